@@ -1,5 +1,5 @@
-# One binary with the Swift runtime inside, and the few libraries that it links to.
-# `make test-deploy` runs the final stage in a bare Debian, without Docker.
+# One binary that contains the Swift runtime, and the few libraries that it links to.
+# `make test-deploy` runs the final stage in a minimal Debian, without Docker.
 
 FROM swift:6.3-bookworm AS build
 RUN apt-get update \
@@ -25,8 +25,8 @@ USER reel
 WORKDIR /var/lib/reel
 VOLUME /var/lib/reel
 EXPOSE 7350
-# Open to the network: give it `--jwks FILE`, or REEL_INSECURE=1 where everybody on that network may do everything.
-# SIGTERM sends the clients away first; give it 15 s.
+# The node listens on the network: give it `--jwks FILE`, or REEL_INSECURE=1 if every client on that network may do
+# everything. After SIGTERM the node tells its clients to leave first; give it 15 s.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 CMD ["reel", "ready"]
 ENTRYPOINT ["reel"]

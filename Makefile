@@ -1,21 +1,21 @@
-# What can be done here. `make help` prints the targets with the line behind their `##`.
+# The tasks of this repository. `make help` prints the targets with the text after their `##`.
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate mutants test-kafka test-conformance test-deploy faults soak bench bench-gateway bench-kafka bench-attack soak-attack lint fuzz clean
 
-# The C libraries under Sources/Libraries, as pkg-config names them, and the one line that installs them on Debian.
-# README.md shows the same line; the suite Tidy holds the two together.
+# The pkg-config names of the C libraries under Sources/Libraries, and the line that installs them on Debian.
+# README.md shows the same line; the suite Tidy checks that the two agree.
 LIBRARIES := sqlite3 libuv libssl zlib libxxhash rdkafka
 APT_LINE := apt-get install -y --no-install-recommends pkg-config librdkafka-dev libsqlite3-dev libssl-dev libuv1-dev libxxhash-dev zlib1g-dev
 
 REEL := .build/release/reel
 HAVE_LIBRARIES := command -v pkg-config >/dev/null && pkg-config --exists $(LIBRARIES)
 
-help: ## This list
+help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-setup: ## Install what is missing of the C libraries (Debian, root or sudo)
+setup: ## Install the C libraries that are missing (Debian, root or sudo)
 	@command -v swift >/dev/null || { echo "no swift found: Reel needs Swift 6.2 or newer, see https://www.swift.org/install"; exit 1; }
 	@if ! { $(HAVE_LIBRARIES); }; then \
 		root=; if [ "$$(id -u)" != 0 ]; then root=sudo; fi; \
@@ -23,11 +23,11 @@ setup: ## Install what is missing of the C libraries (Debian, root or sudo)
 		$$root apt-get update -q && $$root env DEBIAN_FRONTEND=noninteractive $(APT_LINE); \
 	fi
 
-setup-kafka: ## Install what test-kafka uses besides a Kafka: Java 17, kcat, Python's confluent-kafka
+setup-kafka: ## Install what test-kafka needs besides Kafka: Java 17, kcat, Python's confluent-kafka
 	@mkdir -p .build
 	@Tests/Kafka/setup
 
-# Stops where a library is missing, and says the line that helps.
+# Fails if a library is missing, and prints the line that installs it.
 libraries:
 	@{ $(HAVE_LIBRARIES); } || { echo "a C library is missing ($(LIBRARIES) are needed); run: $(APT_LINE)"; exit 1; }
 
@@ -38,21 +38,21 @@ build: libraries ## Build the release binary, .build/release/reel
 		deploy/stamp $(REEL) "$$commit"; \
 	fi
 
-demo: setup build ## Watch it work: a whole cluster on this machine, in a few seconds once it is built
+demo: setup build ## Run a whole cluster on this machine; takes a few seconds after the build
 	@$(REEL) demo
 
-demo-kafka: setup build ## The same on three Kafka brokers, one of which is killed: KAFKA_HOME=FOLDER
+demo-kafka: setup build ## Run the demo on three Kafka brokers and kill one of them: KAFKA_HOME=FOLDER
 	@$(REEL) demo --apache-kafka "$${KAFKA_HOME:?names no Kafka: a folder with libs/*.jar, as in the archive from kafka.apache.org}"
 
-failover: setup build ## Kill and hang each kind of node of a whole cluster under load, and let the judge speak
+failover: setup build ## Kill and hang each kind of node of a cluster under load, and run the checker
 	@deploy/local/up deploy/local/failover
 
-# These keep all cores busy; at the same time, tests that speak through sockets would miss their deadlines.
+# These suites keep all cores busy. Tests that use sockets would miss their deadlines at the same time.
 PURE_TESTS := '^(ReelCoreTests|ReelCheckTests|TidyTests)[.]'
 SIMULATION := '^SimulationTests[.]'
 
-# Not optimised: that takes longer to build than the tests take to run.
-# A real Kafka is for test-kafka.
+# Without optimisation, because an optimised build takes longer than the tests.
+# Only test-kafka uses a real Kafka.
 test: export KAFKA_HOME :=
 test: export REEL_KAFKA :=
 test: setup ## Build and run all tests (REEL_EFFORT=10 for ten times the random cases, REEL_SEED to repeat one)
@@ -62,54 +62,54 @@ test: setup ## Build and run all tests (REEL_EFFORT=10 for ten times the random 
 	@Tests/run --skip $(PURE_TESTS) --skip $(SIMULATION)
 	@awk '{ ran += $$1; skipped += $$4 } END { print "in all " ran " tests ran, " skipped " were skipped" }' .build/tests.tally
 
-simulate: setup ## Clients, gateways and a log in virtual time while all goes wrong: SEEDS=10000, or SEED=n to see one
+simulate: setup ## Run clients, gateways and a log in virtual time with faults: SEEDS=10000, or SEED=n for one
 	@Tests/simulate
 
-mutants: setup ## Break a copy of the product in two dozen ways, and show which check sees each: MUTANT=NAME for one
+mutants: setup ## Break a copy of the product in some forty ways, and show which check finds each: MUTANT=NAME for one
 	@Tests/Mutants/run
 
-test-kafka: setup ## Run the tests that need a real Kafka, which KAFKA_HOME or REEL_KAFKA names
+test-kafka: setup ## Run the tests that need a real Kafka, given by KAFKA_HOME or REEL_KAFKA
 	@Tests/Kafka/run
 
-test-conformance: setup build ## Hold nodes against tools and clients that others have written (ONLY=sockets for one of them, ALLOW_MISSING=1 without what is not installed)
+test-conformance: setup build ## Test nodes with independent tools and clients (ONLY=sockets for one, ALLOW_MISSING=1 to skip missing tools)
 	@Tests/Conformance/run $(ONLY)
 
-test-deploy: build ## Run the image's final stage in a bare Debian, without Docker (root, debootstrap)
+test-deploy: build ## Run the image's final stage in a minimal Debian, without Docker (root, debootstrap)
 	@Tests/Image/run
 
-faults: setup build ## Break what can be broken while clients publish, and judge each: KAFKA_HOME=FOLDER for brokers too
+faults: setup build ## Inject each fault while clients publish, and run the checker: KAFKA_HOME=FOLDER for brokers too
 	swift build -c release --static-swift-stdlib --product reel-faults
 	@.build/release/reel-faults
 
-soak: build ## Break a local cluster under load for MINUTES=60, from SEED=n on; on real brokers where KAFKA_HOME names them
+soak: build ## Break a local cluster under load for MINUTES=60, from SEED=n on; KAFKA_HOME=FOLDER for real brokers
 	@[[ "$${MINUTES:-60}" =~ ^[1-9][0-9]*$$ ]] \
 		|| { echo "MINUTES is \`$$MINUTES\`; expected is a whole number of minutes from 1 on" >&2; exit 2; }
 	@$(REEL) chaos --seconds $$(($${MINUTES:-60} * 60)) $${SEED:+--seed "$$SEED"} $${KAFKA_HOME:+--apache-kafka "$$KAFKA_HOME"}
 
-bench: setup build ## Measure, beside the peer or the bare floor of each figure, in under six minutes
+bench: setup build ## Run the benchmarks, each next to a peer or a plain C baseline, in under six minutes
 	swift build -c release --static-swift-stdlib --product reel-bench
 	@.build/release/reel-bench
 
-bench-gateway: setup build ## Measure a gateway with many clients, beside NATS and Redis, in about seven minutes
+bench-gateway: setup build ## Measure a gateway with many clients, next to NATS and Redis, in about seven minutes
 	swift build -c release --static-swift-stdlib --product reel-bench
 	@.build/release/reel-bench gateway
 
-bench-kafka: setup build ## Measure on three real brokers (KAFKA_HOME), beside librdkafka alone, in about ten minutes
+bench-kafka: setup build ## Measure on three real brokers (KAFKA_HOME), next to librdkafka alone, in about ten minutes
 	swift build -c release --static-swift-stdlib --product reel-bench
 	@.build/release/reel-bench kafka
 
-bench-attack: build ## Measure what a good client notices of attacks on a node, in about three minutes (ONLY=waits for one)
+bench-attack: build ## Measure how attacks on a node affect a good client, in about three minutes (ONLY=waits for one)
 	@python3 Tests/Attack/attack.py .build/release/reel $(ONLY)
 
 soak-attack: build ## Run all attacks at once on a node for MINUTES=10, and watch its memory and descriptors
 	@python3 Tests/Attack/attack.py .build/release/reel all $${MINUTES:-10}
 
-lint: setup ## The formatter's rules and the house's own (the suite Tidy)
+lint: setup ## Check the formatter's rules and those of the repository (the suite Tidy)
 	swift format lint --strict --recursive --parallel Sources Tests Package.swift
 	swift test --disable-xctest --filter '^TidyTests\.'
 
 fuzz: setup ## Fuzz each decoder for 60 s with libFuzzer (FUZZ_SECONDS=n for longer)
 	@Tests/Fuzz/run "$${FUZZ_SECONDS:-60}"
 
-clean: ## Remove what was built
+clean: ## Remove the build folder
 	rm -rf .build

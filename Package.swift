@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The rooms of the house and the arrows between them are described in docs/explanation/architecture.md;
-// the suite `Tidy` reads both and holds them together.
+// Modules and their allowed dependencies are described in docs/explanation/architecture.md; the suite `Tidy` checks
+// that both files agree.
 
 let settings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
@@ -52,7 +52,7 @@ let package = Package(
             pkgConfig: "sqlite3",
             providers: [.apt(["libsqlite3-dev"])]
         ),
-        // Inline as a whole, so nothing is linked.
+        // All functions are inline, so no library is linked.
         .systemLibrary(
             name: "CXxhash",
             path: "Sources/Libraries/xxhash",
@@ -74,7 +74,7 @@ let package = Package(
         library("ReelGateway", ["ReelCore", "ReelLog", "ReelNode", "ReelNet"]),
         library("ReelSnapshot", ["ReelCore", "ReelLog", "ReelNode", "ReelNet", "ReelSQLite"]),
         library("ReelClient", ["ReelCore", "ReelNet", "ReelSQLite"]),
-        // The judge looks through a whole text for each splice: optimised, or its tests take minutes.
+        // The checker scans a whole text for each splice. It is optimised, because otherwise its tests take minutes.
         .target(name: "ReelCheck", swiftSettings: settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]),
         library("ReelLab", ["ReelCore", "ReelClient", "ReelNet", "CZlib"]),
         .executableTarget(
@@ -86,10 +86,10 @@ let package = Package(
             swiftSettings: settings
         ),
 
-        // What the suites wait by, and where they have their chance from.
+        // Waiting for conditions and random numbers, for all suites.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
 
-        // What every log does, for the suites of all logs.
+        // The behaviour that every log has, for the suites of all logs.
         .target(
             name: "EventLogConformance",
             dependencies: ["ReelCore", "ReelLog", "TestSupport"],
@@ -112,14 +112,14 @@ let package = Package(
             swiftSettings: settings
         ),
 
-        // Runs a command beside a real Kafka.
+        // Runs a command with a real Kafka.
         .executableTarget(
             name: "with-kafka",
             dependencies: ["ReelLab"],
             path: "Tests/Kafka/with-kafka",
             swiftSettings: settings
         ),
-        // Faults under load, one after the other.
+        // Faults under load, one after another.
         .executableTarget(
             name: "reel-faults",
             dependencies: ["CRdkafka", "ReelCheck", "ReelClient", "ReelCore", "ReelLab", "ReelNet"],
@@ -166,7 +166,7 @@ let package = Package(
             "SimulationTests",
             ["ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode", "TestSupport"]
         ),
-        // Benchmarks, and the bare C that shows how far one can get.
+        // Benchmarks, and plain C programs that show the limit of the machine.
         .target(name: "CFanOutFloor", dependencies: ["COpenSSL"], path: "Tests/Benchmarks/FanOutFloor"),
         .target(
             name: "CKafkaFloor",

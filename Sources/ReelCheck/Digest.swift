@@ -1,12 +1,12 @@
 extension StreamState {
-    /// The 64 bits by which two states are compared, as 16 hex digits: the sum of the hashes of all lines, so that
-    /// their order does not matter.
+    /// The digest: 64 bits as 16 hex digits, by which two states are compared. It is the sum of the hashes of all
+    /// lines, so the order of the lines has no effect.
     var digest: String {
         hex(digestLines.reduce(0) { $0 &+ finalized(fnv1a($1)) }, digits: 16)
     }
 
-    /// The lines that the digest is made of: one for each object, field, tombstone, site and rejected
-    /// text, one for the retirement of sites if there was one, and one for the marks.
+    /// The lines that the digest is made of: one for each object, field, tombstone, site and rejected text, and one for
+    /// the marks. If sites were retired, there is one more line for that.
     var digestLines: [[UInt8]] {
         var lines: [[UInt8]] = []
         for (name, object) in objects {

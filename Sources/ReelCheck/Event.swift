@@ -1,16 +1,16 @@
-/// An event as its author wrote it.
+/// An event in the form in which its author wrote it.
 struct Event: Sendable {
     let site: Site
     let op: Int64
     let base: Int64
     let by: Text?
-    /// The site ends with this event.
+    /// True if the site ends with this event.
     let last: Bool
-    /// One for insert, update and delete; those of a batch; none for a noop.
+    /// The parts: one for insert, update and delete, several for a batch, none for a noop.
     let parts: [Part]
 
     /// The fields that a part names as text: by a string or null in `fields`, or by a splice. If the event is rejected,
-    /// the author's later offsets in them may count on a text that never came.
+    /// later offsets of the author in these fields may count on a text that is missing.
     var textFields: Set<FieldName> {
         parts.reduce(into: splicedFields) { names, part in
             for field in part.fields where field.value.isNull || field.value.text != nil {
@@ -28,7 +28,7 @@ struct Event: Sendable {
         }
     }
 
-    /// The fields that stand in a part's `fields`, whatever their values.
+    /// The fields that are in a part's `fields`, with any value.
     var plainFields: Set<FieldName> {
         parts.reduce(into: []) { names, part in
             for field in part.fields { names.insert(FieldName(part.object, field.name)) }
@@ -42,7 +42,7 @@ struct Part: Sendable {
 
     let kind: Kind
     let object: ObjectName
-    /// Name and value; null removes the field.
+    /// Name and value; a null value removes the field.
     let fields: [(name: Text, value: JSON)]
     let operations: [(name: Text, operation: Operation)]
     let guards: [(name: Text, seq: Int64)]
@@ -57,7 +57,7 @@ struct ObjectName: Hashable, Comparable, Sendable {
     }
 }
 
-/// A field of an object that need not exist.
+/// The name of a field. Neither the field nor its object need exist.
 struct FieldName: Hashable, Comparable, Sendable {
     let object: ObjectName
     let field: Text
@@ -91,7 +91,7 @@ extension Event {
         var members = try Members(json)
         let type = try members.text("type")
         site = try members.site("site")
-        if site == .nobody { throw Fault("an event of nobody") }
+        if site == .nobody { throw Fault("an event with the nil UUID as its site") }
         op = try members.integer("op", from: 0)
         base = try members.integer("base", from: -1)
         by = try members.optionalName("by")

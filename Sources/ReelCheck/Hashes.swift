@@ -1,4 +1,4 @@
-/// FNV-1a, 64 bits.
+/// Returns the FNV-1a hash, 64 bits (Fowler, Noll and Vo).
 func fnv1a(_ bytes: [UInt8]) -> UInt64 {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in bytes {
@@ -8,7 +8,7 @@ func fnv1a(_ bytes: [UInt8]) -> UInt64 {
     return hash
 }
 
-/// The 64-bit finalizer of MurmurHash3.
+/// Returns the hash after the 64-bit finalizer of MurmurHash3 (Austin Appleby).
 func finalized(_ hash: UInt64) -> UInt64 {
     var x = hash
     x ^= x >> 33
@@ -19,7 +19,7 @@ func finalized(_ hash: UInt64) -> UInt64 {
     return x
 }
 
-/// MurmurHash2 with the seed of Kafka's Java client.
+/// Returns the MurmurHash2 hash (Austin Appleby) with the seed of Kafka's Java client.
 func murmur2(_ bytes: [UInt8]) -> UInt32 {
     let m: UInt32 = 0x5bd1_e995
     var hash = 0x9747_b28c ^ UInt32(truncatingIfNeeded: bytes.count)
@@ -44,12 +44,12 @@ func murmur2(_ bytes: [UInt8]) -> UInt32 {
     return hash
 }
 
-/// The partition, of so many, in which every record of a key lies.
+/// Returns the partition, among `partitions`, that contains all records of a key.
 func partition(of key: [UInt8], among partitions: Int) -> Int {
     Int(murmur2(key) & 0x7fff_ffff) % partitions
 }
 
-/// The hash by which a record is known: of key, a zero byte, value.
+/// Returns the hash that identifies a record: of key, a zero byte, value.
 func recordHash(key: [UInt8], value: [UInt8]) -> UInt64 {
     fnv1a(key + [0] + value)
 }

@@ -36,7 +36,8 @@ extension JSON {
 }
 
 extension JSON {
-    /// By the UTF-16 code units of the names. Of ASCII these are the bytes, and mostly they are sorted already.
+    /// Sorts members by the UTF-16 code units of their names. For ASCII these are the bytes, and usually the members
+    /// are sorted already.
     private static func sorted(_ members: [Member]) -> [Member] {
         let isSorted = zip(members, members.dropFirst()).allSatisfy { $0.name < $1.name }
         if isSorted, members.allSatisfy({ $0.name.bytes.allSatisfy { $0 < 0x80 } }) { return members }
@@ -61,7 +62,7 @@ extension Text {
     }
 }
 
-/// How a byte must be written inside a text, if it cannot stand for itself.
+/// Returns the escape of a byte inside a text; nil if the byte needs none.
 func escape(of byte: UInt8) -> String? {
     switch byte {
     case 0x08: "\\b"
@@ -76,7 +77,7 @@ func escape(of byte: UInt8) -> String? {
     }
 }
 
-/// A number as ECMAScript prints it (`Number::toString`): an infinite one as what is no JSON.
+/// Returns a number in the form of ECMAScript's `Number::toString`. An infinite number becomes a text that is not JSON.
 func ecmaScript(_ number: Double) -> String {
     if number < 0 { return "-" + ecmaScript(-number) }
     guard number.isFinite else { return "Infinity" }
@@ -92,15 +93,16 @@ func ecmaScript(_ number: Double) -> String {
     return mantissa + (point > 0 ? "e+" : "e-") + String(abs(point - 1))
 }
 
-/// The fewest decimal digits that read back as this positive number, the nearest of those of equal length.
+/// Returns the fewest decimal digits that read back as this positive number, and the nearest of those with equal
+/// length.
 private func shortestDigits(_ number: Double) -> (digits: String, point: Int) {
     for count in 1...17 {
-        // The nearest decimal of so many digits: significand × 10^exponent.
+        // The nearest decimal with `count` digits: significand × 10^exponent.
         let parts = formatted(number, fraction: count - 1).split(separator: "e")
         guard let significand = UInt64(parts[0].filter { $0 != "." }), let power = Int(parts[1]) else { break }
         let exponent = power - (count - 1)
-        // Above a power of two doubles lie wider apart than below it: there the nearest decimal may read back as the
-        // number's neighbour, and the next one on the other side as the number itself.
+        // Above a power of two, doubles are further apart than below it. There the nearest decimal may read back as a
+        // neighbour of the number, and the next decimal on the other side as the number itself.
         for candidate in [significand, significand + 1, significand - 1]
         where strtod("\(candidate)e\(exponent)", nil) == number {
             let all = String(candidate)
@@ -111,7 +113,7 @@ private func shortestDigits(_ number: Double) -> (digits: String, point: Int) {
     return (String(number), 0)  // Never reached: 17 digits name every double.
 }
 
-/// C's `%.*e`.
+/// Formats a number with C's `%.*e`.
 private func formatted(_ number: Double, fraction: Int) -> String {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: 40) { buffer in
         _ = withVaList([Int32(fraction), number]) { vsnprintf(buffer.baseAddress!, buffer.count, "%.*e", $0) }

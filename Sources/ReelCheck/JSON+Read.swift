@@ -1,8 +1,8 @@
 import Glibc
 
 extension JSON {
-    /// Reads one JSON text (RFC 8259) of at most `depth` levels of objects and arrays. Refuses what is not UTF-8, lone
-    /// surrogates, and two members of one name in an object. A number beyond a double is read as an infinite one.
+    /// Reads one JSON text (RFC 8259) with at most `depth` levels of objects and arrays. Throws for invalid UTF-8, lone
+    /// surrogates, and duplicate names in an object. A number that is too large for a double becomes infinite.
     init(reading bytes: [UInt8], depth: Int) throws(Fault) {
         guard String(validating: bytes, as: UTF8.self) != nil else { throw Fault("not UTF-8") }
         var reader = Reader(bytes: bytes)
@@ -10,7 +10,8 @@ extension JSON {
         guard reader.atEnd() else { throw Fault("something follows the value") }
     }
 
-    /// The value of bytes that are exactly the canonical form of what they say. No number beyond a double has one.
+    /// Reads bytes that must be exactly the canonical form of their value. A number that is too large for a double has
+    /// no canonical form.
     init(canonical bytes: [UInt8], depth: Int) throws(Fault) {
         self = try JSON(reading: bytes, depth: depth)
         guard canonical == bytes else { throw Fault("not in canonical form") }
@@ -64,7 +65,7 @@ private struct Reader {
         guard depth > 0 else { throw Fault("too deep") }
         try expect("{")
         var members: [JSON.Member] = []
-        // Names that ascend, as they do in canonical form, differ from each other.
+        // Ascending names, as in canonical form, cannot be duplicates.
         var ascends = true
         skipSpace()
         if take("}") { return .object([]) }
@@ -128,7 +129,7 @@ private struct Reader {
         }
     }
 
-    /// What stands behind `\u`: four digits, or a pair of surrogates.
+    /// Reads the digits after `\u`: four digits, or a pair of surrogates.
     mutating func scalar() throws(Fault) -> Unicode.Scalar {
         let first = try codeUnit()
         if let scalar = Unicode.Scalar(first) { return scalar }

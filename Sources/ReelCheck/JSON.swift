@@ -1,4 +1,4 @@
-/// A JSON value, held as it was read: numbers are doubles, texts are decoded, members keep their order.
+/// A JSON value as it was read: numbers are doubles, texts are decoded, members keep their order.
 enum JSON: Sendable {
     case null
     case bool(Bool)
@@ -22,9 +22,9 @@ enum JSON: Sendable {
     }
 }
 
-/// Why a value is not as it must be, for people to read.
+/// The reason why a value is invalid, for people to read.
 public struct Fault: Error, Equatable {
-    /// One sentence.
+    /// The reason as one sentence.
     public let reason: String
 
     init(_ reason: String) {
@@ -32,7 +32,7 @@ public struct Fault: Error, Equatable {
     }
 }
 
-/// The largest integer up to which a double holds every one: 2^53 − 1.
+/// The largest integer up to which a double represents every integer: 2^53 − 1.
 let largestInteger: Int64 = 9_007_199_254_740_991
 
 extension JSON {
@@ -40,7 +40,7 @@ extension JSON {
 
     static func integer(_ integer: Int64) -> JSON { .number(Double(integer)) }
 
-    /// The integer, if the value is a number without a fraction between −(2^53 − 1) and 2^53 − 1.
+    /// The integer, if the value is a number without a fraction between −(2^53 − 1) and 2^53 − 1; otherwise nil.
     var integer: Int64? {
         guard case .number(let number) = self, number.rounded() == number,
             abs(number) <= Double(largestInteger)
@@ -64,7 +64,7 @@ extension JSON {
         if case .null = self { true } else { false }
     }
 
-    /// The levels of objects and arrays, the value itself the first; 0 for anything else.
+    /// The number of levels of objects and arrays, including the value itself; 0 for any other value.
     var depth: Int {
         switch self {
         case .array(let values): 1 + (values.map(\.depth).max() ?? 0)

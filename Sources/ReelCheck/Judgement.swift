@@ -1,29 +1,29 @@
-/// What the fold makes of a record.
+/// The result of folding one record, as the checker computes it.
 public enum Judgement: Sendable, Equatable, CustomStringConvertible {
-    /// The event is consumed and has done what it says.
+    /// The event is consumed, and its effect is in the objects.
     case applied
     /// The event is consumed and has changed no object.
     case rejected(Code)
-    /// Not consumed: the site's op was consumed before.
+    /// Not consumed: the op of the site was consumed before.
     case duplicate
-    /// Not consumed: an op before it is missing, or the site has ended.
+    /// Not consumed: an earlier op is missing, or the site has ended.
     case gap
-    /// Not consumed: an unknown site whose base lies below the horizon or below the last retirement of sites.
+    /// Not consumed: the site is unknown, and its base is below the horizon or below the last retirement of sites.
     case stale
-    /// Not consumed: the stream has all the sites that it may have, those that have ended apart.
+    /// Not consumed: the stream has the maximum number of sites. Sites that have ended do not count.
     case tooManySites
-    /// Not consumed: another author's site.
+    /// Not consumed: the site belongs to another author.
     case foreign
-    /// A line of the state with which the epoch begins.
+    /// A seed: a line of the state that the epoch begins with.
     case seed
-    /// The rules change here, or the epoch ends or opens.
+    /// A change of the rules, or the end or the opening of the epoch.
     case barrier
-    /// No valid record of this place: no effect. The reason is for people to read.
+    /// A record that is not valid at its place, and has no effect. The reason is for people to read.
     case void(String)
     /// The partition cannot be folded beyond an unknown barrier.
     case stopped
 
-    /// The one word that everybody uses for it: `applied`, `rejected(guard)`, `void`, …
+    /// The one text for the result in all interfaces: `applied`, `rejected(guard)`, `void`, …
     public var description: String {
         switch self {
         case .applied: "applied"
@@ -41,7 +41,7 @@ public enum Judgement: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// Why a consumed event was rejected.
+/// The reason why a consumed event was rejected.
 public enum Code: String, CaseIterable, Sendable {
     case badBase = "bad_base"
     case stale

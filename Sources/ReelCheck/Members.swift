@@ -1,24 +1,25 @@
-/// The members of an object, taken out one after the other, so that what nobody took is unknown.
+/// The members of an object. Callers remove the known members one after the other, so that the remaining members are
+/// the unknown ones.
 struct Members {
-    private var left: [Text: JSON] = [:]
+    private var remaining: [Text: JSON] = [:]
 
     init(_ json: JSON) throws(Fault) {
         guard let members = json.members else { throw Fault("not an object") }
-        for member in members { left[member.name] = member.value }
+        for member in members { remaining[member.name] = member.value }
     }
 
     func has(_ name: String) -> Bool {
-        left[Text(name)] != nil
+        remaining[Text(name)] != nil
     }
 
     mutating func take(_ name: String) throws(Fault) -> JSON {
-        guard let value = left.removeValue(forKey: Text(name)) else { throw Fault("no \(name)") }
+        guard let value = remaining.removeValue(forKey: Text(name)) else { throw Fault("no \(name)") }
         return value
     }
 
-    /// Says so if a member is left.
+    /// Throws if a member remains.
     func end() throws(Fault) {
-        if let unknown = left.keys.min() { throw Fault("unknown member \(unknown.string)") }
+        if let unknown = remaining.keys.min() { throw Fault("unknown member \(unknown.string)") }
     }
 
     mutating func text(_ name: String) throws(Fault) -> Text {
@@ -53,7 +54,7 @@ struct Members {
         return site
     }
 
-    /// The members of an object whose names are field names; none if it is absent.
+    /// Removes and returns the members of an object with field names as keys; empty if the object is absent.
     mutating func named(_ name: String) throws(Fault) -> [(name: Text, value: JSON)] {
         guard has(name) else { return [] }
         guard let members = try take(name).members else { throw Fault("\(name) is no object") }

@@ -1,35 +1,35 @@
-/// The fold of one partition, as slow and as plain as can be: the judge of the real one.
+/// The fold of one partition in its slowest and simplest form. The checker compares the real fold with it.
 ///
-/// It keeps every stream of the partition in full, looks through all of a text for each splice and keeps what
-/// an event was before it. It shares no line with the fold that it judges.
+/// It keeps every stream of the partition in full, and searches the whole text for each splice. It copies the objects
+/// of an event, to undo a rejected event. It shares no line of code with the real fold.
 public struct NaiveFold: Sendable {
     let epoch: Text
     let partition: Int
     let partitions: Int
     /// The last seq of the partition that has been folded.
     public private(set) var seq: Int64 = -1
-    /// The epoch that follows, once this one has ended.
+    /// The epoch that follows, after this one has ended; otherwise nil.
     var next: Text?
     private var row = Row.notBegun
-    /// An unknown barrier was met: what stands there and behind it is not folded.
+    /// True after an unknown barrier, because neither the barrier nor any record after it is folded.
     private(set) var isStopped = false
     var streams: [Text: StreamState] = [:]
-    /// What the seeds of the epoch came to, once their row is over.
+    /// The state from the seeds of the epoch; nil before the end of their sequence.
     private(set) var planted: [Text: StreamState]?
 
-    /// Where the fold stands with the unbroken row of seeds that a new epoch's log begins with.
+    /// The position of the fold relative to the unbroken sequence of seeds at the beginning of a new epoch's log.
     private enum Row {
         case notBegun, open, over
     }
 
-    /// An empty fold of the partition with this number, one of `partitions`, of a log.
+    /// Creates an empty fold of partition number `partition` of a log with `partitions` partitions.
     public init(epoch: String, partition: Int, of partitions: Int) {
         self.epoch = Text(epoch)
         self.partition = partition
         self.partitions = partitions
     }
 
-    /// A fold that goes on from a snapshot of a stream. It takes no seeds.
+    /// Creates a fold that continues from a snapshot of a stream. It accepts no seeds.
     public init(_ snapshot: NaiveSnapshot, of partitions: Int) {
         epoch = snapshot.epoch
         partition = snapshot.partition
@@ -40,15 +40,15 @@ public struct NaiveFold: Sendable {
         streams = [snapshot.stream: snapshot.state]
     }
 
-    /// Folds the next record. Seqs may jump (over records of other streams, over holes) but never go back: a record at
-    /// or below `seq` has been folded, and nil is the answer.
+    /// Folds the next record. Seqs may skip numbers (records of other streams, holes) but never decrease. Returns nil
+    /// for a record at or below `seq`, which has been folded already.
     public mutating func apply(seq n: Int64, key: [UInt8], value: [UInt8]) -> Judgement? {
         guard n > seq else { return nil }
         if isStopped { return .stopped }
         return apply(Record(key: key, value: value, in: partition, of: partitions), key: key, seq: n)
     }
 
-    /// The same for a record that has been read.
+    /// Folds the next record, which has been parsed already.
     mutating func apply(_ record: Record, key: [UInt8], seq n: Int64) -> Judgement? {
         guard n > seq else { return nil }
         if isStopped { return .stopped }
@@ -58,7 +58,7 @@ public struct NaiveFold: Sendable {
     }
 
     private mutating func judge(_ record: Record, at n: Int64, stream: Text) -> Judgement {
-        if next != nil { return .void("behind the end of the epoch") }
+        if next != nil { return .void("after the end of the epoch") }
         let inRow = row == .notBegun ? n == 0 : row == .open && n == seq + 1
         if case .seed(let seed) = record, inRow {
             row = .open
@@ -90,8 +90,8 @@ public struct NaiveFold: Sendable {
         }
     }
 
-    /// The lines, each ended by LF, of a stream's state, or with `after` ≥ 0 of what was touched after that seq. Nil
-    /// where there is none: inside the row of seeds, and after a seq below the horizon.
+    /// Returns the lines of a stream's state, each with a line feed. With `after` ≥ 0, only the changes after that seq.
+    /// Returns nil within the sequence of seeds, and for an `after` below the horizon.
     public func snapshot(of stream: String, after: Int64 = -1) -> [UInt8]? {
         guard row != .open, let snapshot = state(of: stream), after == -1 || after >= snapshot.state.horizon else {
             return nil
@@ -99,12 +99,12 @@ public struct NaiveFold: Sendable {
         return snapshot.lines(after: after)
     }
 
-    /// The digest of a stream's state, 16 hex digits.
+    /// Returns the digest of a stream's state as 16 hex digits.
     public func digest(of stream: String) -> String {
         (streams[Text(stream)] ?? StreamState()).digest
     }
 
-    /// The state of a stream in the form in which two folds may be compared; nil inside the row of seeds.
+    /// Returns the state of a stream in the form in which two folds can be compared; nil within the sequence of seeds.
     public func normalForm(of stream: String) -> [UInt8]? {
         row == .open ? nil : state(of: stream)?.normalForm
     }

@@ -1,6 +1,6 @@
 extension NaiveSnapshot {
-    /// Reads the lines of a snapshot or a delta and checks all that can be checked from them alone: canonical form,
-    /// order, numbers of sites, count, and that the runs of a text make the text.
+    /// Reads the lines of a snapshot or a delta. Checks everything that depends on the lines alone: canonical form,
+    /// order, site numbers, the count, and that the runs of a text spell the text.
     public init(_ bytes: [UInt8]) throws(Fault) {
         guard bytes.last == UInt8(ascii: "\n") else { throw Fault("the last line has no end") }
         let lines = try bytes.dropLast().split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
@@ -48,7 +48,7 @@ extension NaiveSnapshot {
         }
     }
 
-    /// Where a line belongs among the lines.
+    /// The sort key of a line among the lines.
     private struct Place: Comparable {
         let rank: Int
         let first: Text
@@ -142,7 +142,7 @@ extension Field {
 }
 
 extension JSON {
-    /// The site that a number means.
+    /// Returns the site with this number.
     fileprivate func site(in sites: [Site]) throws(Fault) -> Site {
         guard let number = integer, sites.indices.contains(Int(number)) else {
             throw Fault("a site that is not listed")
@@ -150,7 +150,7 @@ extension JSON {
         return sites[Int(number)]
     }
 
-    /// `[seq, site]`.
+    /// Reads `[seq, site]`.
     fileprivate func stamp(_ sites: [Site]) throws(Fault) -> Stamp {
         guard let pair = array, pair.count == 2, let seq = pair[0].integer, seq >= -1 else {
             throw Fault("no [seq, site]")

@@ -1,16 +1,16 @@
-/// The state of a stream as of a seq, and how it is written.
+/// The state of a stream as of a seq, and its serialization.
 public struct NaiveSnapshot: Sendable {
     let stream: Text
     let epoch: Text
     let partition: Int
-    /// The last seq of the partition that is folded in it.
+    /// The last seq of the partition that the state includes.
     public let seq: Int64
     /// The epoch that follows, if this one has ended.
     let next: Text?
     var state: StreamState
-    /// −1 for a whole snapshot; else it holds only what was touched after this seq.
+    /// −1 for a whole snapshot; for a delta, the seq after which the changes are included.
     public var after: Int64 = -1
-    /// The digest that the last line says: of the whole state, also in a delta.
+    /// The digest in the last line. It is that of the whole state, even in a delta.
     public var declaredDigest: String?
 
     init(stream: Text, epoch: Text, partition: Int, seq: Int64, next: Text?, state: StreamState) {
@@ -22,10 +22,10 @@ public struct NaiveSnapshot: Sendable {
         self.state = state
     }
 
-    /// The digest of the state that stands here, computed anew.
+    /// The digest of this state, computed on each call.
     public var digest: String { state.digest }
 
-    /// What a delta leads to from here; nil if it does not fit.
+    /// Returns the state after applying a delta; nil if the delta does not fit.
     public func advanced(by delta: NaiveSnapshot) -> NaiveSnapshot? {
         guard after == -1, delta.stream == stream, delta.epoch == epoch, (delta.after...delta.seq).contains(seq) else {
             return nil
@@ -54,8 +54,8 @@ public struct NaiveSnapshot: Sendable {
         )
     }
 
-    /// The snapshot with all taken out in which two right folds may differ: who wrote or removed a piece of text at or
-    /// below the horizon, pieces that nobody can ever see again, and where runs are cut.
+    /// The snapshot without everything in which two correct folds may differ. These are the authors of text changes at
+    /// or below the horizon, elements that no author can see any more, and the boundaries of runs.
     public var normalForm: [UInt8] {
         var normal = self
         for (name, object) in state.objects {
@@ -71,9 +71,9 @@ public struct NaiveSnapshot: Sendable {
 // MARK: - Writing
 
 extension NaiveSnapshot {
-    /// The lines, each ended by LF; with `after` ≥ 0 those of a delta.
+    /// Returns the lines, each with a line feed; with `after` ≥ 0 those of a delta.
     func lines(after: Int64) -> [UInt8] {
-        // Sites are written as numbers into a list of those that the lines need: once through to find them.
+        // Sites are written as indices into a list of the needed sites. The first pass only finds those.
         var needed: Set<Site> = []
         _ = body(after: after) { site in
             needed.insert(site)
@@ -99,7 +99,7 @@ extension NaiveSnapshot {
         return all.flatMap { $0 + [UInt8(ascii: "\n")] }
     }
 
-    /// Sites by UUID, then objects, then tombstones by model and id.
+    /// Returns the lines between head and end: sites by UUID, then objects, then tombstones, both by model and id.
     private func body(after: Int64, number: (Site) -> JSON) -> [JSON] {
         let sites = state.sites.sorted { $0.key < $1.key }.filter { max($0.value.seq, $0.value.end) > after }
             .map { name, site in
@@ -124,7 +124,7 @@ extension NaiveSnapshot {
 }
 
 extension SiteState {
-    /// `"lost":[[model,id,field,seq],…]`, sorted by bytes; nothing if there is none.
+    /// The member `"lost":[[model,id,field,seq],…]`, sorted by bytes; empty if no text is lost.
     fileprivate var lostMember: [JSON.Member] {
         let lines = lost.sorted { $0.key < $1.key }.map { name, seq in
             JSON.array([.text(name.object.model), .text(name.object.id), .text(name.field), .integer(seq)])
@@ -138,8 +138,8 @@ extension ObjectName {
 }
 
 extension Field {
-    /// `[value, seq, site]`, and for a shared text its runs and its last plain writer, if that one lies above the
-    /// horizon. (A text whose last splice lies at or below it is shared no more; see `StreamState.forget`.)
+    /// Returns `[value, seq, site]`. A shared text adds its runs, and its last plain writer if that is above the
+    /// horizon. (A text with its last splice at or below the horizon is not shared; see `StreamState.forget`.)
     fileprivate func line(_ number: (Site) -> JSON, horizon: Int64) -> JSON {
         var line: [JSON] = [value] + writer.json(number)
         if case .shared(let text) = content {
@@ -154,7 +154,7 @@ extension Stamp {
     fileprivate func json(_ number: (Site) -> JSON) -> [JSON] { [.integer(seq), number(site)] }
 }
 
-/// Neighbours of one inserter and the same deleters.
+/// Adjacent elements with the same inserter and the same deleters.
 private struct Run {
     var text: String
     let inserter: Stamp

@@ -1,23 +1,23 @@
-/// What a record of the log is.
+/// The kind of a record of the log, with its content.
 enum Record: Sendable {
     case event(Event)
-    /// Valid only in the row of seeds at the beginning of the partition.
+    /// Valid only in the sequence of seeds at the beginning of the partition.
     case seed(Seed)
     case barrier(Barrier)
-    /// A barrier that this reader does not understand: nobody who meets it may go on.
+    /// A barrier that this reader does not know. No reader may continue after it.
     case unknownBarrier
-    /// No effect, for everybody; why is for people to read.
+    /// A record without effect for any reader. The reason is for people to read.
     case void(String)
 }
 
 enum Barrier: Sendable, Equatable {
-    /// Fold version 1 holds from here on.
+    /// Fold version 1 is valid from here on.
     case fold
-    /// The epoch ends here; readers go on in this one.
+    /// The epoch ends here; readers continue in the given epoch.
     case end(Text)
-    /// Here the seeds of a new epoch end.
+    /// The end of the seeds of a new epoch.
     case open
-    /// The sites of the stream that have consumed nothing above the seq end here.
+    /// Ends the sites of the stream that have consumed no event above the seq `before`.
     case retire(before: Int64, stream: Text)
 }
 
@@ -26,7 +26,7 @@ enum Seed: Sendable {
     case site(Site, by: Text?, op: Int64, ended: Bool)
     case object(ObjectName, fields: [(name: Text, value: JSON, site: Site)])
     case tombstone(ObjectName)
-    /// Sites of the stream were retired.
+    /// The fact that sites of the stream were retired.
     case retired
 }
 
@@ -47,7 +47,8 @@ enum Limit {
 }
 
 extension Record {
-    /// Sorts out a record of `partition`, one of `partitions`. Does not know its place: a seed may still be void there.
+    /// Classifies a record of `partition`, one of `partitions`. This does not consider the record's position: a seed
+    /// may still be void there.
     init(key: [UInt8], value: [UInt8], in partition: Int, of partitions: Int) {
         do throws(Fault) {
             if key == Array("~reel".utf8) {
@@ -72,8 +73,8 @@ extension Record {
         }
     }
 
-    /// A barrier is known by its exact bytes. Any other object of that type, in whatever form, may be one that a later
-    /// version knows.
+    /// A known barrier has exactly the known bytes. Any other object of that type, in any form, may be a barrier of a
+    /// later version.
     private static func barrier(_ value: [UInt8]) throws(Fault) -> Record {
         let json = try JSON(reading: value, depth: Limit.seedDepth)
         guard json.type == "barrier" else { throw Fault("no barrier") }
@@ -145,7 +146,7 @@ extension Seed {
 }
 
 extension Members {
-    /// `[model, id]`.
+    /// Reads `[model, id]`.
     mutating func object(_ name: String) throws(Fault) -> ObjectName {
         guard let pair = try take(name).array, pair.count == 2, let model = pair[0].text, model.isName,
             let id = pair[1].text, id.isName

@@ -1,11 +1,11 @@
-/// A text that several sites edit: every scalar that somebody may still see, in one list.
+/// A text that several sites edit. One list holds every scalar that an author may still see.
 ///
-/// Nothing is ever moved. An insertion puts new elements into the list, a deletion only marks; who sees which of them
-/// follows from the numbers of the events alone, and so everybody comes to the same list.
+/// No element ever moves. An insertion adds new elements to the list, and a deletion only marks elements. The seqs and
+/// sites of the events alone decide which author sees which element, so every fold computes the same list.
 struct SharedText: Sendable {
     struct Element: Sendable {
         let scalar: Unicode.Scalar
-        /// The place of its deleters in `deleters`; −1 if there are none.
+        /// The index of its deleters in `deleters`; −1 if there are none.
         fileprivate(set) var deletion: Int32 = -1
         var inserter: Stamp
 
@@ -14,22 +14,22 @@ struct SharedText: Sendable {
             self.inserter = inserter
         }
 
-        /// Nobody has deleted it: it stands in the text as it is now, to one who knows all.
+        /// True if no event has deleted the element, so that it is part of the current text.
         var isVisible: Bool { deletion < 0 }
     }
 
     var elements: [Element] = []
-    /// The deleters of each element that has some, in the order of their events.
+    /// The deleters of each deleted element, in the order of their events.
     private var deleters: [[Stamp]] = []
 
     init() {}
 
-    /// A text that was written plainly, whole, by one writer.
+    /// Creates a text that one writer wrote plainly.
     init(_ text: Text, by writer: Stamp) {
         append(text, by: writer, deleters: [])
     }
 
-    /// The text as it is now, to one who knows all.
+    /// The current text, with the effects of all events.
     var visible: Text {
         var string = String.UnicodeScalarView()
         for element in elements where element.isVisible { string.append(element.scalar) }
@@ -57,7 +57,7 @@ struct SharedText: Sendable {
     }
 }
 
-/// One who edits with the knowledge of an event's author: of all up to `base`, and of all that is his own.
+/// The view that an event's author has of a text: all changes up to `base`, and all changes of the author's own site.
 struct Author: Sendable {
     let site: Site
     let base: Int64
@@ -68,34 +68,35 @@ struct Author: Sendable {
 }
 
 extension SharedText {
-    /// Whether this element stands in the text that the author had before him.
+    /// True if the element is in the text as the author saw it.
     private func isSeen(_ element: Element, by author: Author) -> Bool {
         author.sees(element.inserter)
             && (element.isVisible || !deleters[Int(element.deletion)].contains { author.sees($0) })
     }
 
-    /// Whether what the author sees is what there is.
+    /// True if the author sees exactly the current text.
     func isWhole(to author: Author) -> Bool {
         elements.allSatisfy { isSeen($0, by: author) == $0.isVisible }
     }
 
-    /// How many scalars the author sees.
+    /// Returns the number of scalars that the author sees.
     func length(to author: Author) -> Int {
         var length = 0
         for element in elements where isSeen(element, by: author) { length += 1 }
         return length
     }
 
-    /// Removes and inserts where the author means it. Offset and count lie within what he sees.
+    /// Removes and inserts at the position that the author means. Offset and count must be inside the text that the
+    /// author sees.
     mutating func splice(_ triple: Triple, by author: Author, as stamp: Stamp) {
-        // Directly behind the last element counted before the offset; before everything where there is none.
-        var place = 0
+        // The position is directly after the last element counted before the offset; at the beginning if there is none.
+        var position = 0
         var counted = 0
         while counted < triple.offset {
-            if isSeen(elements[place], by: author) { counted += 1 }
-            place += 1
+            if isSeen(elements[position], by: author) { counted += 1 }
+            position += 1
         }
-        var index = place
+        var index = position
         var removed = 0
         while removed < triple.removed {
             if isSeen(elements[index], by: author) {
@@ -104,12 +105,12 @@ extension SharedText {
             }
             index += 1
         }
-        elements.insert(contentsOf: triple.text.map { Element($0, by: stamp) }, at: place)
+        elements.insert(contentsOf: triple.text.map { Element($0, by: stamp) }, at: position)
     }
 
-    /// The weight of the text's history: for each deleted element the square of the number of its deleters, and
-    /// `Limit.run` for each run but the first. A run is as long as possible. An element that no author can see any more
-    /// weighs nothing.
+    /// Returns the weight of the text's history: for each deleted element the square of the number of its deleters,
+    /// plus `Limit.run` for each run except the first. Runs are as long as possible. An element that no author can see
+    /// any more has no weight.
     func weight(above horizon: Int64) -> Int {
         var (sum, runs) = (0, 0)
         var last: (inserter: Stamp, deleters: [Stamp])?
@@ -125,20 +126,21 @@ extension SharedText {
         return sum + Limit.run * max(0, runs - 1)
     }
 
-    /// Drops what nobody can see any more, now that everybody who may still splice knows all up to `horizon`.
+    /// Drops the elements that no author can see any more, after every author that may still splice has read up to
+    /// `horizon`.
     mutating func forget(upTo horizon: Int64) {
         let text = self
         elements.removeAll { text.deleters(of: $0).contains { $0.seq <= horizon } }
     }
 
-    /// The same text, with all taken out in which two right folds may differ.
+    /// Returns the same text without everything in which two correct folds may differ.
     func normalForm(above horizon: Int64) -> SharedText {
         let nobody = Stamp(seq: -1, site: .nobody)
         var normal = SharedText()
         for element in elements {
             let deleters = deleters(of: element).sorted()
             if deleters.contains(where: { $0.seq <= horizon }) { continue }
-            // Written and removed by one event: whoever knows the one knows the other.
+            // One event has inserted and deleted the element, so every author sees both or neither.
             if deleters.contains(element.inserter) { continue }
             let inserter = element.inserter.seq <= horizon ? nobody : element.inserter
             normal.append(Text(String(element.scalar)), by: inserter, deleters: deleters)

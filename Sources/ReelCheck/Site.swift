@@ -1,4 +1,4 @@
-/// A site: a UUID in lower case. Its order is that of its text.
+/// A site: a UUID in lower case, ordered as its text.
 struct Site: Hashable, Comparable, Sendable {
     let high: UInt64
     let low: UInt64
@@ -8,10 +8,10 @@ struct Site: Hashable, Comparable, Sendable {
         self.low = low
     }
 
-    /// The UUID of zeros: whoever wrote what nobody has to know any more.
+    /// The nil UUID, for changes with an author that no longer matters.
     static let nobody = Site(high: 0, low: 0)
 
-    /// Reads `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`; nil for anything else.
+    /// Reads `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`; nil for any other text.
     init?(_ text: Text) {
         guard text.bytes.count == 36 else { return nil }
         var (high, low): (UInt64, UInt64) = (0, 0)
@@ -37,7 +37,7 @@ struct Site: Hashable, Comparable, Sendable {
         )
     }
 
-    /// True if the UUID says version 8: the first of its third group's digits, and 8, 9, a or b as that of the fourth.
+    /// True for a UUID of version 8: the third group begins with 8, and the fourth with 8, 9, a or b.
     var isOneRequest: Bool {
         (high >> 12) % 16 == 8 && (8...11).contains(low >> 60)
     }
@@ -47,7 +47,7 @@ struct Site: Hashable, Comparable, Sendable {
     }
 }
 
-/// Who did something, and when: the seq of an event and its site.
+/// The author and the time of a change: the site and the seq of an event.
 struct Stamp: Hashable, Comparable, Sendable {
     let seq: Int64
     let site: Site

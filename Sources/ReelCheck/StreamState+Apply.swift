@@ -1,6 +1,10 @@
 extension StreamState {
-    /// Applies the parts of an event in order; at the first that fails it stops and says why, and the caller undoes
-    /// all. `site` is the event's site, and `before` holds every object that the event names, both as they were before.
+    /// Applies the parts of an event in order. Stops at the first part that fails and returns the reason; the caller
+    /// then undoes all parts.
+    /// - Parameters:
+    ///   - n: the seq of the event.
+    ///   - site: the event's site as it was before the event.
+    ///   - before: every object that the event names, as it was before the event.
     mutating func apply(_ event: Event, at n: Int64, site: SiteState, before: [ObjectName: Before]) -> Code? {
         if event.base >= n { return .badBase }
         let writer = Writer(
@@ -30,7 +34,8 @@ extension StreamState {
         return nil
     }
 
-    /// The first reason not to do the part. Each row is asked of every name before the next row.
+    /// Returns the first reason to reject the part. Each check covers all names of the part before the next check
+    /// begins.
     private func reject(_ part: Part, of object: Object?, before: Object?, _ writer: Writer) -> Code? {
         let deleted = tombstones[part.object] != nil
         if part.kind == .insert, writer.isBelowHorizon { return .stale }
@@ -72,7 +77,7 @@ extension StreamState {
         return nil
     }
 
-    /// The object with the part's fields and operations done.
+    /// Returns the object after the part's fields and operations.
     private func write(_ part: Part, to old: Object, _ writer: Writer) -> Object {
         var object = old
         object.seq = writer.stamp.seq
@@ -95,7 +100,7 @@ extension StreamState {
         return object
     }
 
-    /// Removes, then adds; each value once, sorted by its canonical bytes.
+    /// Removes values, then adds values. Returns them without duplicates, sorted by their canonical bytes.
     private func changed(_ old: [JSON], _ add: [JSON], _ remove: [JSON]) -> JSON {
         var values: [Text: JSON] = [:]
         for value in old { values[Text(value.canonical)] = value }
@@ -105,7 +110,7 @@ extension StreamState {
     }
 }
 
-/// What an event brings to each of its parts.
+/// The values of an event that all of its parts need.
 private struct Writer {
     let author: Author
     let stamp: Stamp
@@ -113,7 +118,7 @@ private struct Writer {
     let site: SiteState
     let isBelowHorizon: Bool
 
-    /// Whether the author knows of every rejected text that its offsets in this field could count on.
+    /// True if the author knows of every rejected text that its offsets in this field could count on.
     func maySplice(_ field: FieldName) -> Bool {
         !isBelowHorizon && author.base >= site.r && author.base >= site.lost[field] ?? -1
     }
@@ -127,8 +132,9 @@ extension Field? {
 }
 
 extension Object {
-    /// If its texts remember too much, each that remembers something becomes what it now is, as if it had been written
-    /// plainly when it was last written: by the author if that is what he sees, and else by nobody.
+    /// Drops the edit history of the object's texts if it weighs more than `Limit.objectHistory`. Every text with a
+    /// weight then counts as written plainly at the seq of its last writer. The writer is the author's site if the
+    /// author sees the current text, otherwise `Site.nobody`.
     fileprivate mutating func flatten(behind author: Author, above horizon: Int64) {
         let texts = fields.compactMapValues { field in
             if case .shared(let text) = field.content { text } else { nil }
@@ -144,7 +150,7 @@ extension Object {
         }
     }
 
-    /// Whether `{"name":value,…}` of what is visible is more than an object may hold.
+    /// True if `{"name":value,…}` of the visible fields exceeds the limits of an object.
     fileprivate var isTooLarge: Bool {
         if fields.count > Limit.objectFields { return true }
         let commas = max(0, fields.count - 1)
@@ -156,7 +162,7 @@ extension Object {
 }
 
 extension Field {
-    /// The bytes of the value in canonical form; a shared text is counted without being written.
+    /// The number of bytes of the value in canonical form; a shared text is counted without serialization.
     fileprivate var canonicalCount: Int {
         guard case .shared(let text) = content else { return value.canonical.count }
         var count = 2

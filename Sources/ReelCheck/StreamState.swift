@@ -4,56 +4,57 @@ struct StreamState: Sendable {
     /// The seq of the event that deleted the object first.
     var tombstones: [ObjectName: Int64] = [:]
     var sites: [Site: SiteState] = [:]
-    /// How many events have been consumed.
+    /// The number of consumed events.
     var consumed = 0
     /// The seqs of every 4,096th consumed event, the last 16.
     var marks: [Int64] = []
     /// The seq of the last barrier that retired sites of the stream; −1 if there is none.
     var retired: Int64 = -1
 
-    /// True if the stream has all the sites that it may have. Those that have ended do not count.
+    /// True if the stream has the maximum number of sites. Sites that have ended do not count.
     private var isFull: Bool {
         sites.count >= Limit.sites && sites.values.count { $0.end == -1 } >= Limit.sites
     }
 
-    /// What lies at or below it is known to everybody who may still write with a history; −1 for all.
+    /// Every author that may still write with a history has seen all seqs up to this one; −1 if there is no such seq.
     var horizon: Int64 {
         marks.count == Limit.marks ? marks[0] : -1
     }
 }
 
 struct SiteState: Sendable {
-    /// Who writes there; the first event says it.
+    /// The author's name, which the first event of the site sets.
     let by: Text?
     /// The last op that was consumed.
     var op: Int64
     /// The seq of the last event that was consumed.
     var seq: Int64
-    /// The site's splices of any text with a base below this seq are stale; −1: there is none.
+    /// The site's splices of any text with a base below this seq are stale; −1 if there is no such limit.
     var r: Int64
-    /// By field: splices of the site with a base below this seq are stale, since they may count on a rejected text.
+    /// By field: splices of the site with a base below this seq are stale, because they may count on a rejected text.
     var lost: [FieldName: Int64] = [:]
-    /// The seq of the event with which the site ended, or of the barrier that retired it; −1 for a site that goes on.
+    /// The seq of the event with which the site ended, or of the barrier that retired it; −1 for a site that has not
+    /// ended.
     var end: Int64
 }
 
 struct Object: Sendable {
     var fields: [Text: Field] = [:]
-    /// The seq of the last event that was applied to it.
+    /// The seq of the last event that was applied to the object.
     var seq: Int64
 }
 
 struct Field: Sendable {
     enum Content: Sendable {
         case plain(JSON)
-        /// The last writer is a splice above the horizon.
+        /// A text; its last writer is a splice above the horizon.
         case shared(SharedText)
     }
 
     var content: Content
     /// The last event that named the field.
     var writer: Stamp
-    /// The last one that was no splice; nil if the field began with a splice.
+    /// The last writer that was not a splice; nil if the field began with a splice.
     var plainWriter: Stamp?
 
     init(_ value: JSON, by writer: Stamp) {
@@ -68,7 +69,7 @@ struct Field: Sendable {
         self.plainWriter = plainWriter
     }
 
-    /// What everybody sees.
+    /// The current value, with the effects of all events.
     var value: JSON {
         switch content {
         case .plain(let value): value
@@ -76,7 +77,7 @@ struct Field: Sendable {
         }
     }
 
-    /// The field as a text with its history; nil if it is no text.
+    /// The field as a text with its history; nil if the field is not a text.
     var sharedText: SharedText? {
         switch content {
         case .shared(let text): text
@@ -86,7 +87,7 @@ struct Field: Sendable {
     }
 }
 
-/// What was under an object's name before an event.
+/// The object or tombstone with a name, as it was before an event.
 struct Before {
     let object: Object?
     let tombstone: Int64?
@@ -95,7 +96,7 @@ struct Before {
 extension StreamState {
     /// Folds the event at seq `n`.
     mutating func fold(_ event: Event, at n: Int64) -> Judgement {
-        // 1. A site that nobody knows begins with its op 0.
+        // 1. An unknown site begins with its op 0.
         if sites[event.site] == nil {
             if event.op != 0 { return .gap }
             if event.base < horizon || event.base < retired { return .stale }
@@ -103,7 +104,7 @@ extension StreamState {
         }
         var site = sites[event.site] ?? SiteState(by: event.by, op: -1, seq: -1, r: -1, end: -1)
 
-        // 2. One author a site, and its ops in order, each once.
+        // 2. Each site has one author, and its ops come in order, without duplicates.
         if event.by != site.by { return .foreign }
         if event.op <= site.op { return .duplicate }
         if event.op > site.op + 1 || site.end != -1 { return .gap }
@@ -132,20 +133,20 @@ extension StreamState {
         return code.map { .rejected($0) } ?? .applied
     }
 
-    /// Ends at seq `n` the sites that have consumed nothing above the seq `before`.
+    /// Ends, at seq `n`, the sites that have consumed no event above the seq `before`.
     mutating func retire(before: Int64, at n: Int64) {
         for (name, site) in sites where site.end == -1 && site.seq <= before { sites[name]?.end = n }
         retired = n
     }
 
-    /// Notes which texts the site's later splices may not count on, because this event was rejected.
+    /// Notes the texts that later splices of the site may not count on, because this event was rejected.
     private mutating func lose(_ event: Event, at n: Int64, _ site: inout SiteState) {
-        // A mark above the base refuses the splices of this event, whatever else may. An author who has read up to that
-        // mark knows it: the rejection that follows from the mark is no news, and the mark stays where it is.
+        // A mark above the base rejects the splices of this event, independent of other reasons. An author that has
+        // read up to that mark knows this. The resulting rejection is no new information, so the mark stays unchanged.
         let spliced = event.splicedFields
         let marks = spliced.isEmpty ? [] : [site.r] + spliced.compactMap { site.lost[$0] }
         let mark = marks.filter { $0 > event.base }.min() ?? n
-        // A splice with a base below the horizon is stale without any mark.
+        // A splice with a base below the horizon is stale even without a mark.
         if mark > horizon {
             for name in event.textFields { site.lost[name] = max(site.lost[name] ?? -1, mark) }
         }
@@ -157,7 +158,7 @@ extension StreamState {
         }
     }
 
-    /// The state at the beginning of a new epoch.
+    /// Applies a seed of a new epoch.
     mutating func plant(_ seed: Seed, at n: Int64) {
         switch seed {
         case .site(let site, let by, let op, let ended):
@@ -180,7 +181,7 @@ extension StreamState {
         forget()
     }
 
-    /// Forgets what lies at or below the horizon and is kept only for its history.
+    /// Drops everything at or below the horizon that is kept only for its history.
     mutating func forget() {
         let horizon = horizon
         tombstones = tombstones.filter { $0.value > horizon }

@@ -1,5 +1,5 @@
-/// A text as its UTF-8 bytes: equal if the bytes are, ordered by the bytes. Swift's own strings call texts equal that
-/// only look alike; the log never does.
+/// A text as its UTF-8 bytes: equality and order are those of the bytes. Swift's own strings are equal if they are
+/// canonically equivalent, which the log never uses.
 struct Text: Hashable, Comparable, Sendable {
     let bytes: [UInt8]
 
@@ -19,12 +19,12 @@ struct Text: Hashable, Comparable, Sendable {
 }
 
 extension Text {
-    /// The name of a model, an object, a field or an author: 1 to 128 bytes without control characters.
+    /// True for a valid name of a model, an object, a field or an author: 1 to 128 bytes without control characters.
     var isName: Bool {
         (1...128).contains(bytes.count) && bytes.allSatisfy { $0 >= 0x20 }
     }
 
-    /// The name of a stream that anybody may write: 1 to 128 of `A-Za-z0-9._:~-`, not `~` first, not dots only.
+    /// True for a valid name of a stream: 1 to 128 of `A-Za-z0-9._:~-`, not `~` first, and not only dots.
     var isStreamName: Bool {
         func isAllowed(_ byte: UInt8) -> Bool {
             switch byte {
@@ -41,13 +41,13 @@ extension Text {
             && !bytes.allSatisfy { $0 == UInt8(ascii: ".") }
     }
 
-    /// Sixteen lower-case hex digits.
+    /// True for sixteen lower-case hex digits.
     var isEpoch: Bool {
         bytes.count == 16 && bytes.allSatisfy { hexDigit($0) != nil }
     }
 }
 
-/// The value of a lower-case hex digit.
+/// Returns the value of a lower-case hex digit; nil for any other byte.
 func hexDigit(_ byte: UInt8) -> UInt8? {
     switch byte {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
@@ -56,7 +56,7 @@ func hexDigit(_ byte: UInt8) -> UInt8? {
     }
 }
 
-/// The `count` lowest hex digits of a number, lower case.
+/// Returns the `count` lowest hex digits of a number in lower case.
 func hex(_ number: UInt64, digits count: Int) -> String {
     let digits = String(number, radix: 16)
     return String(repeating: "0", count: max(0, count - digits.count)) + digits.suffix(count)

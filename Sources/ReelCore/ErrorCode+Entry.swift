@@ -1,29 +1,4 @@
 extension ErrorCode {
-    /// What belongs to a code.
-    public struct Entry: Equatable, Sendable {
-        /// The status of an HTTP answer.
-        public var status: Int
-        /// The code that a WebSocket is closed with, where the connection does not stay.
-        public var close: UInt16?
-        /// Whether the same, sent again, can succeed.
-        public var retry: Retry
-        /// A few words for a heading, the same every time.
-        public var title: String
-        /// What has happened.
-        public var meaning: String
-        /// What to do.
-        public var advice: String
-    }
-
-    /// The status of an HTTP answer with this code.
-    public var status: Int { entry.status }
-
-    /// The code that a WebSocket is closed with for this; nil: the connection stays.
-    public var close: UInt16? { entry.close }
-
-    /// The code's heading.
-    public var title: String { entry.title }
-
     /// The row of the code in the table.
     public var entry: Entry {
         switch self {
@@ -32,16 +7,16 @@ extension ErrorCode {
                 400,
                 .no,
                 "Not valid JSON",
-                "The text is no JSON as RFC 8259 and I-JSON have it: bad syntax or UTF-8, a key twice, a lone "
+                "The text is not JSON as RFC 8259 and I-JSON define it: wrong syntax or UTF-8, a key twice, a lone "
                     + "surrogate, or too many levels.",
-                "Correct the program that wrote it; the message says the byte."
+                "Correct the program that wrote it; the message names the byte."
             )
         case .badFrame:
             Entry(
                 400,
                 .no,
                 "No frame of the protocol",
-                "A frame of an unknown type, or with a member that is missing or of the wrong type.",
+                "The frame has an unknown type, or a member that is missing or of the wrong type.",
                 "Correct the program that wrote it, or use one that speaks `reel.v1`."
             )
         case .badEvent:
@@ -49,16 +24,17 @@ extension ErrorCode {
                 400,
                 .no,
                 "Not a valid event",
-                "An event with a member that is missing, unknown, out of place or of the wrong type; or one that "
-                    + "carries `seq`, `by` or `at`, which are not a client's to give.",
-                "Correct the program that made it; the message says the place."
+                "A member of the event is missing, unknown, out of place or of the wrong type. Or the event carries "
+                    + "`seq`, `by` or `at`, which a client may not set.",
+                "Correct the program that made it; the message names the place."
             )
         case .badStream:
             Entry(
                 400,
                 .no,
                 "Not a stream's name",
-                "A stream's name is 1 to 128 of `A-Z a-z 0-9 . _ : ~ -`, not of dots only, not with `~` in front.",
+                "A stream's name has 1 to 128 of the characters `A-Z a-z 0-9 . _ : ~ -`. It does not begin with `~`, "
+                    + "and it does not consist of dots only.",
                 "Use another name."
             )
         case .badRange:
@@ -66,7 +42,7 @@ extension ErrorCode {
                 400,
                 .no,
                 "Not a range of seqs",
-                "A range that ends before it begins, or more ranges or seqs than one request may name.",
+                "The range ends before it begins, or the request names more ranges or seqs than it may.",
                 "Ask for less at a time: 64 ranges, 100,000 seqs."
             )
         case .badNumber:
@@ -74,7 +50,8 @@ extension ErrorCode {
                 400,
                 .no,
                 "A number that no double holds",
-                "A number beyond the largest double, or an integer that would become another one.",
+                "The number is beyond the largest double, or it is an integer that a double does not represent "
+                    + "exactly.",
                 "Write it as a string."
             )
         case .badBase:
@@ -82,7 +59,7 @@ extension ErrorCode {
                 400,
                 .no,
                 "A base from the future",
-                "The event's `base` is not below its own seq: its site cannot have folded that.",
+                "The event's `base` is not below its own seq, so its site cannot have folded it.",
                 "Give the last seq that was folded when the event was made, and its epoch."
             )
         case .badRequest:
@@ -90,8 +67,8 @@ extension ErrorCode {
                 400,
                 .no,
                 "Bad request",
-                "An HTTP request with an unknown or doubled parameter, or with a bad value, head or body.",
-                "Correct the request; the message says what was expected."
+                "The HTTP request has an unknown or repeated parameter, or a wrong value, head or body.",
+                "Correct the request; the message names what was expected."
             )
         case .tooLarge:
             Entry(
@@ -99,16 +76,17 @@ extension ErrorCode {
                 .no,
                 "Too large",
                 close: 1009,
-                "A frame, body, event or object beyond its limit in bytes or fields.",
-                "Split it. The limits stand in `welcome`, those of objects in docs/reference/fold.md."
+                "The frame, body, event or object exceeds its limit in bytes or fields.",
+                "Split it. `welcome` contains the limits of frames and events; docs/reference/fold.md has those of "
+                    + "objects."
             )
         case .limit:
             Entry(
                 400,
                 .changed,
                 "Too many at once",
-                "More subscriptions, events or other things than one connection or request may have.",
-                "Give some up, or use more requests."
+                "One connection or request has more subscriptions, events or other items than it may have.",
+                "End some of them, or use more requests."
             )
         case .unauthorized:
             Entry(
@@ -116,7 +94,7 @@ extension ErrorCode {
                 .changed,
                 "No valid token",
                 close: 4401,
-                "No token, or one that is not valid or no longer so.",
+                "There is no token, or it is not valid, or it has expired.",
                 "Get a new token and connect again; `renew` takes a new one before the old one expires."
             )
         case .forbidden:
@@ -124,8 +102,8 @@ extension ErrorCode {
                 403,
                 .no,
                 "Not allowed",
-                "The token is valid and does not permit this.",
-                "Ask whoever gives the tokens."
+                "The token is valid, but it does not permit this.",
+                "Ask the issuer of the tokens."
             )
         case .notFound:
             Entry(404, .no, "Not found", "There is no such path, object or block.", "Check the path.")
@@ -134,16 +112,16 @@ extension ErrorCode {
                 405,
                 .no,
                 "Method not allowed",
-                "The path exists, the method does not.",
-                "Use a method of the answer's `Allow`."
+                "The path exists, but the method does not.",
+                "Use a method that the header `Allow` of the answer names."
             )
         case .rateLimited:
             Entry(
                 429,
                 .later,
                 "Too fast",
-                "More requests than are allowed in this time.",
-                "Wait as long as the answer says."
+                "The client sends more requests than are allowed in this time.",
+                "Wait for the time that the answer names."
             )
         case .overloaded:
             Entry(
@@ -151,15 +129,15 @@ extension ErrorCode {
                 .later,
                 "Overloaded",
                 close: 1013,
-                "The node has as much to do as it can.",
-                "Wait as long as the answer says, or use another node."
+                "The node has as much work as it can do.",
+                "Wait for the time that the answer names, or use another node."
             )
         case .logUnavailable:
             Entry(
                 503,
                 .later,
                 "The log cannot be reached",
-                "Nothing can be appended now. What was sent before may be in the log or not.",
+                "Nothing can be appended now. Events that were sent before may be in the log or not.",
                 "Send the same again later: an event is never applied twice."
             )
         case .nodeBehind:
@@ -167,7 +145,7 @@ extension ErrorCode {
                 503,
                 .later,
                 "The node is behind",
-                "The node has not read as far as was asked.",
+                "The node has not read up to the requested position.",
                 "Wait, or ask another node."
             )
         case .internal:
@@ -176,25 +154,25 @@ extension ErrorCode {
                 .later,
                 "A fault of the node",
                 "Something happened that should not be possible.",
-                "Try again; report it with the node's log."
+                "Try again, and report it with the node's log lines."
             )
         case .damaged:
             Entry(
                 500,
                 .later,
                 "Damaged data",
-                "A file of the node is damaged, or is not of the kind that it should be. A damaged record of the log"
-                    + " stops its partition for all nodes; the message names partition and seqs.",
-                "Ask another node. The operator does what the message says: the file is put aside and never deleted, or"
-                    + " `reel epoch new --skip-damaged --from-snapshot DIR` continues without the damaged records."
+                "A file of the node is damaged, or is not of the expected kind. A damaged record of the log stops its "
+                    + "partition for all nodes; the message names partition and seqs.",
+                "Ask another node. The operator does what the message says: the file is put aside and never deleted, "
+                    + "or `reel epoch new --skip-damaged --from-snapshot DIR` continues without the damaged records."
             )
         case .badAddress:
             Entry(
                 400,
                 .no,
                 "Not an address",
-                "An app gave the SDK a node that is no `http://HOST:PORT` or `https://HOST:PORT`, or a store without a "
-                    + "path.",
+                "An app gave the SDK a node that is not `http://HOST:PORT` or `https://HOST:PORT`, or a store without "
+                    + "a path.",
                 "Correct the address. The client opens `/v1/socket` and all other paths of a node itself."
             )
         case .closed:
@@ -202,16 +180,16 @@ extension ErrorCode {
                 400,
                 .no,
                 "The client is closed",
-                "An app called a client of the SDK after `close`, or waited for something as the client ended.",
-                "Make another client with the same store: what was queued is sent from there."
+                "An app called a client of the SDK after `close`, or waited for a result when the client ended.",
+                "Make another client with the same store: it sends the events that are queued."
             )
         case .epochChanged:
             Entry(
                 409,
                 .changed,
                 "Another epoch",
-                "The log was begun anew since: the seqs of the old epoch mean nothing in the new one.",
-                "Keep what was not sent, begin again from a snapshot of the new epoch, then send it."
+                "The log has a new epoch. The seqs of the old epoch have no meaning in it.",
+                "Keep the events that were not sent, start from a snapshot of the new epoch, and then send them."
             )
         case .truncated:
             Entry(
@@ -219,23 +197,24 @@ extension ErrorCode {
                 .changed,
                 "Below what is kept",
                 "The position is older than what the log or the deltas still have.",
-                "Begin again from a snapshot."
+                "Start again from a snapshot."
             )
         case .aheadOfLog:
             Entry(
                 409,
                 .no,
                 "Ahead of the log",
-                "The position lies beyond the log's end: nobody has read that here, or the log has lost something.",
-                "Correct the position. Only if it was read here has the log lost something: tell the operator, and "
-                    + "serve nothing from this log until it is understood."
+                "The position is beyond the end of the log. No client has read it here, or the log has lost records.",
+                "Correct the position. If it was read from this log, the log has lost records: tell the operator, and "
+                    + "serve nothing from this log until the cause is known."
             )
         case .diverged:
             Entry(
                 409,
                 .no,
                 "Another history",
-                "Two parties hold different events at one seq of one epoch: a log was rolled back and rewritten.",
+                "Two parties hold different events at one seq of one epoch: the log was rolled back and written "
+                    + "again.",
                 "Tell the operator. Keep both, and begin a new epoch from the one that is right."
             )
         case .storeBusy:
@@ -251,16 +230,16 @@ extension ErrorCode {
                 409,
                 .changed,
                 "No room for the store",
-                "The disk has no room for what the device must keep. Nothing of it was taken.",
-                "Make room on the disk, then make a new client."
+                "The disk has no space for the data that the device must keep. The store took nothing of it.",
+                "Free space on the disk, then make a new client."
             )
         case .storeFailed:
             Entry(
                 409,
                 .changed,
                 "The store cannot be used",
-                "The file of the device's store cannot be opened, read or written: its folder is missing, this user "
-                    + "has no right to it, or the disk reports an error.",
+                "The file of the device's store cannot be opened, read or written. Its folder is missing, this user "
+                    + "may not access it, or the disk reports an error.",
                 "Correct what the message names, then make a new client."
             )
         case .storeFormat:
@@ -277,17 +256,17 @@ extension ErrorCode {
                 409,
                 .no,
                 "A damaged store",
-                "The file of the device's store does not hold what a client has written.",
-                "Move the file away together with the `-wal` beside it, and do not delete them: they may hold events "
-                    + "that were not sent. A new file gets the state from a node."
+                "The file of the device's store does not contain what a client has written.",
+                "Move the file away together with its `-wal`, and do not delete them: they may contain events that "
+                    + "were not sent. A new file gets the state from a node."
             )
         case .storeLost:
             Entry(
                 409,
                 .changed,
                 "The store is gone",
-                "The file of the device's store, or the `-wal` beside it, was removed, replaced, moved or cut while "
-                    + "it was open. What was published and not sent may be lost.",
+                "The file of the device's store, or its `-wal`, was removed, replaced, moved or cut while it was "
+                    + "open. Events that were published and not sent may be lost.",
                 "Bring the files back if they were moved, then make a new client. Publish again what is missing."
             )
         case .storeUser:
@@ -295,8 +274,8 @@ extension ErrorCode {
                 409,
                 .changed,
                 "Another user's store",
-                "The device's store belongs to another user than the one that the app or the token names. Nothing of "
-                    + "the store was read, shown or sent.",
+                "The device's store belongs to another user than the one that the app or the token names. The client "
+                    + "has not read, shown or sent anything of the store.",
                 "Open the store of this user. If the user has a new name, `SyncClient.adopt` gives the store to it."
             )
         case .storeWaits:
@@ -304,8 +283,8 @@ extension ErrorCode {
                 409,
                 .changed,
                 "Events wait",
-                "The device's store still holds own events that the stream does not have.",
-                "Wait until the queue is empty, or say that the events may be discarded."
+                "The device's store still contains own events that the stream does not have.",
+                "Wait until the queue is empty, or allow that the events are discarded."
             )
         case .conflict:
             Entry(
@@ -313,8 +292,8 @@ extension ErrorCode {
                 .no,
                 "Another event has this op",
                 "The site published another event with the same op before: it was cloned, or lost its memory. Or an "
-                    + "`Idempotency-Key` came with other events before.",
-                "Take a new site, or a new key, and publish what is not yet consumed there."
+                    + "`Idempotency-Key` was used with other events before.",
+                "Take a new site, or a new key, and publish there the events that are not consumed."
             )
         case .gap:
             Entry(
@@ -322,16 +301,16 @@ extension ErrorCode {
                 .changed,
                 "An op is missing",
                 "An op of the site before this one was not consumed or not taken, or the site has ended.",
-                "Send again from the op behind the last one consumed."
+                "Send again from the op after the last one consumed."
             )
         case .stale:
             Entry(
                 409,
                 .changed,
                 "Too old to merge",
-                "The event's base is older than the history that the fold keeps, or its splice counts on text that "
-                    + "was replaced, or of which so much was deleted that the fold has forgotten what.",
-                "Fold what is new, merge, and make the event again."
+                "The event's base is older than the history that the fold keeps. Or its splice refers to text that "
+                    + "was replaced, or to deleted text that the fold no longer knows.",
+                "Fold the new events, merge, and make the event again."
             )
         case .tooManySites:
             Entry(
@@ -365,7 +344,7 @@ extension ErrorCode {
                 409,
                 .no,
                 "No such object",
-                "An update or delete of an object that never was.",
+                "The event updates or deletes an object that does not exist.",
                 "Insert it first."
             )
         case .guard:
@@ -374,14 +353,15 @@ extension ErrorCode {
                 .changed,
                 "A condition does not hold",
                 "A field's last writer is not the one that `if` names.",
-                "Fold what is new, decide again, and publish a new event."
+                "Fold the new events, decide again, and publish a new event."
             )
         case .type:
             Entry(
                 409,
                 .no,
                 "The wrong type of value",
-                "`inc` on what is no number, `add` or `remove` on no array, or a splice on no string.",
+                "`inc` needs a number, `add` and `remove` need an array, and a splice needs a string. The value is of "
+                    + "another type.",
                 "Write the field first, or use an operation that fits it."
             )
         case .range:
@@ -406,7 +386,7 @@ extension ErrorCode {
                 .changed,
                 "No token",
                 "The app's `renewToken` threw an error, or did not answer in time.",
-                "Make the function give a token; the device calls it again."
+                "Make the function return a token; the device calls it again."
             )
         case .wrongDeployment:
             Entry(

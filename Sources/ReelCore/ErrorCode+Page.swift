@@ -1,14 +1,18 @@
 extension ErrorCode {
-    /// docs/reference/errors.md, in Markdown.
+    /// Returns docs/reference/errors.md in Markdown.
     public static func page() -> String {
         var page = """
             # Errors
 
-            Every error has a stable code. On the socket it stands in `code` of an `error` or `nack`; over HTTP in
-            `code` of an `application/problem+json` body, with the status below; in `rejected(code)` it says why the
-            fold gave an event no effect. The message beside it says what was found and what was expected.
+            This page lists every error code, for authors of clients and for operators. Terms:
+            [glossary](../glossary.md).
 
-            A connection stays open after an error unless the table names the WebSocket close code that ends it.
+            Every error has a stable code. On the socket, the code is the member `code` of an `error` or `nack`. Over
+            HTTP, it is the member `code` of an `application/problem+json` body, with the status below. In the outcome
+            `rejected(code)`, it is the reason why the event had no effect. The message of an error contains what was
+            found and what was expected.
+
+            A connection stays open after an error unless the table has a WebSocket close code for it.
 
             This page is made from the table in the code: `reel help --errors` prints it.
 

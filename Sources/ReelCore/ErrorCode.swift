@@ -1,7 +1,6 @@
-/// Every code that Reel says to anybody, once. What belongs to each stands in `entry`; docs/reference/errors.md is made
-/// of it.
+/// All error codes of Reel. `entry` holds the properties of each; docs/reference/errors.md is generated from them.
 public enum ErrorCode: String, CaseIterable, Sendable {
-    // What is wrong with a request.
+    // The request is wrong.
     case badJSON = "bad_json"
     case badFrame = "bad_frame"
     case badEvent = "bad_event"
@@ -16,19 +15,19 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case forbidden
     case notFound = "not_found"
     case methodNotAllowed = "method_not_allowed"
-    // What keeps a node from answering.
+    // The node cannot answer.
     case rateLimited = "rate_limited"
     case overloaded
     case logUnavailable = "log_unavailable"
     case nodeBehind = "node_behind"
     case `internal`
     case damaged
-    // A position that does not fit the log.
+    // The position does not fit the log.
     case epochChanged = "epoch_changed"
     case truncated
     case aheadOfLog = "ahead_of_log"
     case diverged
-    // What keeps a device's store from being used.
+    // The device's store cannot be used.
     case storeBusy = "store_busy"
     case storeFull = "store_full"
     case storeFailed = "store_failed"
@@ -37,10 +36,10 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case storeLost = "store_lost"
     case storeUser = "store_user"
     case storeWaits = "store_waits"
-    // What an app asks of a client that cannot be.
+    // An app asked a client for something impossible.
     case badAddress = "bad_address"
     case closed
-    // What becomes of an event.
+    // The result of an event.
     case conflict
     case gap
     case stale
@@ -52,7 +51,7 @@ public enum ErrorCode: String, CaseIterable, Sendable {
     case `guard`
     case type
     case range
-    // What a device says of itself; no node sends these.
+    // The state of a device; no node sends these codes.
     case offline
     case noToken = "no_token"
     case wrongDeployment = "wrong_deployment"

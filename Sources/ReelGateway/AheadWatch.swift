@@ -2,8 +2,8 @@ import ReelCore
 import ReelNode
 import Synchronization
 
-/// Counts clients that hold a seq of this epoch which the log does not have, and names some of them in the journal:
-/// the log has lost records, or a backup of it was restored.
+/// Counts clients that hold a seq of this epoch beyond the log's end, and writes log lines that name some of them.
+/// Either the log has lost records, or a backup of it was restored.
 final class AheadWatch: Sendable {
     private let epoch: Epoch
     private let logger: Logger
@@ -19,7 +19,7 @@ final class AheadWatch: Sendable {
         )
     }
 
-    /// A client named this seq of a stream, and the log ends before it.
+    /// Counts a client that named this seq of a stream, although the log ends before it.
     func note(_ seq: Seq, of stream: StreamName, in partition: Int, _ error: ReelError) {
         counter.add()
         guard let unsaid = limiter.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else { return }

@@ -1,33 +1,37 @@
 import ReelCore
 import ReelLog
 
-/// What the tail of a partition has brought and a loop has not sent yet.
+/// The batches of a partition's tail that a loop has not sent yet.
 ///
-/// A write to a socket costs nearly the same for one event as for ten, and more than all else of a delivery. So where
-/// events come faster than a loop can well send each of them to all who listen, the writes keep a distance that grows
-/// with those who listen: what comes sooner waits and goes out together, and a loop has time for other things. What few
-/// listen to goes out at once, and so does what comes slowly.
+/// A write to a socket costs nearly the same for one event as for ten, and more than the rest of a delivery. If events
+/// arrive faster than a loop can send each of them to all listeners, the writes keep a minimum distance. The distance
+/// grows with the number of listeners. Events that arrive sooner wait and go out together, and the loop has time for
+/// other work. Events with few listeners go out at once, and so do events that arrive slowly.
 struct DeliveryCoalescer {
-    /// However many listen, nothing waits longer than this behind what was sent last.
+    /// The maximum distance from the last write in milliseconds, for any number of listeners.
     private static let distanceMsMax = 15
-    /// With so many bytes one write has enough.
+    /// The number of bytes that are enough for one write: it waits no longer.
     private static let bytesMax = 64 << 10
 
     private let listenerMicros: Int
     private var batches: [TailBatch] = []
     private var bytes = 0
-    /// Between two writes to those who listen to what is here, where they keep one.
+    /// The distance in milliseconds between two writes to the listeners of these batches, if they keep one.
     private var distanceMs: Int64 = 0
     private var keepsDistance = false
     private var lastMs = -Int64(distanceMsMax)
 
-    /// For each who listens the distance is so many microseconds more.
+    /// Creates an empty coalescer. `listenerMicros` is the distance in microseconds for each listener.
     init(listenerMicros: Int) {
         self.listenerMicros = listenerMicros
     }
 
-    /// Takes the next batch in; so many listen to one of its streams. `keepsDistance`: a loop would have too much to do
-    /// if it sent it by itself.
+    /// Adds the next batch.
+    ///
+    /// - Parameters:
+    ///   - batch: The batch.
+    ///   - listeners: The number of listeners to that stream of the batch with most of them.
+    ///   - keepsDistance: True if sending each batch separately would be too much work for the loop.
     mutating func add(_ batch: TailBatch, listeners: Int, keepsDistance: Bool) {
         batches.append(batch)
         bytes += batch.byteCount
@@ -35,13 +39,13 @@ struct DeliveryCoalescer {
         self.keepsDistance = self.keepsDistance || keepsDistance
     }
 
-    /// When what is here is to go out; nil: nothing is.
+    /// When the batches are to be sent; nil: there are none.
     var dueMs: Int64? {
         if batches.isEmpty { return nil }
         return keepsDistance && distanceMs > 0 && bytes < Self.bytesMax ? lastMs + distanceMs : .min
     }
 
-    /// All that is here, as one batch.
+    /// Removes all batches and returns them as one batch; nil: there are none.
     mutating func take(nowMs: Int64) -> TailBatch? {
         guard !batches.isEmpty else { return nil }
         if distanceMs > 0 { lastMs = nowMs }
@@ -51,7 +55,7 @@ struct DeliveryCoalescer {
 }
 
 extension TailBatch {
-    /// One batch of some, each of which follows the one before; at least one.
+    /// Joins batches, each of which follows the one before. At least one is needed.
     convenience init(joining batches: [TailBatch]) {
         var entries: [RecordBatch.Entry] = []
         var kinds: [Kind] = []

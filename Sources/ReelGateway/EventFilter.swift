@@ -1,14 +1,15 @@
 import ReelCore
 
-/// What a subscription wants of a stream: events that touch objects of some models, and all of one site. What is left
-/// out is proven like what is sent: the ranges of a filtered view say "these events of it, and no others".
+/// A filter of a subscription: it passes events that touch objects of some models, and all events of one site. Events
+/// that are left out are proven like events that are sent: a filtered range says "these matching events, and no
+/// others".
 struct EventFilter: Hashable, Sendable {
-    /// More models are not named.
+    /// The maximum number of models.
     static let modelsMax = 100
 
-    /// The models as they stand in records, escapes and all.
+    /// The models as they are written in records, with escapes.
     private let models: [[UInt8]]
-    /// Its events come whatever their model.
+    /// The site with events that pass whatever their model is; nil: there is none.
     private(set) var site: Site?
 
     init(models: [String], site: Site?) {
@@ -16,7 +17,7 @@ struct EventFilter: Hashable, Sendable {
         self.site = site
     }
 
-    /// How many bytes its models have.
+    /// The number of bytes of its models.
     var byteCount: Int { models.reduce(0) { $0 + $1.count } }
 
     private static func canonical(_ text: String) -> [UInt8] {
@@ -25,14 +26,15 @@ struct EventFilter: Hashable, Sendable {
         return Array(quoted.dropFirst().dropLast())
     }
 
-    /// The same for events none of which is of the filter's own site: many clients then share what is made for one.
+    /// The same filter without its site, for batches without events of that site. Many clients then share the frames
+    /// that are made for one of them.
     var withoutSite: EventFilter {
         var filter = self
         filter.site = nil
         return filter
     }
 
-    /// Whether an event, which has been parsed out of this value, is wanted.
+    /// Returns true if an event, which was parsed from `value`, passes.
     func wants(_ event: ParsedEvent, _ value: Bytes) -> Bool {
         if event.site == site { return true }
         return event.parts.contains { part in
@@ -42,7 +44,7 @@ struct EventFilter: Hashable, Sendable {
         }
     }
 
-    /// The same for a value that is taken apart first, into tables that are used again.
+    /// Parses `value` and returns true if the event passes. The tables of `event` are used again.
     func wants(_ value: Bytes, _ event: inout ParsedEvent) -> Bool {
         do throws(ReelError) {
             try event.parse(value)
@@ -53,14 +55,14 @@ struct EventFilter: Hashable, Sendable {
     }
 }
 
-/// The events of one stream in a batch, each looked at once for all filters.
+/// The events of one stream in a batch, each parsed once for all filters.
 struct FilteredBatch {
     private let batch: TailBatch
     private let places: [Int]
     private var events: [Int: ParsedEvent] = [:]
     private var sites: Set<Site> = []
 
-    /// `places`: the indexes of what the batch delivers in the stream.
+    /// Parses the events among `places`, the indexes of the records that the batch delivers in the stream.
     init(_ batch: TailBatch, places: [Int]) {
         self.batch = batch
         self.places = places
@@ -73,13 +75,13 @@ struct FilteredBatch {
         }
     }
 
-    /// A filter that wants the same of this batch, and that more clients have.
+    /// Returns a filter that passes the same events of this batch, and that more clients share.
     func reduced(_ filter: EventFilter) -> EventFilter {
         if let site = filter.site, sites.contains(site) { return filter }
         return filter.withoutSite
     }
 
-    /// What is delivered through a filter: barriers, and events that are wanted.
+    /// Returns the indexes of the records that pass a filter: barriers, and events that it wants.
     func places(for filter: EventFilter) -> [Int] {
         places.filter { place in
             guard case .event = batch.kinds[place] else { return true }

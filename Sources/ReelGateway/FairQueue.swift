@@ -1,7 +1,8 @@
-/// What a loop does a few of in each round: what else comes on it does not wait for a crowd. What has nothing to do any
-/// more, once its turn comes, takes no place. On its loop only.
+/// A FIFO of tasks of which a loop runs at most 16 per round, so that a burst does not delay other work. Tasks that
+/// return false do not count. On its loop only.
 final class FairQueue {
-    private static let most = 16
+    /// The maximum number of tasks per round.
+    private static let tasksPerRound = 16
 
     private let loop: any HostLoop
     private var waiting = Queue<() -> Bool>()
@@ -11,22 +12,22 @@ final class FairQueue {
         self.loop = loop
     }
 
-    /// Runs the body in its turn, later. It says whether there was something to do.
+    /// Adds a task, which runs in its turn, later. It returns false if there was nothing to do.
     func add(_ body: @escaping () -> Bool) {
         waiting.append(body)
-        take()
+        schedule()
     }
 
-    private func take() {
+    private func schedule() {
         guard !isUnderWay, !waiting.isEmpty else { return }
         isUnderWay = true
         loop.bound { [self] in
             isUnderWay = false
-            var left = Self.most
+            var left = Self.tasksPerRound
             while left > 0, let body = waiting.popFirst() {
                 if body() { left -= 1 }
             }
-            take()
+            schedule()
         }(())
     }
 }

@@ -4,33 +4,39 @@ public import ReelNet
 public import ReelNode
 import Synchronization
 
-/// A gateway: clients in front, the log behind. It holds nothing that matters but connections.
+/// A gateway between clients and the log. It keeps no durable state: only its connections would be missed.
 public final class Gateway: Sendable {
-    /// One loop with what lives on it.
+    /// One event loop of the gateway, with the objects that are bound to it.
     struct Part {
         let gateway: GatewayLoop
         let http: GatewayHTTP
         let server: HTTPServer
     }
 
-    /// Where it listens.
+    /// The address on which the gateway listens.
     public let address: SocketAddress
-    /// Where it answers its operator, if that is a port of its own.
+    /// The operator's port; nil if it has no port of its own.
     public let admin: AdminPort?
     let share: GatewayShare
     let announcer: Announcer
     let parts: [LoopBound<Part>]
     private let feeds: [PartitionTail]
     let brake: TailBackpressure
-    /// Ends it in good order.
+    /// The graceful shutdown of the gateway.
     public let end: GracefulShutdown
 
-    /// Opens a gateway on a log and listens. `number`: how many logs were the current one before; nil for `deployment`:
-    /// the log is the first of its own. `state` answers questions about state in this process; without it they are
-    /// passed on to a snapshot node. `notice` says what an operator must see to though the node serves; nil: nothing.
-    /// The log is the caller's to close, after the end. Not on an event loop.
+    /// Opens a gateway on a log and listens. Blocks; do not call it on an event loop.
     ///
-    /// Throws `LogError` where the log cannot be read and `NetError` where the address cannot be listened on.
+    /// - Parameters:
+    ///   - log: The log. The caller closes it, after the gateway has ended.
+    ///   - number: The number of logs that were the current one before this log.
+    ///   - deployment: The deployment of the log; nil: the log is the first one of its own deployment.
+    ///   - settings: The settings of the gateway.
+    ///   - logger: The logger for the operator.
+    ///   - metrics: The registry of the gateway's metrics.
+    ///   - state: Answers questions about state in this process; nil: the gateway forwards them to a snapshot node.
+    ///   - notice: Returns a problem that an operator must solve although the node serves; nil: there is none.
+    /// - Throws: `LogError` if the log cannot be read, `NetError` if the gateway cannot listen on the address.
     public init(
         log: any EventLog,
         number: Int = 0,
@@ -137,10 +143,10 @@ public final class Gateway: Sendable {
                         if index == 0 {
                             watch.look()
                             share.gate.look()
-                            share.look(at: announcer.awake, nowMs: gateway.nowMs)
+                            share.look(at: announcer.alive, nowMs: gateway.nowMs)
                             losses.look(at: announcer.nodes, nowMs: gateway.nowMs)
                         }
-                        gateway.neighbours.look(Self.others(announcer.awake, than: settings.node.advertise))
+                        gateway.neighbours.look(Self.others(announcer.alive, than: settings.node.advertise))
                         gateway.tick()
                     }
                     return LoopBound(Part(gateway: gateway, http: http, server: server), on: loop)
@@ -179,7 +185,7 @@ public final class Gateway: Sendable {
             announcer.leave(on: all[0].loop)
         } askToLeave: { withinMs in
             share.leave()
-            let others = Neighbours.some(of: Self.others(announcer.awake, than: settings.node.advertise))
+            let others = Neighbours.some(of: Self.others(announcer.alive, than: settings.node.advertise))
             for part in all {
                 part.loop.execute {
                     part.value.leave(withinMs: withinMs, nodes: others) { open.withLock { $0 -= 1 } }
@@ -193,7 +199,7 @@ public final class Gateway: Sendable {
         logger.info("listening", ["address": "\(address)", "node": share.nodeID, "epoch": "\(log.epoch)"])
     }
 
-    /// So many loops, or none.
+    /// Returns `count` new event loops. If it throws, it leaves none running.
     private static func loops(_ count: Int) throws -> [EventLoop] {
         var loops: [EventLoop] = []
         do {
@@ -206,17 +212,17 @@ public final class Gateway: Sendable {
         return loops
     }
 
-    /// The longest address in bytes that is named to clients.
+    /// The longest address, in bytes, that the gateway names to clients.
     private static let addressBytesMax = 512
 
-    /// Where clients of this node may go.
+    /// Returns the addresses of other gateways to which clients of this node may connect.
     static func others(_ nodes: [NodeAnnouncement], than own: String?) -> Set<String> {
         let addresses = nodes.lazy.filter { $0.role != "snapshot" }.compactMap(\.advertised)
-        // Sixteen of them must fit into a frame, whatever somebody has announced.
+        // Sixteen addresses must fit into a frame, whatever other nodes have announced.
         return Set(addresses.filter { $0 != own && $0.utf8.count <= addressBytesMax })
     }
 
-    /// Each batch goes to each loop once.
+    /// Returns the tail of a partition. It delivers each batch to each loop once.
     private static func feed(
         _ partition: Int,
         from: WarmStart,
@@ -240,26 +246,26 @@ public final class Gateway: Sendable {
                 for part in parts { part.loop.execute { part.value.gateway.skipped(partition, to: first) } }
             case .ended(let error, let isFenced):
                 share.logger.error("log tail failed", ["partition": "\(partition)", "detail": error.description])
-                let told = ReelError(error.code, error.message)
+                let shown = ReelError(error.code, error.message)
                 if isFenced, error.code == .internal {
-                    share.stopped(partition, told)
-                    for part in parts { part.loop.execute { part.value.gateway.stopped(partition, told) } }
+                    share.stopped(partition, shown)
+                    for part in parts { part.loop.execute { part.value.gateway.stopped(partition, shown) } }
                     return
                 }
-                guard !isFenced else { return share.diverged(told) }
-                if error.code != .truncated { share.reading(partition, fails: told) }
+                guard !isFenced else { return share.diverged(shown) }
+                if error.code != .truncated { share.reading(partition, fails: shown) }
                 let loop = parts[0].loop
-                loop.execute { goOn(feed, share: share, on: loop) }
+                loop.execute { restart(feed, share: share, on: loop) }
             }
         }
     }
 
-    /// Begins an ended tail again as soon as the log answers for its partition.
-    private static func goOn(_ feed: PartitionTail, share: GatewayShare, on loop: EventLoop) {
+    /// Restarts an ended tail once the log answers for its partition. Retries until then.
+    private static func restart(_ feed: PartitionTail, share: GatewayShare, on loop: EventLoop) {
         loop.timer(after: .milliseconds(share.settings.tailPauseMs)) {
             loop.offload {
                 do throws(LogError) {
-                    // Where something is to come, it says that all is well.
+                    // If there is a next record, the batch that contains it clears the error.
                     if try !feed.probe() { share.reading(feed.partition, fails: nil) }
                 } catch {
                     share.reading(feed.partition, fails: ReelError(error.code, error.message))
@@ -268,16 +274,16 @@ public final class Gateway: Sendable {
                 feed.start()
                 return true
             } then: { hasBegun in
-                guard hasBegun else { return goOn(feed, share: share, on: loop) }
-                share.logger.info("the tail resumed", ["partition": "\(feed.partition)"])
+                guard hasBegun else { return restart(feed, share: share, on: loop) }
+                share.logger.info("log tail resumed", ["partition": "\(feed.partition)"])
             }
         }
     }
 
-    /// Whether the node has read the end of the epoch.
+    /// True if the node has read the end of the epoch.
     public var epochHasEnded: Bool { share.logState == .ended }
 
-    /// Returns once it has ended and nothing of it runs any more.
+    /// Waits until the gateway has ended and its threads have stopped.
     public func waitUntilEnded() async {
         await end.wait()
         brake.release()
@@ -289,7 +295,12 @@ public final class Gateway: Sendable {
 }
 
 extension Gateway.Part {
-    /// Takes no new clients and sends all away, one after the other; calls back once none is left.
+    /// Stops accepting clients and asks all clients to leave, spread evenly over a period. On the loop.
+    ///
+    /// - Parameters:
+    ///   - withinMs: The length of the period in milliseconds.
+    ///   - nodes: The addresses of other gateways, which the clients are told.
+    ///   - left: Called once no connection is left.
     func leave(withinMs: Int64, nodes: [String], then left: @escaping @Sendable () -> Void) {
         server.drain { left() }
         let (clients, streamWaiters) = (gateway.clients.values, gateway.streamWaiters.all)

@@ -3,8 +3,15 @@ import ReelLog
 import ReelNode
 
 extension GatewayLoop {
-    /// Calls back without a failure once a client may read seqs from `lowest` to `highest`, given in this epoch; or
-    /// with the reason why it may not.
+    /// Checks if a client may read a range of a stream's seqs. Waits until this loop has read `highest`. On the loop.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream.
+    ///   - epoch: The epoch of the client's position; nil if the client names none.
+    ///   - lowest: The lowest seq that the client wants to read.
+    ///   - highest: The highest seq that the client wants to read or already holds.
+    ///   - then: Called with nil if the client may read, or with the reason why not. It may be called before `admit`
+    ///     returns.
     func admit(
         _ stream: StreamName,
         epoch: Epoch?,
@@ -29,7 +36,7 @@ extension GatewayLoop {
         }
     }
 
-    /// An error about a stream, with what its code calls for.
+    /// Returns the failure frame for an error about a stream, with the members that the error's code requires.
     func failure(_ error: ReelError, _ stream: StreamName) -> ServerFrame.Failure {
         var failure = ServerFrame.Failure(error, stream: stream)
         let partition = stream.partition(of: share.partitions)
@@ -44,13 +51,13 @@ extension GatewayLoop {
         return failure
     }
 
-    /// Tells the operator what clients are not told.
+    /// Writes a log line with the details of an error that clients do not get. The number of lines is limited.
     func warn(_ event: String, _ error: LogError) {
         guard error.publicMessage != error.message, let unsaid = logWarnings.admit(nowMs: nowMs) else { return }
         share.logger.warning(event, ["detail": error.message, "lines_left_out": "\(unsaid)"])
     }
 
-    /// What a reader is told when the log itself could not be read.
+    /// Returns the error for a reader if the log itself could not be read.
     func reason(_ error: LogError, _ stream: StreamName) -> ReelError {
         if error.code == .truncated, let first = error.seq {
             share.bounds(stream.partition(of: share.partitions), are: LogBounds(first: first, last: first))

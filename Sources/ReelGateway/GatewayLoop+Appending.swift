@@ -2,9 +2,9 @@ import ReelCore
 import ReelLog
 import ReelNode
 
-// From the publishers to the log.
+// Handing published events to the log.
 extension GatewayLoop {
-    /// Hands what was taken to the log at the end of this round.
+    /// Appends accepted records to the log at the end of the loop's current round.
     func append(_ taken: [PendingRecord], to partition: Int) {
         pendingRecords[partition] += taken
         guard !isAppending, !taken.isEmpty else { return }
@@ -49,13 +49,14 @@ extension GatewayLoop {
         }
     }
 
-    /// What the author is told of an event that went to the log with others, where the log failed to take them all.
+    /// Returns the error for the author of one event after an append of several records has failed.
     private func reason(_ error: LogError, _ flight: PendingRecord) -> ReelError {
         switch error.code {
-        // It is the gateway that lacks the right, no client.
+        // The gateway lacks this right, not the client.
         case .logUnavailable, .forbidden: ReelError(.logUnavailable, error.publicMessage, retryMs: 1_000)
         case .overloaded: ReelError(.overloaded, error.message, retryMs: 200)
-        // The log takes less than it did when they were taken. Those that are not too large need only come again.
+        // The log's size limit has shrunk since the events were accepted. Events within the new limit need only be sent
+        // again.
         case .tooLarge:
             refusal(ofBytes: flight.value.count, in: flight.lane.stream)
                 ?? ReelError(.logUnavailable, error.publicMessage, retryMs: 0)

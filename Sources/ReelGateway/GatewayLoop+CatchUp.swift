@@ -4,7 +4,8 @@ import ReelNet
 import ReelNode
 
 extension GatewayLoop {
-    /// Begins to bring a subscription up to the head, in its turn; at once where nothing is missing. Says when it has.
+    /// Starts the catch-up of a subscription in its turn, or at once if nothing is missing. Calls `begun` when it
+    /// starts.
     func beginToCatchUp(_ entry: Subscription<SocketClient>, begun: @escaping () -> Void) {
         if entry.hasOutcomes { follow(entry) }
         guard entry.next <= rings[entry.partition].head else {
@@ -19,9 +20,9 @@ extension GatewayLoop {
         }
     }
 
-    /// Sends a subscription the events up to the head, from the ring or the log, at its client's pace. Then the
-    /// subscription becomes live, and the tail feeds it. A subscription with outcomes never becomes live:
-    /// `OutcomeFollower` calls this again when more events have come.
+    /// Sends a subscription the events up to the head, at its client's pace. Then the subscription becomes live, and
+    /// the tail feeds it. A subscription with outcomes never becomes live: `OutcomeFollower` calls this method again
+    /// when there are more events.
     func catchUp(_ entry: Subscription<SocketClient>) {
         guard !entry.isOver, !entry.isReading, !entry.isLive else { return }
         let (ring, client) = (rings[entry.partition], entry.client)
@@ -37,7 +38,8 @@ extension GatewayLoop {
         }
         entry.isReading = !hasRoom
         guard hasRoom else { return }
-        // What waits for the log is bounded too: who lets go of a subscription does not end its wait.
+        // Waits for the log are limited per client. Ending a subscription does not end its wait, so ended ones count
+        // too.
         let waitsMax = share.settings.subscriptions
         entry.awaitsRead =
             entry.next < ring.first && client.logWaits >= waitsMax
@@ -61,7 +63,7 @@ extension GatewayLoop {
                 if hasBegun { client.logReads += 1 }
                 return hasBegun
             },
-            // Many of its subscriptions may have waited for one page.
+            // Many subscriptions of one client may have waited for the same page.
             hasRoom: { client.hasRoom }
         ) { [self] result in
             client.logWaits -= 1
@@ -82,8 +84,8 @@ extension GatewayLoop {
         entry.awaitsRead = true
     }
 
-    /// Continues to catch up in the subscription's turn: reading and packing cost time, and the client does not slow
-    /// them down, so other work of the loop comes in between.
+    /// Continues to catch up in the subscription's turn. Reading and packing cost time that the client's pace does not
+    /// limit, so the loop does other work in between.
     func goOn(_ entry: Subscription<SocketClient>) {
         turns.add { [self] in
             entry.isReading = false
@@ -93,11 +95,12 @@ extension GatewayLoop {
         }
     }
 
-    /// So many reads of the log are begun for one client at once. A loop has few places for them, and one that a
-    /// client asks for and lets go of goes on to its end. Those that others have begun are waited for besides.
+    /// The maximum number of log reads that one client may have started at a time, and of its questions for outcomes. A
+    /// loop can run few reads at once, and a read runs to its end even if the client abandons it. A client may also
+    /// wait for reads that other clients started.
     static let logReadsMax = 4
 
-    /// A read of the log has ended: the next one of the same client may begin.
+    /// Called when a read or a question of the client has ended. Continues the subscriptions that waited for that.
     func readOn(_ client: SocketClient) {
         for entry in subscriptions.all(of: client) where entry.awaitsRead {
             guard client.logReads < Self.logReadsMax, client.logWaits < share.settings.subscriptions else { return }
@@ -106,8 +109,8 @@ extension GatewayLoop {
         }
     }
 
-    /// Who catches up where little is theirs is told of so many seqs at once, so that the next connection begins behind
-    /// them.
+    /// The number of seqs after which a subscription gets a frame even if it has no events in them. The next connection
+    /// of the client then starts after these seqs.
     static let provenEvery: Seq = 65_536
 
     func send(_ chunk: EventRange, to entry: Subscription<SocketClient>) {

@@ -2,9 +2,9 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-// From the tail to those who listen.
+// Delivering the tail's batches to listeners.
 extension GatewayLoop {
-    /// A batch is to go to all who listen, now or with what comes next.
+    /// Delivers a batch to all its listeners, now or together with later batches.
     func fanOut(_ batch: TailBatch) {
         let listeners = subscriptions.listeners(to: batch)
         sendLoad.add(Double(listeners.all) * loop.writeMicros / 1_000, nowMs: nowMs)
@@ -16,16 +16,18 @@ extension GatewayLoop {
         }
     }
 
-    /// Whether it is written to each as it is pushed, behind the round's other writes. Under load, and where it brings
-    /// several streams, one round may bring a client more than one frame: one write.
+    /// True if the batch is written to each listener directly, after the other writes of the round. Under load, or with
+    /// several streams in the batch, one round may bring a client more than one frame. Then these frames go out in one
+    /// write.
     private func isForNow(_ batch: TailBatch, listeners: Int) -> Bool {
         !sendLoad.isTooMuch && batch.streams.count == 1 && listeners >= Self.listenersAtOnce
     }
 
-    /// To fewer it goes with what else the round brings them.
+    /// The minimum number of listeners for direct writes. With fewer, a batch goes out with the round's other frames.
     private static let listenersAtOnce = 32
 
-    /// Sends what has gathered: whoever is told about the head has to be told of what lies before it first.
+    /// Sends the gathered batches of a partition. Call it before clients are told of the head: they must first be told
+    /// of everything before it.
     func deliver(_ partition: Int) {
         gatherTimers[partition]?()
         gatherTimers[partition] = nil
@@ -38,15 +40,15 @@ extension GatewayLoop {
         for follower in streamWaiters.all(awaiting: batch) { follower.moved() }
     }
 
-    /// The client does not keep up: its subscription has ended.
+    /// Called when a client does not keep up and its subscription has ended.
     private func lags(_ entry: Subscription<SocketClient>) {
         share.meters.lagged.add()
         entry.client.hasLeft()
         entry.client.send(.lagged(entry.stream, seq: entry.proven, head: rings[entry.partition].head), ref: nil)
     }
 
-    /// Says how far the partitions were read to all who have not been told of it: to many in turns, so that what comes
-    /// in between does not wait for long.
+    /// Proves the heads of all partitions to the clients that have not been told of them. With many subscriptions it
+    /// works in turns, one slot of clients at a time, so that other work does not wait for long.
     func proveHeads() {
         let slots = Subscriptions<SocketClient>.slots
         guard subscriptions.count > Self.provenAtOnce else { return proveHeads(slots) }
@@ -61,8 +63,10 @@ extension GatewayLoop {
         }
     }
 
+    /// The number of subscriptions above which heads are proven in turns.
     private static let provenAtOnce = 1_000
-    /// All turns together take less than the second behind which the next ones come.
+    /// Milliseconds between two turns. All turns together take less than the second after which the next heads are
+    /// proven.
     private static let proveMs: Int64 = 30
 
     private func proveHeads(_ slots: Range<Int>) {
@@ -74,7 +78,8 @@ extension GatewayLoop {
         }
     }
 
-    /// Lends what pushes a frame to a client, and counts what it pushed, at once: the loops share their meters.
+    /// Calls `body` with a function that pushes a frame to a client. Then adds all pushed frames to the meters at once,
+    /// because the loops share their meters.
     private func pushing(now: Bool, _ body: ((SocketClient, WebSocketFrame) -> Bool) -> Void) {
         var (frames, bytes) = (0, 0)
         body { client, frame in

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelNode
 
-// Subscriptions whose events come with their outcomes.
+// Subscriptions that get each event with its outcome.
 extension GatewayLoop {
     /// The largest number of events in one question for outcomes.
     static let outcomesAtOnce = 1_000

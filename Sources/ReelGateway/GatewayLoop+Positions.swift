@@ -2,19 +2,19 @@ import ReelCore
 import ReelLog
 import ReelNode
 
-/// Who waits on a loop until it has read a seq.
+/// The requests that wait on a loop until it has read a seq.
 struct SeqWaiters {
     struct Waiter {
         var wait: SeqWaiter
-        /// The stream whose position the seq is, as a client that names the epoch holds it; nil: nobody vouches for it.
+        /// The stream in which a client of this epoch holds the seq; nil: no client vouches for the seq.
         var holder: StreamName?
-        /// Called without an error once it was read; or with the reason why that will not be.
+        /// Called with nil once the seq was read, or with the reason why it will not be read.
         var then: (ReelError?) -> Void
     }
 
-    /// For each partition who waits for what the log says of its end; nil: it is not being asked.
+    /// For each partition the waiters that arrived while the log is asked for its end; nil: it is not being asked.
     var asking: [[Waiter]?]
-    /// For each partition who waits for the loop, or the log, to get there.
+    /// For each partition the waiters for the loop, or the log, to reach their seq.
     var waiting: [SeqWaits<Waiter>]
     /// The timer that ends waits at their deadlines, set for the earliest of them; nil: there are no waits.
     var timer: (dueMs: Int64, cancel: () -> Void)?
@@ -24,17 +24,23 @@ struct SeqWaiters {
         waiting = [SeqWaits<Waiter>](repeating: SeqWaits(), count: partitions)
     }
 
-    /// Those that wait in a partition, or in all of them: they wait no longer.
+    /// Removes and returns the waiters of `partition`, or of all partitions if it is nil. The waiters in `asking` stay.
     mutating func removeAll(of partition: Int? = nil) -> [Waiter] {
         let partitions = partition.map { $0..<$0 + 1 } ?? waiting.indices
         return partitions.flatMap { waiting[$0].removeAll() }
     }
 }
 
-// Until a seq was read.
+// Waiting until a seq was read.
 extension GatewayLoop {
-    /// Calls back without an error once this loop has read the seq; or with the reason why that will not be. `holder`:
-    /// the stream of a client that holds the seq and names this epoch.
+    /// Waits until this loop has read a seq. On the loop.
+    ///
+    /// - Parameters:
+    ///   - seq: The seq to wait for.
+    ///   - partition: The partition of the seq.
+    ///   - holder: The stream of a client that holds the seq and names this epoch; nil: there is none.
+    ///   - then: Called with nil once the seq was read, or with the reason why it will not be read. It may be called
+    ///     before `reach` returns.
     func reach(_ seq: Seq, of partition: Int, holder: StreamName? = nil, then: @escaping (ReelError?) -> Void) {
         guard seq > rings[partition].head else { return then(nil) }
         if let error = share.stop(of: partition) { return then(error) }
@@ -48,8 +54,8 @@ extension GatewayLoop {
         ask(SeqWaiters.Waiter(wait: wait, holder: holder, then: then))
     }
 
-    /// Asks the log where it ends. Who wants to know that while it is asked already is too late for that answer: for
-    /// all of those it is asked once more.
+    /// Asks the log for its end. Waiters that arrive while a query is running share one follow-up query, because the
+    /// running one may predate them.
     private func ask(_ waiter: SeqWaiters.Waiter) {
         let partition = waiter.wait.partition
         guard seqWaiters.asking[partition]?.append(waiter) == nil else { return }
@@ -63,16 +69,17 @@ extension GatewayLoop {
             try? log.bounds(partition)
         } then: { [self] bounds in
             if let bounds { share.bounds(partition, are: bounds) }
-            for waiter in first { goOn(waiter, bounds) }
+            for waiter in first { resume(waiter, bounds) }
             let next = seqWaiters.asking[partition] ?? []
             seqWaiters.asking[partition] = next.isEmpty ? nil : []
             if !next.isEmpty { ask(for: next, about: partition) }
         }
     }
 
-    private func goOn(_ waiter: SeqWaiters.Waiter, _ bounds: LogBounds?) {
+    private func resume(_ waiter: SeqWaiters.Waiter, _ bounds: LogBounds?) {
         let wait = waiter.wait
-        // What ended the log, or stopped the partition, while the log was asked has not met this wait.
+        // During the query this waiter was in no list. So an end of the log or a stop of the partition has not reached
+        // it.
         if let divergence = share.divergence { return waiter.then(divergence) }
         if wait.seq <= rings[wait.partition].head { return waiter.then(nil) }
         if let error = share.stop(of: wait.partition) { return waiter.then(error) }
@@ -85,7 +92,7 @@ extension GatewayLoop {
         case .ask: ask(waiter)
         case .reached: waiter.then(nil)
         case .refuse(let error):
-            // The node will not come to the position: a record before it cannot be read.
+            // The node will not reach the position: a record before it cannot be read.
             if error.code == .nodeBehind, let reason = share.standstill(of: waiter.wait.partition) {
                 return waiter.then(reason)
             }
@@ -100,12 +107,12 @@ extension GatewayLoop {
         }
     }
 
-    /// A deadline may pass so late, in milliseconds: waits that end at about the same time share a timer.
-    private static let deadlineMs: Int64 = 50
+    /// The maximum delay of a deadline, in milliseconds. Waits that end at about the same time share a timer.
+    private static let deadlineDelayMs: Int64 = 50
 
-    /// Sees to it that waits with this deadline end.
+    /// Makes sure that waits with this deadline end.
     private func endWaits(atMs untilMs: Int64) {
-        let dueMs = max(nowMs + Self.deadlineMs, untilMs)
+        let dueMs = max(nowMs + Self.deadlineDelayMs, untilMs)
         if let timer = seqWaiters.timer {
             guard dueMs < timer.dueMs else { return }
             timer.cancel()
@@ -114,12 +121,12 @@ extension GatewayLoop {
         seqWaiters.timer = (dueMs, cancel)
     }
 
-    /// Calls back those that waited for what this loop has read.
+    /// Calls back the waiters for seqs that this loop has read by now.
     func endWaits(of partition: Int) {
         for waiter in seqWaiters.waiting[partition].reached(rings[partition].head) { waiter.then(nil) }
     }
 
-    /// Steps the waits whose deadline has passed.
+    /// Advances the waits that have passed their deadline.
     private func endOverdueWaits() {
         seqWaiters.timer?.cancel()
         seqWaiters.timer = nil

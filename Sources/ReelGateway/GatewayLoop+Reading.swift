@@ -2,12 +2,25 @@ import ReelCore
 import ReelLog
 import ReelNode
 
-// What lies before the head.
+// Reading events before the head.
 extension GatewayLoop {
-    /// Reads events of a stream from `from` on, up to `to` at most: from the ring, a snapshot node's index, or the log.
-    /// The chunk may end earlier than asked; it always goes on by at least one seq. Of a log that has diverged nothing
-    /// is read. `mayBegin` is asked before the log is read for this, or a node asked; false, and nothing is done, if it
-    /// may not. Who is not ready once it is there gets a chunk that proves nothing.
+    /// Reads events of a stream from the ring, a snapshot node's index, or the log. Reads nothing if the log has
+    /// diverged. On the loop.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream.
+    ///   - filter: The filter for events; nil: all events.
+    ///   - partition: The stream's partition.
+    ///   - from: The first seq of the range.
+    ///   - to: The last seq of the range at most. The range may end earlier, but covers at least one seq.
+    ///   - bytes: The maximum size of the events in bytes, unless a single event is larger.
+    ///   - events: The maximum number of events.
+    ///   - access: The rights of the client, for questions to other nodes.
+    ///   - mayBegin: Called before a read of the log or a question to a node starts. If it returns false, nothing is
+    ///     done.
+    ///   - hasRoom: Called when a page is there. If it returns false, `then` gets a range that proves nothing.
+    ///   - then: Called with the range or an error. It may be called before `read` returns.
+    /// - Returns: False if `mayBegin` has returned false; then `then` is not called.
     @discardableResult
     func read(
         _ stream: StreamName,
@@ -55,7 +68,7 @@ extension GatewayLoop {
         snapshotEventsClient.ask(node, for: query, authorization: access?.authorization) { [self] chunk in
             if let divergence { return then(.failure(divergence)) }
             guard let chunk else {
-                // Its place is taken already.
+                // The question has already taken the place that `mayBegin` grants.
                 _ = readPage(query, mayBegin: { true }, hasRoom: hasRoom, then: then)
                 return
             }
@@ -78,7 +91,7 @@ extension GatewayLoop {
         }
     }
 
-    /// Why nothing is read any more, also for who asked before: the log is not what was read before.
+    /// The error once the log is not what was read before; nil: it is. It also ends reads that have started earlier.
     private var divergence: LogError? {
         share.divergence.map { LogError($0.code, $0.message) }
     }

@@ -4,57 +4,60 @@ import ReelNet
 import ReelNode
 import Synchronization
 
-/// One event loop's part of a gateway: its connections, what they listen to, what they published, and the recent
-/// records. Everything here is used on its loop only.
+/// One event loop's part of a gateway: its connections, subscriptions, pending publishes and recent records. On its
+/// loop only.
 final class GatewayLoop {
     let loop: any HostLoop
     let share: GatewayShare
     let index: Int
     var rings: [Ring]
-    /// Answers of what was read, to those who catch up and fetch.
+    /// The queue of answers to clients that catch up or fetch.
     let turns: FairQueue
     let pages: PageReader
-    /// What lies far back in a stream, on other nodes.
+    /// Asks other nodes for old events of a stream.
     var snapshotEventsClient: SnapshotEventsClient?
-    /// Tells the operator who was refused.
+    /// Reports refused requests to the operator.
     var requests: RequestWatch?
-    /// Asks what became of events.
+    /// Asks for the outcomes of events.
     var outcomes: OutcomeQuestions?
-    /// Where clients reach other gateways, as far as those say so; looked up about once a second.
+    /// The advertised addresses of other gateways; updated about once a second.
     var neighbours = Neighbours()
     var subscriptions: Subscriptions<SocketClient>
     var ledger: PublishLedger
     var intake: EventIntake
-    /// The bodies and messages that are too large to be read on the loop.
+    /// Reads the bodies and messages that are too large for the loop.
     let largeInput = LargeInput()
-    /// Open sockets by their number.
+    /// The open sockets by their number.
     var clients: [Int: SocketClient] = [:]
-    /// HTTP requests that wait for what comes.
+    /// The HTTP requests and the subscriptions with outcomes that wait for new events.
     var streamWaiters = StreamWaiters()
-    /// For each partition what is still to be sent to those who listen, and what ends the timer of it.
+    /// For each partition the batches that are not sent to the listeners yet.
     var coalescers: [DeliveryCoalescer]
+    /// For each partition a function that cancels the coalescer's timer; nil: no timer runs.
     var gatherTimers: [(() -> Void)?]
-    /// What it would take to send each event by itself.
+    /// The estimated load of sending each event separately.
     var sendLoad = SendLoadEstimate()
-    /// What ends the turns in which clients are told how far was read.
+    /// Cancels the turns in which clients are told of the heads; nil: no turns are under way.
     var proveTimer: (() -> Void)?
-    /// HTTP publishes that wait for their outcome, by their number.
+    /// The HTTP publishes that wait for their outcome, by their number.
     var publishes: [Int: HTTPPublish] = [:]
-    /// What was taken in this round and goes to the log at its end, by partition.
+    /// For each partition the records that were accepted in this round. They go to the log at the end of the round.
     var pendingRecords: [[PendingRecord]]
     var isAppending = false
-    /// What this loop has added to the gauges: bytes that wait, and connections for which many do.
+    /// This loop's part of two gauges: unsent bytes, and connections with many of them.
     private var unsent = (bytes: 0, connections: 0)
     private var lastTickMs: Int64
+    /// True if the last tick skipped the clients because the loop had stood still.
     private var isPutOff = false
+    /// True once the log has diverged: the loop serves nothing any more.
     private var isFenced = false
     /// Limits the log lines about failed reads and writes, of which clients get a public sentence only.
     var logWarnings = LineLimiter(lines: 1, windowMs: 10_000)
-    /// Who waits until a seq was read.
+    /// The requests that wait until a seq was read.
     var seqWaiters: SeqWaiters
     private var lastNumber = 0
 
-    /// A loop whose rings begin at these seqs.
+    /// Creates the part on a loop. `from` has the first seq of each partition's ring.
     init(on loop: any HostLoop, index: Int, share: GatewayShare, from: [Seq]) {
         self.loop = loop
         self.index = index
@@ -77,7 +80,7 @@ final class GatewayLoop {
 
     var nowMs: Int64 { loop.nowMs }
 
-    /// A number for a connection or a request, never used again.
+    /// Returns a number for a connection or a request. It is never used again.
     func nextNumber() -> Int {
         lastNumber += 1
         return lastNumber
@@ -85,7 +88,7 @@ final class GatewayLoop {
 
     // MARK: The tail
 
-    /// The next batch of a partition.
+    /// Called with the next batch of a partition.
     func received(_ batch: TailBatch) {
         guard !isFenced else { return }
         guard rings[batch.partition].append(batch) else {
@@ -109,7 +112,7 @@ final class GatewayLoop {
 
     private func readBack(_ batch: TailBatch) -> [PublishLedger.Resolution] {
         var done: [PendingRecord] = []
-        // Most often the next event is of the same stream and site.
+        // The next event most often has the same stream and site.
         var last: (stream: Int, lane: PublisherKey)?
         for index in batch.kinds.indices {
             guard case .event(let stream, let site, let op) = batch.kinds[index] else { continue }
@@ -124,19 +127,19 @@ final class GatewayLoop {
         return ledger.finish(done)
     }
 
-    /// The other loops hear of it; this one serves nothing more from now on.
+    /// Tells the other loops that the log has diverged, and stops serving on this loop.
     func diverged(_ error: ReelError) {
         share.diverged(error)
         fence(error)
     }
 
-    /// What this loop still waits for in a partition will not be read back: the log was trimmed, or its epoch ended.
+    /// Fails the pending events of a partition that will not be read back: the log was trimmed, or reading has stopped.
     private func giveUp(_ partition: Int, _ error: ReelError) {
         answer(ledger.failed(ledger.unread(partition), error, nowMs: nowMs))
     }
 
-    /// The log was trimmed before it was read: the partition goes on at the first seq that is there. Who has not come
-    /// so far is told.
+    /// Called when the log was trimmed before it was read. The partition continues at `first`, the first seq that is
+    /// there. Live subscriptions that have not received everything before it end with `truncated`.
     func skipped(_ partition: Int, to first: Seq) {
         deliver(partition)
         rings[partition] = Ring(from: first, byteLimit: share.settings.ringBytes)
@@ -148,7 +151,8 @@ final class GatewayLoop {
         endWaits(of: partition)
     }
 
-    /// Nothing more is read of a partition: those who listen are told once they have all that there is.
+    /// Called when a partition is not read any further. Its listeners get all events that were read, and then the
+    /// error.
     func stopped(_ partition: Int, _ error: ReelError) {
         deliver(partition)
         for entry in subscriptions.all(in: partition) where entry.isLive { end(entry, error) }
@@ -157,7 +161,8 @@ final class GatewayLoop {
         giveUp(partition, error)
     }
 
-    /// The log is not what was read before: everybody is told, and nothing is served any more.
+    /// Called when the log is not what was read before. All clients get the error, and the loop serves nothing any
+    /// more.
     func fence(_ error: ReelError) {
         guard !isFenced else { return }
         isFenced = true
@@ -169,13 +174,13 @@ final class GatewayLoop {
         for waiter in seqWaiters.removeAll() { waiter.then(error) }
     }
 
-    /// Ends a subscription that cannot be served any longer.
+    /// Ends a subscription that cannot be served any longer, and sends the client the error.
     func end(_ entry: Subscription<SocketClient>, _ error: ReelError) {
         if subscriptions.remove(entry.client, entry.stream) { entry.client.hasLeft() }
         entry.client.tell(failure(error, entry.stream), ref: nil)
     }
 
-    /// About once a second: what is due by the clock.
+    /// Does the work that is due by the clock. Called about once a second.
     func tick() {
         let nowMs = nowMs
         answer(ledger.giveUpUnseen(nowMs: nowMs))
@@ -184,7 +189,8 @@ final class GatewayLoop {
         subscriptions.log = share.logState
         proveHeads()
         share.publishLimits.withLock { $0.tick(nowMs: nowMs) }
-        // Who stood still hears first what has come meanwhile: nobody is late for that.
+        // After a standstill the loop first handles the frames that arrived meanwhile, so that no client counts as
+        // late.
         isPutOff = !isPutOff && nowMs - lastTickMs > Self.standstillMs
         lastTickMs = nowMs
         if !isPutOff { for client in clients.values { client.tick(nowMs: nowMs) } }
@@ -194,7 +200,7 @@ final class GatewayLoop {
         for follower in streamWaiters.all { follower.tick(nowMs: nowMs) }
     }
 
-    /// Tells those clients of the other gateways that have heard of others, and whose moment it is.
+    /// Sends the addresses of other gateways to the clients that have to hear of a change now.
     private func nameNeighbours() {
         var frame: WebSocketFrame?
         for client in clients.values where client.awaits(neighbours) {
@@ -204,7 +210,7 @@ final class GatewayLoop {
         }
     }
 
-    /// Adds to the gauges of all loops what has changed on this one.
+    /// Updates the shared gauges by what has changed on this loop.
     private func countUnsent() {
         var now = (bytes: 0, connections: 0)
         for client in clients.values {
@@ -217,15 +223,15 @@ final class GatewayLoop {
         unsent = now
     }
 
-    /// Behind so long without a tick the loop stood still.
+    /// The time without a tick, in milliseconds, after which the loop counts as having stood still.
     private static let standstillMs: Int64 = 5_000
 
-    /// An HTTP request waits for what comes.
+    /// Adds an HTTP request that waits for new events.
     func join(_ follower: any StreamWaiter) {
         if streamWaiters.add(follower) { share.meters.streamWaiters.add(1) }
     }
 
-    /// It waits no longer.
+    /// Removes an HTTP request that waits no longer.
     func leave(_ follower: any StreamWaiter) {
         if streamWaiters.remove(follower) { share.meters.streamWaiters.add(-1) }
     }

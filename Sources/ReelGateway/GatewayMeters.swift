@@ -1,7 +1,7 @@
 import ReelCore
 import ReelNode
 
-/// What a gateway counts.
+/// The metrics of a gateway.
 struct GatewayMeters: Sendable {
     let connections: Gauge
     let subscriptions: Gauge
@@ -47,7 +47,7 @@ struct GatewayMeters: Sendable {
         func pages(_ source: String) -> Counter {
             metrics.counter(
                 "reel_gateway_pages_total",
-                "Pages of the log that somebody who catches up wanted.",
+                "Pages of the log that clients in catch-up needed.",
                 labels: ["source": source]
             )
         }
@@ -55,7 +55,7 @@ struct GatewayMeters: Sendable {
         func events(_ source: String) -> Counter {
             metrics.counter(
                 "reel_gateway_caught_up_events_total",
-                "Events that were looked up for somebody, by where they were found.",
+                "Events that clients in catch-up needed, by where they were found.",
                 labels: ["source": source]
             )
         }
@@ -64,7 +64,7 @@ struct GatewayMeters: Sendable {
         ahead = AheadWatch(epoch: epoch, metrics: metrics, logger: logger)
         trimsSkipped = metrics.counter(
             "reel_gateway_trimmed_ranges_total",
-            "Times that the log was trimmed before it was read, and reading went on behind what is gone."
+            "Times that the log was trimmed before it was read, and reading continued after the trimmed range."
         )
         acks = metrics.counter("reel_gateway_acks_total", "Events acked.")
         lagged = metrics.counter(
@@ -74,7 +74,7 @@ struct GatewayMeters: Sendable {
         sendQueueBytes = metrics.gauge("reel_gateway_send_queue_bytes", "Bytes that wait for the clients of sockets.")
         slowConnections = metrics.gauge(
             "reel_gateway_backlogged_connections",
-            "Open sockets for which more than half of the bytes wait at which pushing stops."
+            "Open sockets whose send queue is more than half full."
         )
         appends = metrics.histogram(
             "reel_gateway_append_seconds",
@@ -110,7 +110,7 @@ struct GatewayMeters: Sendable {
     func failed(_ code: ErrorCode) { errors[code]?.add() }
     func closed(_ end: SocketEnd) { closings[end]?.add() }
 
-    /// What is asked for when it is read.
+    /// Registers the gauges that are computed when they are read.
     static func watch(_ share: GatewayShare, _ metrics: Metrics) {
         for partition in 0..<share.partitions {
             metrics.gauge(
@@ -122,7 +122,7 @@ struct GatewayMeters: Sendable {
         for state in LogState.allCases {
             metrics.gauge(
                 "reel_gateway_log_state",
-                "How the log does: 1 for the state that it is in, 0 for the others.",
+                "The state of the log: 1 for the current state, 0 for the others.",
                 labels: ["state": state.rawValue]
             ) { share.logState == state ? 1 : 0 }
         }
@@ -132,16 +132,18 @@ struct GatewayMeters: Sendable {
         metrics.gauge("reel_gateway_in_flight_events", "Events on their way into the log.") { share.backlog.events }
         metrics.gauge(
             "reel_gateway_in_flight_bytes",
-            "Bytes of events on their way into the log, with what each costs besides."
+            "Bytes of events on their way into the log, with the overhead of each event."
         ) { share.backlog.bytes }
-        metrics.gauge("reel_gateway_pages_bytes", "Bytes of the pages that are kept.") { share.pages.byteCount }
+        metrics.gauge("reel_gateway_pages_bytes", "Bytes of the cached pages.") { share.pages.byteCount }
         let limit = share.settings.inFlightBytes
         metrics.gauge(
             "reel_gateway_in_flight_limit_bytes",
-            "No more are taken on their way into the log beyond this (--in-flight-bytes)."
+            "The limit of bytes on their way into the log (--in-flight-bytes)."
         ) { limit }
-        metrics.gauge("reel_gateway_peer_lag_seconds", "For how long the other gateways have read on without this one.")
-        {
+        metrics.gauge(
+            "reel_gateway_peer_lag_seconds",
+            "The time for which the other gateways have read on without this one."
+        ) {
             .milliseconds(share.lagMs)
         }
         for partition in 0..<share.partitions {

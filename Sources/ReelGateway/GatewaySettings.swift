@@ -1,100 +1,106 @@
 public import ReelNode
 
-/// What an operator may set for a gateway. Times are in milliseconds, sizes in bytes.
+/// The settings of a gateway. Times are in milliseconds, sizes in bytes, unless a name says otherwise.
 public struct GatewaySettings: Sendable {
-    /// What holds for every kind of node.
+    /// The settings that every kind of node has.
     public var node = NodeSettings()
 
-    /// A new connection says hello within so long.
+    /// Timeout for the `hello` frame of a new connection.
     public var helloMs: Int64 = 10_000
-    /// A connection is pinged so long after it has opened or answered a ping, busy or not.
+    /// Time between the opening of a connection, or its last answer to a ping, and the next ping. Other frames do not
+    /// delay it.
     public var pingMs: Int64 = 25_000
-    /// A ping is answered within so long, longer where much may stand before it; two that are not end the connection.
+    /// Timeout for the answer to a ping; longer if many bytes may be queued before the ping. Two pings without an
+    /// answer end the connection.
     public var pongMs: Int64 = 8_000
-    /// What waits for a client is looked at so often: by then it has to have taken all, or 16 KiB.
+    /// Interval at which the gateway checks a client with waiting bytes. Within it the client must take all of them, or
+    /// 16 KiB.
     var readMs: Int64 = 60_000
-    /// A message that has begun is whole within so long, and a millisecond more for each byte that has come.
+    /// Timeout for a whole message after its start. Each byte that has arrived adds a millisecond.
     var messageMs: Int64 = 30_000
-    /// The largest frame, in both directions.
+    /// Maximum size of a frame, in both directions.
     public var frameBytes = 1 << 20
-    /// The largest event, canonical and stamped.
+    /// Maximum size of an event, in canonical form and stamped.
     public var eventBytes = 256 << 10
-    /// The most events of one publish.
+    /// Maximum number of events per publish.
     public var batch = 1_000
-    /// Events that one payer may publish to one stream in a second; to all streams together, four times as many.
+    /// Maximum number of events per second that one payer may publish to one stream; four times as many to all streams
+    /// together.
     public var publishesPerSecond = PayerLimit.standard(10_000)
-    /// Bytes of events that one payer may publish to one stream in a second; to all streams, four times as many.
+    /// Maximum bytes of events per second that one payer may publish to one stream; four times as many to all streams.
     public var publishBytesPerSecond = PayerLimit.standard(16 << 20)
-    /// Sites that one payer may begin in one stream in an hour; in all streams, four times as many.
+    /// Maximum number of sites per hour that one payer may begin in one stream; four times as many in all streams.
     public var newSitesPerHour = PayerLimit.standard(3_600)
-    /// The most subscriptions of one connection.
+    /// Maximum number of subscriptions per connection.
     public var subscriptions = 1_000
-    /// The most subscriptions of one payer on this node.
+    /// Maximum number of subscriptions per payer on this node.
     public var payerSubscriptions = PayerLimit.standard(100_000)
-    /// The most sockets, event streams and long polls of one token subject on this node; 0: no limit; nil: a tenth of
-    /// all connections.
+    /// Maximum number of sockets, event streams and long polls per token subject on this node. 0: no limit; nil: a
+    /// tenth of all connections.
     public var subjectConnections: Int?
-    /// The most bytes of the filters of one connection's subscriptions.
+    /// Maximum bytes of the filters of one connection's subscriptions.
     public var filterBytes = 64 << 10
-    /// Positions that one connection waits for at once.
+    /// Maximum number of positions that one connection waits for at a time.
     public var waits = 64
-    /// The most seqs of one fetch.
+    /// Maximum number of seqs per fetch.
     public var fetchSeqs: Int64 = 100_000
-    /// Fetches of one connection that wait for their turn.
+    /// Maximum number of fetches per connection that wait for their turn.
     public var fetches = 64
-    /// A connection with more unsent bytes reads too slowly for what the tail brings; one that has twice as many is cut
-    /// off at its next answer. That is more than `paceBytes` and all reads that may then be under way for it.
+    /// Maximum unsent bytes of a connection for live events; above it the subscription ends with `lagged`. A connection
+    /// with twice as many is closed at its next answer. That is more than `paceBytes` and all reads that may then be
+    /// under way for it.
     public var sendQueueBytes = 4 << 20
-    /// Catching up and fetching pause while a connection has more unsent bytes.
+    /// Unsent bytes of a connection above which its catch-up and its fetches pause.
     public var paceBytes = 1 << 20
-    /// Bytes of events on their way into the log: no more are taken until some are answered.
+    /// Maximum bytes of events on their way into the log. The gateway accepts no more until some are answered.
     public var inFlightBytes = 128 << 20
-    /// A publish that waits longer makes the log `degraded`.
+    /// Waiting time of a publish above which the log counts as `degraded`.
     public var degradedMs: Int64 = 2_000
-    /// A publish that waits longer makes the log `unavailable`: new ones are nacked.
+    /// Waiting time of a publish above which the log counts as `unavailable`: new publishes are nacked.
     public var unavailableMs: Int64 = 5_000
-    /// So long a tail that broke is left alone before it is begun again.
+    /// Delay before a tail that failed is restarted.
     public var tailPauseMs: Int64 = 500
-    /// Recent records that are kept, for each partition.
+    /// Size of the recent records that are kept for each partition.
     public var ringBytes = 32 << 20
-    /// What was read of the log for those who catch up behind these is kept for the next of them, so much of it in all.
+    /// Total size of the log pages that are kept for clients that catch up on events older than these.
     public var pageBytes = 32 << 20
-    /// Records of each partition that are read at the start, so that the ring is not empty.
+    /// Number of records of each partition that are read at the start, so that the ring is not empty.
     public var warmRecords: Int64 = 1_024
-    /// Other gateways read on for so long without this one, and it is not ready until it has made up half of that;
-    /// 0: it stays ready.
+    /// Time for which the other gateways may read on without this one before it becomes unready. It becomes ready again
+    /// once it has made up half of that. 0: it stays ready.
     public var peerLagMsMax: Int64 = 30_000
-    /// A position that the log has and the node has not is waited for.
+    /// Timeout for reading a position that the log has and the node has not.
     public var behindMs: Int64 = 2_000
-    /// A position beyond the end of the log is asked for again after so long.
+    /// Delay before the log is asked again about a position beyond its end.
     public var aheadMs: Int64 = 5_000
-    /// An HTTP publish whose outcome is not known is answered after so long.
+    /// Timeout of an HTTP publish with an unknown outcome.
     public var publishMs: Int64 = 10_000
     /// How long an HTTP publish waits for the outcomes of its events if the client did not ask for `outcome=1`.
     public var outcomeMs: Int64 = 2_000
-    /// Whether `/debug/echo` sends back what it is sent.
+    /// True if `/debug/echo` sends back what it receives.
     public var echoes = false
-    /// A snapshot node that is asked may be silent for so long: longer than it waits for what it is to fold.
+    /// Inactivity timeout of a snapshot node that was asked. It is longer than the node waits for the records that it
+    /// has to fold.
     public var peerMs: Int64 = 10_000
-    /// Where there are others, it begins to answer within so long: longer than one that is behind waits, and then makes
-    /// what was asked for.
+    /// Timeout for the start of an answer if other snapshot nodes can be asked. It is longer than a node that is behind
+    /// waits and then takes to build the answer.
     var peerHeadMs: Int64 = 8_000
     /// Hedge delay: if a snapshot node has not begun to answer after this time, the gateway asks the next one too.
     var hedgeMs: Int64 = 300
-    /// Where it has events of somebody far behind, it answers within so long; the log has them, too.
+    /// Timeout of a snapshot node that was asked for old events. The log has these events, too.
     var indexMs: Int64 = 1_000
-    /// For each of a loop's clients that listen to a stream, what is sent to them keeps a distance of so many
-    /// microseconds more, where it keeps one: about four times what a write takes.
+    /// Microseconds of distance between coalesced writes for each listener of a stream on a loop. A write takes about a
+    /// quarter of that.
     var listenerMicros = 30
-    /// So long a nack holds up later ops. What a client's fold has consumed is not sent again, and the gateway may have
-    /// read it before the nack.
+    /// Maximum time for which a nack also holds up later ops of its site. A client does not resend an op that its fold
+    /// has consumed, and the gateway may have read that op before the nack.
     var nackHoldMs: Int64 = 10_000
-    /// A long poll waits for so many seconds at most.
+    /// Maximum duration of a long poll in seconds.
     var pollS: Int64 = 30
-    /// Errors of its own making that a connection is told before it is closed.
+    /// Maximum number of errors that a client may cause on a connection before it is closed.
     public var errors = 100
 
-    /// An event on its way into the log counts as so many bytes more than it has.
+    /// Bytes by which an event on its way into the log counts for more than its size.
     public static let eventCostBytesMin = 256
 
     /// The defaults.

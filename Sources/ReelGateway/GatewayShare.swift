@@ -3,39 +3,44 @@ import ReelLog
 import ReelNode
 import Synchronization
 
-/// What the loops of a gateway share. Nothing of it is touched for each event.
+/// The state that the loops of a gateway share. No part of it is accessed once per event. From any thread.
 final class GatewayShare: Sendable {
     private struct Standing {
         var progress: ReadProgress
         var isLeaving = false
         var lag: Lag
+        /// The first seq of each partition, as the log reported it last; −1: the partition is empty.
         var firsts: [Seq]
-        /// The last seq of each partition, as the log said it last.
+        /// The last seq of each partition, as the log reported it last.
         var lasts: [Seq]
-        /// What each loop waits for.
+        /// The publish backlog of each loop.
         var backlogs: [Backlog]
+        /// The reason why the log counts as diverged; nil: it does not.
         var divergence: ReelError?
-        /// For each partition why the log does not let it be read at present.
+        /// For each partition the reason why it cannot be read at present; nil: it can.
         var losses: [ReelError?]
-        /// For each partition why the log does not say where it ends; nil: it does.
+        /// For each partition the reason why the log does not report its end; nil: it does.
         var silences: [ReelError?]
-        /// Why appends fail; nil: the last one went well.
+        /// The reason why appends fail; nil: the last append succeeded.
         var failing: LogState.Failing?
-        /// How the node's own announcements in the log do; nil: they are kept elsewhere, and say nothing of it.
+        /// The state of the node's own announcements in the log; nil: they are kept elsewhere and say nothing about the
+        /// log.
         var announcing: LogState.Announcing?
-        /// For each partition what the log has lost of it, as another node witnessed and the log confirmed.
+        /// For each partition the loss that another node has reported and the log has confirmed; nil: there is none.
         var witnessed: [ReelError?]
-        /// For each partition where the epoch has ended.
+        /// For each partition the end of the epoch; nil: the epoch has not ended there.
         var ends: [EpochEnd?]
-        /// For each partition the seq behind the seeds that it begins with; 0: it has none.
+        /// For each partition the seq after its seeds; 0: it has none.
         var seedsEnds: [Seq]
+        /// Called once when the log has diverged, without the lock.
         var onDivergence: [@Sendable (ReelError) -> Void] = []
 
         let settings: GatewaySettings
 
+        /// The publish backlog of all loops.
         var backlog: Backlog { backlogs.reduce(Backlog()) { $0 + $1 } }
 
-        /// What more there is to say of the log's state.
+        /// The reason for the log's state, for the operator; nil: there is nothing to add.
         var detail: String? {
             let refusal = failing?.error ?? announcing?.refusal(settings)
             if let failure = divergence ?? witnessed.lazy.compactMap(\.self).first ?? loss ?? refusal {
@@ -44,24 +49,27 @@ final class GatewayShare: Sendable {
             return log == .ok || log == .ended ? nil : "the oldest publish has waited for \(backlog.waitedMs) ms"
         }
 
-        /// Why some partition cannot be read or written at present. A right holds for all partitions alike.
+        /// The reason why some partition cannot be read or written at present. A right to write holds for all
+        /// partitions alike.
         var loss: ReelError? {
             losses.lazy.compactMap(\.self).first ?? silences.lazy.compactMap(\.self).first
                 ?? (failing?.error.code == .forbidden ? failing?.error : nil)
         }
 
-        /// Why a partition is not read any further.
+        /// The error for clients if a partition is not read any further; nil: it is.
         func stop(of partition: Int) -> ReelError? {
-            // Another node, or this one in a newer version, goes on: what was sent is not to be given up.
+            // Another node, or a newer version of this one, can read on. So clients keep their events and try again
+            // later.
             progress.stop(of: partition).map { ReelError($0.code, $0.reason, retryMs: 10_000) }
         }
 
-        /// Why the gateway cannot read on in a partition: reading has stopped for good, or met a damaged record.
+        /// The reason why the gateway cannot read further in a partition: reading has stopped for good, or met a
+        /// damaged record.
         func standstill(of partition: Int) -> ReelError? {
             stop(of: partition) ?? losses[partition].flatMap { $0.code == .damaged ? $0.forClients : nil }
         }
 
-        /// How the gateway stands in each partition.
+        /// The health of the gateway in each partition.
         var health: RoleHealth {
             let trouble = divergence.map { PartitionHealth.Stop($0.code, $0.message) }
             return RoleHealth(
@@ -78,6 +86,7 @@ final class GatewayShare: Sendable {
             )
         }
 
+        /// The state of the log.
         var log: LogState {
             switch (divergence ?? witnessed.lazy.compactMap(\.self).first)?.code {
             case nil where ends.contains { $0 != nil }: .ended
@@ -97,7 +106,7 @@ final class GatewayShare: Sendable {
     let nodeID: String
     let log: any EventLog
     let epoch: Epoch
-    /// How many logs were the current one before this one.
+    /// The number of logs that were the current one before this one.
     let number: Int
     let deployment: Deployment
     let partitions: Int
@@ -106,23 +115,24 @@ final class GatewayShare: Sendable {
     let meters: GatewayMeters
     let gate: NodeGate
     let publishLimits: Mutex<PublishLimits>
-    /// The subscriptions of each payer, on all loops.
+    /// The subscriptions of each payer, counted on all loops.
     let payerSubscriptions: PayerShares
-    /// The sockets, event streams and long polls of each token subject, on all loops.
+    /// The sockets, event streams and long polls of each token subject, counted on all loops.
     private let subjectConnections: PayerShares
-    /// Answers questions about state in this process; nil: they are passed on.
+    /// Answers questions about state in this process; nil: the gateway forwards them to a snapshot node.
     let state: (any StateSource)?
     private let notice: @Sendable () -> String?
     private let unasked: Mutex<UnaskedPeers>
-    /// What is known of the log's records.
+    /// The ranges of the log in which all records are known to be valid.
     let sound: ValidatedRanges
-    /// What is read of the log for those who catch up.
+    /// The cache of log pages for clients that catch up.
     let pages: PageCache
     private let standing: Mutex<Standing>
-    /// Whether appends fail, as `standing` says; changes with it.
+    /// True if appends fail. It changes together with `standing.failing`, and can be read without the lock.
     private let isFailing = Atomic<Bool>(false)
 
-    /// For the log of this number, whose partitions have these ends now, and are read from these starts on.
+    /// Creates the state of a gateway for a log. `bounds` and `starts` have an entry for each partition: its present
+    /// bounds, and the place from which on it is read.
     init(
         nodeID: String,
         log: any EventLog,
@@ -157,7 +167,7 @@ final class GatewayShare: Sendable {
         pages = PageCache(log, sound: sound, byteLimit: settings.pageBytes)
         meters = GatewayMeters(metrics, epoch: log.epoch, logger: logger)
         var progress = ReadProgress(goals: bounds.map(\.last))
-        // What lies before a start is not read: of a partition that was trimmed up to its end that is all.
+        // Records before a start are not read. If a partition was trimmed up to its end, no others exist.
         for (partition, start) in starts.enumerated() { progress.read(partition, to: start.from - 1) }
         standing = Mutex(
             Standing(
@@ -178,9 +188,9 @@ final class GatewayShare: Sendable {
         GatewayMeters.watch(self, metrics)
     }
 
-    /// Counts a socket, an event stream or a long poll for the subject of its token until the unit is gone. Returns nil
-    /// for a client without a token, whose connections the node's gate counts by address. Throws `overloaded` if the
-    /// subject has as many as it may have.
+    /// Counts a socket, an event stream or a long poll for the subject of its token until the unit is released. Returns
+    /// nil for a client without a token: the node's gate counts its connections by address. Throws `overloaded` if the
+    /// subject has reached its limit.
     func countConnection(of access: Access) throws(ReelError) -> PayerShares.Unit? {
         guard let subject = access.subject else { return nil }
         if let unit = subjectConnections.unit(for: .subject(subject)) { return unit }
@@ -192,9 +202,9 @@ final class GatewayShare: Sendable {
         )
     }
 
-    // MARK: Where the node stands
+    // MARK: State of the node
 
-    /// How the node does: the worst of its roles.
+    /// The health of the node: the worst of its roles.
     var health: NodeHealth {
         let (own, isLeaving) = standing.withLock { ($0.health, $0.isLeaving) }
         return NodeHealth(
@@ -204,53 +214,54 @@ final class GatewayShare: Sendable {
         )
     }
 
-    /// How the log does.
+    /// The state of the log.
     var logState: LogState { standing.withLock { $0.log } }
 
-    /// For how long the other gateways have read on without this one.
+    /// How long the other gateways have read on without this one, in milliseconds.
     var lagMs: Int64 { standing.withLock { $0.lag.ms } }
 
-    /// What all loops wait for.
+    /// The publish backlog of all loops.
     var backlog: Backlog { standing.withLock { $0.backlog } }
 
-    /// Why nothing is served any more: the log is not what was read before.
+    /// The error for clients once the log is not what was read before; nil: it is.
     var divergence: ReelError? { standing.withLock { $0.divergence }?.forClients }
 
-    /// The epoch that follows in a partition, once this one has ended there.
+    /// Returns the epoch that follows in a partition; nil: this one has not ended there.
     func next(_ partition: Int) -> Epoch? { end(partition)?.next }
 
-    /// Where the epoch has ended in a partition; nil: it goes on.
+    /// Returns where the epoch has ended in a partition; nil: it has not.
     func end(_ partition: Int) -> EpochEnd? { standing.withLock { $0.ends[partition] } }
 
-    /// Why nothing more can be published to a partition; nil: it can.
+    /// Returns the reason why nothing more can be published to a partition; nil: it can.
     func refusal(of partition: Int) -> ReelError? {
         let refusal = standing.withLock {
-            // What cannot be read back is never acknowledged.
+            // An event that cannot be read back is never acknowledged.
             ($0.divergence ?? $0.witnessed[partition])?.forClients ?? $0.standstill(of: partition)
                 ?? $0.ends[partition].map { ReelError.ended($0.next) }
         }
         return refusal ?? state?.loss(of: partition)
     }
 
-    /// Why a partition is not read any further; nil: it is.
+    /// Returns the error for clients if a partition is not read any further; nil: it is.
     func stop(of partition: Int) -> ReelError? { standing.withLock { $0.stop(of: partition) } }
 
-    /// Why the gateway cannot read on in a partition: reading has stopped for good, or met a damaged record. Nil: it
-    /// reads on.
+    /// Returns the reason why the gateway cannot read further in a partition: reading has stopped for good, or met a
+    /// damaged record. Returns nil if the gateway reads on.
     func standstill(of partition: Int) -> ReelError? { standing.withLock { $0.standstill(of: partition) } }
 
-    /// The last seq that a partition held when the node started; −1: none.
+    /// Returns the last seq that a partition held when the node started; −1: none.
     func goal(_ partition: Int) -> Seq { standing.withLock { $0.progress.goals[partition] } }
 
-    /// The last seq that was read of a partition; −1: none.
+    /// Returns the last seq that was read of a partition; −1: none.
     func seq(_ partition: Int) -> Seq { standing.withLock { $0.progress.positions[partition] } }
 
-    /// The first seq of a partition that can be read; −1 if it is empty. Seeds cannot: what they say is in a snapshot.
+    /// Returns the first seq of a partition that can be read; −1 if the partition is empty. Seeds cannot be read: their
+    /// content is in a snapshot.
     func first(_ partition: Int) -> Seq {
         standing.withLock { $0.firsts[partition] < 0 ? .none : max($0.firsts[partition], $0.seedsEnds[partition]) }
     }
 
-    /// A batch of the tail came.
+    /// Called with each batch of the tail, on a thread of the log.
     func read(_ batch: TailBatch) {
         meters.eventsRead.add(batch.kinds.count)
         if !batch.voids.isEmpty {
@@ -274,7 +285,7 @@ final class GatewayShare: Sendable {
         if wasLost { reading(batch.partition, fails: nil) }
     }
 
-    /// The log was trimmed before it was read.
+    /// Called when the log was trimmed before it was read. Reading continues at `first`.
     func skipped(_ partition: Int, to first: Seq) {
         meters.trimsSkipped.add()
         logger.warning("the log was trimmed before it was read", ["partition": "\(partition)", "first": "\(first)"])
@@ -284,7 +295,7 @@ final class GatewayShare: Sendable {
         }
     }
 
-    /// What the node announces to the others.
+    /// Returns what the node announces to the others.
     func announcement(url: String) -> NodeAnnouncement {
         var node = NodeAnnouncement(
             id: nodeID,
@@ -299,8 +310,8 @@ final class GatewayShare: Sendable {
         return node
     }
 
-    /// Looks how far the other gateways are, of what is known of the nodes, and which nodes cannot be asked; about once
-    /// a second.
+    /// Compares this gateway with the others by their announcements, and reports nodes that cannot be asked. Called
+    /// about once a second.
     func look(at nodes: [NodeAnnouncement], nowMs: Int64) {
         for (node, detail) in unasked.withLock({ $0.look(at: nodes.filter { $0.id != nodeID }) }) {
             logger.warning("a snapshot node is not asked", ["node": node, "detail": detail])
@@ -317,46 +328,48 @@ final class GatewayShare: Sendable {
         }
     }
 
-    /// The last seq of each partition: as the log said it last, or as it was read since.
+    /// The last seq of each partition: as the log reported it last, or as it was read since.
     var ends: [Seq] { standing.withLock { standing in zip(standing.lasts, standing.progress.positions).map(max) } }
 
-    /// The log says where a partition ends.
+    /// Called when the log reports where a partition ends.
     func end(_ partition: Int, is last: Seq) {
         standing.withLock { $0.lasts[partition] = last }
     }
 
+    /// Called when the log reports the bounds of a partition. Keeps the first seq.
     func bounds(_ partition: Int, are bounds: LogBounds) {
         standing.withLock { $0.firsts[partition] = bounds.first }
     }
 
-    /// What a loop waits for at this moment.
+    /// Called with the present publish backlog of a loop.
     func backlog(ofLoop index: Int, is backlog: Backlog) {
         change { $0.backlogs[index] = backlog }
     }
 
-    /// A partition is not read any further: it holds what this version does not know.
+    /// Called when a partition is not read any further, because it contains something that this version does not know.
     func stopped(_ partition: Int, _ error: ReelError) {
         standing.withLock { $0.progress.stop(partition, PartitionHealth.Stop(error.code, error.message)) }
     }
 
-    /// The log does not let a partition be read at present; nil: it does again.
+    /// Called when the log does not let a partition be read at present; `error` is nil once it does again.
     func reading(_ partition: Int, fails error: ReelError?) {
         change { $0.losses[partition] = error }
     }
 
-    /// The log does not say where a partition ends; nil: it does.
+    /// Called when the log does not report where a partition ends; `error` is nil once it does again.
     func silence(_ partition: Int, is error: ReelError?) {
         change { $0.silences[partition] = error }
     }
 
-    /// The node's announcement was written to the log, or failed.
+    /// Called when the node's announcement was written to the log, or failed.
     func announced(_ result: Result<Void, LogError>, nowMs: Int64) {
         var failure: ReelError?
         if case .failure(let error) = result { failure = ReelError(error.code, error.message) }
         change { [failure] in $0.announcing?.ended(with: failure, nowMs: nowMs) }
     }
 
-    /// An append failed, though nothing was wrong with its records. The log counts as degraded until one goes well.
+    /// Called when an append failed although its records were right. The log counts as degraded until an append
+    /// succeeds.
     func appending(fails error: LogError, nowMs: Int64) {
         change { standing in
             let reason = ReelError(error.code, error.message)
@@ -365,7 +378,7 @@ final class GatewayShare: Sendable {
         }
     }
 
-    /// Some partition was written.
+    /// Called when an append to any partition succeeded.
     func appended() {
         guard isFailing.load(ordering: .relaxed) else { return }
         change { standing in
@@ -374,12 +387,13 @@ final class GatewayShare: Sendable {
         }
     }
 
-    /// The log has lost what another node has processed of a partition, as it confirmed; nil: no node says so any more.
+    /// Called when another node has reported a loss of a partition and the log has confirmed it. `loss` is nil once no
+    /// node reports it any more.
     func witnessed(_ partition: Int, loss: ReelError?) {
         change { $0.witnessed[partition] = loss }
     }
 
-    /// The log is not what was read before. All loops are told.
+    /// Called when the log is not what was read before. Tells all loops, without the lock; later calls have no effect.
     func diverged(_ error: ReelError) {
         let listeners = change { (standing) -> [@Sendable (ReelError) -> Void] in
             guard standing.divergence == nil else { return [] }
@@ -389,12 +403,12 @@ final class GatewayShare: Sendable {
         for tell in listeners { tell(error.forClients) }
     }
 
-    /// Calls back once the log is not what was read before.
+    /// Sets a function to call once the log is not what was read before. It is called without the lock, on any thread.
     func onDivergence(_ tell: @escaping @Sendable (ReelError) -> Void) {
         standing.withLock { $0.onDivergence.append(tell) }
     }
 
-    /// Changes where the node stands; the journal hears of another state of the log.
+    /// Changes `standing` under its lock. If that changes the log's state, writes a log line without the lock.
     private func change<R: Sendable>(_ body: (inout Standing) -> R) -> R {
         let (before, after, detail, result) = standing.withLock { standing in
             let before = standing.log
@@ -411,27 +425,11 @@ final class GatewayShare: Sendable {
         return result
     }
 
-    /// Whether the node is about to end.
+    /// True if the node is about to end.
     var isLeaving: Bool { standing.withLock { $0.isLeaving } }
 
+    /// Marks the node as about to end.
     func leave() {
         standing.withLock { $0.isLeaving = true }
-    }
-}
-
-extension ReelError {
-    /// The same error of the log with the sentence for clients.
-    var forClients: ReelError {
-        var error = self
-        error.message = LogError(code, message).publicMessage
-        return error
-    }
-
-    /// Who asks was somebody, and is nobody any more.
-    static let tokenExpired = ReelError(.unauthorized, "the token has expired")
-
-    /// The log has ended; it goes on in another epoch.
-    static func ended(_ next: Epoch) -> ReelError {
-        ReelError(.epochChanged, "this log's epoch has ended, the next one is \(next)")
     }
 }

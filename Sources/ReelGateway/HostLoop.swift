@@ -1,27 +1,27 @@
 import ReelNet
 import ReelNode
 
-/// What a part of a gateway needs of the loop that it lives on: an event loop, or the simulator's loop of virtual time.
+/// The operations that a gateway's part needs of its loop: an event loop, or the simulator's loop of virtual time.
 protocol HostLoop: AnyObject, Sendable {
-    /// Milliseconds of a clock that only goes forward.
+    /// Milliseconds of a monotonic clock.
     var nowMs: Int64 { get }
-    /// Milliseconds since 1970, for people to read.
+    /// Milliseconds since 1970, by the wall clock.
     var wallMs: Int64 { get }
 
-    /// About how many microseconds of processor time a write to a socket takes.
+    /// The estimated processor time in microseconds that a write to a socket takes.
     var writeMicros: Double { get }
-    /// Writes to so many sockets at most.
+    /// Runs `body`, which writes to at most `count` sockets, and measures the cost of a write.
     func writing(toMost count: Int, _ body: () -> Void)
 
-    /// Runs the body at the end of this round, before what was written goes out.
+    /// Runs `body` at the end of this round, before the written bytes go out.
     func beforeFlush(_ body: @escaping () -> Void)
-    /// Runs the body behind what this round writes.
+    /// Runs `body` after this round has written its bytes.
     func afterFlush(_ body: @escaping () -> Void)
-    /// Runs the work where it may block, then the rest on the loop.
+    /// Runs `work` on a thread that may block, then `then` on the loop.
     func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void)
-    /// Runs the body again and again, until what comes back is called.
+    /// Runs `body` every `ms` milliseconds, until the returned function is called.
     func every(_ ms: Int64, _ body: @escaping () -> Void) -> () -> Void
-    /// The body, to be called from any thread: it then runs on the loop.
+    /// Returns a function that can be called from any thread. It runs `body` on the loop.
     func bound<T: Sendable>(_ body: @escaping (T) -> Void) -> @Sendable (T) -> Void
 }
 
@@ -40,17 +40,17 @@ extension EventLoop: HostLoop {
     }
 }
 
-/// What a client's connection is to the gateway: a WebSocket, or one end of a simulated network.
+/// A client's connection as the gateway sees it: a WebSocket, or one end of a simulated network.
 protocol ClientSocket: AnyObject {
-    /// Whether nothing can be sent any more.
+    /// True if nothing can be sent any more.
     var isClosed: Bool { get }
-    /// Bytes sent and not yet with the kernel.
+    /// The number of bytes that were sent and are not yet with the kernel.
     var pendingBytes: Int { get }
-    /// Bytes sent so far.
+    /// The number of bytes that were sent since the connection was opened.
     var writtenBytes: Int { get }
-    /// How much has come of a message that is not whole yet; nil: none has begun.
+    /// The number of bytes that have arrived of an incomplete message; nil: there is none.
     var partBytes: Int? { get }
-    /// The largest message that is taken, in bytes.
+    /// The maximum size of a message that is accepted, in bytes.
     var maxMessage: Int { get set }
 
     /// A number that stands for the client's address; for IPv6, for the first 64 bits of the address.
@@ -58,15 +58,15 @@ protocol ClientSocket: AnyObject {
 
     /// Sends a frame.
     func send(_ frame: WebSocketFrame)
-    /// The same before the end of the round, where nothing waits before it.
+    /// Sends a frame before the end of the round, if no bytes wait before it.
     func sendNow(_ frame: WebSocketFrame)
-    /// Asks for a sign of life, which carries the same payload.
+    /// Sends a ping. The answer must carry the same payload.
     func ping(_ payload: [UInt8])
-    /// Looks whether the client's side has taken what it had to since the look before.
+    /// Checks if the client's side has read what it had to read since the last check.
     func checkReadingPace() -> SlowReaderDetector.Finding
-    /// Begins to close; what was sent before goes out.
+    /// Begins to close. Bytes that were sent before still go out.
     func close(code: UInt16?, reason: String)
-    /// Cuts it off at once; what was sent and not read is thrown away.
+    /// Closes at once. Bytes that were sent and not read are discarded.
     func reset()
 }
 

@@ -1,19 +1,19 @@
 import ReelCore
 
-/// How far a gateway is behind the others: for how long they have read on since one of them was where this one is not
-/// yet. Time in which they stand still too does not count: then it is the log that is away.
+/// The lag of a gateway: the time for which the others have read on since one of them was at a position that this one
+/// has not reached. Time in which the others stand still, too, does not count: then the log is unavailable.
 struct Lag {
     private struct Partition {
-        /// Where the others were, and when by the clock below, as long as this gateway has not been there.
+        /// The positions of the others that this gateway has not reached, with the value of `clockMs` at that time.
         var marks: [(seq: Seq, atMs: Int64)] = []
         var others = Seq.none
-        /// For how long the others have read on.
+        /// The time in milliseconds for which the others have read on.
         var clockMs: Int64 = 0
         var movedMs: Int64?
 
         mutating func look(read: Seq, others: Seq, nowMs: Int64) {
             if others < self.others {
-                // Who was ahead has gone.
+                // The gateway with the highest position has gone.
                 marks.removeAll { $0.seq > others }
             } else if others > self.others {
                 clockMs += min(nowMs - (movedMs ?? nowMs), Lag.stepMsMax)
@@ -30,26 +30,31 @@ struct Lag {
         var ms: Int64 { marks.first.map { clockMs - $0.atMs } ?? 0 }
     }
 
-    /// The others are heard of about every two seconds. What passes between two news of them beyond this, the log was
-    /// away, or this process stood still.
+    /// The maximum time in milliseconds that counts between two changes of the others' positions. They announce
+    /// themselves about every two seconds. In a longer gap the log was unavailable, or this process stood still.
     static let stepMsMax: Int64 = 5_000
+    /// The maximum number of marks of a partition. Above it every second mark is removed.
     private static let marksMax = 64
 
     private let limitMs: Int64
     private var partitions: [Partition]
-    /// Of the partition that is furthest behind.
+    /// The lag in milliseconds of the partition with the largest one.
     private(set) var ms: Int64 = 0
-    /// Beyond the limit, and since then not back at half of it.
+    /// True once the lag has exceeded the limit, until it is at most half of the limit.
     private(set) var isTooLong = false
 
-    /// `limitMs`: more is too long; 0: nothing is.
+    /// Creates a lag of zero. `limitMs` is the limit in milliseconds; 0: no lag is too long.
     init(partitions: Int, limitMs: Int64) {
         self.limitMs = limitMs
         self.partitions = [Partition](repeating: Partition(), count: partitions)
     }
 
-    /// How far this gateway has read each partition, and how far the one of the others that has read the most; −1:
-    /// nothing. About once a second.
+    /// Updates the lag. Called about once a second.
+    ///
+    /// - Parameters:
+    ///   - read: The last seq that this gateway has read of each partition; −1: none.
+    ///   - others: The highest seq that another gateway has read of each partition; −1: none.
+    ///   - nowMs: The time in milliseconds.
     mutating func look(read: [Seq], others: [Seq], nowMs: Int64) {
         for index in partitions.indices {
             partitions[index].look(read: read[index], others: others[index], nowMs: nowMs)

@@ -2,30 +2,32 @@ import ReelCore
 import ReelLog
 import ReelNode
 
-/// Seqs of a partition, read from the log and taken apart once for all who catch up there: what is delivered of them,
-/// by stream. It never changes.
+/// A range of seqs of a partition that was read from the log and parsed once for all clients that catch up there. It
+/// indexes the delivered records by stream. It never changes.
 final class LogPage: Sendable {
-    /// So many events are taken apart at once for a filter.
+    /// The maximum amount of filter work per call. An event counts as one, plus one for each 256 bytes of it.
     private static let filteredMax = 1_024
+    /// The approximate memory in bytes of a page, a record and a stream, without their contents.
+    private static let (pageCostBytes, recordCostBytes, streamCostBytes) = (512, 96, 128)
 
-    /// The seqs that it accounts for.
+    /// The seqs that the page covers.
     let seqs: Range<Seq>
-    /// Bytes that it takes in memory, about.
+    /// The approximate number of bytes that the page takes in memory.
     let costBytes: Int
-    /// What was read.
+    /// The records that were read.
     private let batch: RecordBatch
-    /// The indexes of what is delivered in the batch's entries.
+    /// The indexes of the delivered records in the batch's entries.
     private let records: [UInt32]
     /// The indexes of barriers in `records`.
     private let barriers: [Int]
-    /// The numbers of the streams that have events here.
+    /// The number of each stream that has events here.
     private let streams: [StreamName: Int]
-    /// The indexes of the events, stream by stream; those of a stream begin at its number's place in `starts`.
+    /// The indexes in `records` of the events, grouped by stream. The group of a stream begins at `starts[number]`.
     private let events: [UInt32]
     private let starts: [Int]
 
-    /// Reads seqs from the log, as many as stand in about so many bytes, at least one. What stands behind `end`, where
-    /// the epoch has ended, is void. Blocks.
+    /// Reads seqs from the log: as many as fit into about `bytesMax` bytes, and at least one. Records after `end`, the
+    /// end of the epoch, are void. Blocks.
     init(
         _ log: any EventLog,
         _ partition: Int,
@@ -37,7 +39,7 @@ final class LogPage: Sendable {
         let from = wanted.lowerBound
         let batch = try log.read(partition, from: from, to: wanted.upperBound, bytes: bytesMax).compact()
         guard batch.seqs.lowerBound == from, !batch.seqs.isEmpty else {
-            throw LogError(.logUnavailable, "the log gave nothing at seq \(from), where it has a record")
+            throw LogError(.logUnavailable, "the log returned no record at seq \(from), although it has one")
         }
         let isSound = sound.contains(batch.seqs, of: partition)
         var rules = PartitionRules(partition: partition, of: log.partitions, phase: from == 0 ? .seeds : .open)
@@ -45,10 +47,10 @@ final class LogPage: Sendable {
         var table = StreamTable()
         var (records, barriers): ([UInt32], [Int]) = ([], [])
         records.reserveCapacity(batch.entries.count)
-        // Of each record, its stream's number.
+        // The number of each delivered record's stream; nil: it is a barrier.
         var numbers: [Int?] = []
         numbers.reserveCapacity(batch.entries.count)
-        var (expected, behind, isSoundHere) = (from, batch.seqs.upperBound, true)
+        var (expected, pageEnd, isSoundHere) = (from, batch.seqs.upperBound, true)
         for (index, entry) in batch.entries.enumerated() {
             if entry.seq > expected { rules.hole() }
             expected = entry.seq + 1
@@ -59,7 +61,7 @@ final class LogPage: Sendable {
                     return true
                 }
                 if isSound {
-                    // The key of a barrier is no stream's name.
+                    // The key of a barrier is not a stream name.
                     number = table.index(ofKey: key)
                 } else {
                     switch rules.read(key: key, value: value, into: &event) {
@@ -77,22 +79,25 @@ final class LogPage: Sendable {
                 return true
             }
             if !isKnown {
-                behind = entry.seq
+                pageEnd = entry.seq
                 break
             }
         }
-        guard behind > from else {
+        guard pageEnd > from else {
             throw LogError(.internal, "found a barrier at seq \(from) that this version does not know")
         }
-        seqs = from..<behind
+        seqs = from..<pageEnd
         if isSoundHere, !isSound { sound.add(seqs, of: partition) }
         (starts, events) = Self.order(numbers, of: table.names.count)
         streams = table.indexes
-        costBytes = 512 + batch.heldBytes + 96 * batch.entries.count + 128 * streams.count
+        costBytes =
+            Self.pageCostBytes + batch.heldBytes + Self.recordCostBytes * batch.entries.count
+            + Self.streamCostBytes * streams.count
         (self.batch, self.records, self.barriers) = (batch, records, barriers)
     }
 
-    /// The indexes of what has a number, by number, and where those of each number begin.
+    /// Groups the indexes of all numbers by number (a counting sort). Returns them, and where the group of each number
+    /// begins.
     private static func order(_ numbers: [Int?], of count: Int) -> (starts: [Int], indexes: [UInt32]) {
         var starts = [Int](repeating: 0, count: count + 1)
         for case let number? in numbers { starts[number + 1] += 1 }
@@ -109,15 +114,24 @@ final class LogPage: Sendable {
 
     // MARK: Reading
 
-    /// An empty chunk for events of a stream from a seq of this page on, with room for those that it has.
+    /// Returns an empty range for events of a stream from a seq of this page on, with capacity for the events that the
+    /// page has.
     func chunk(of stream: StreamName, from: Seq, bytes: Int) -> EventRange {
         let size = places(of: stream).reduce(0) { $0 + EventRange.size(value: entry(Int(events[$1])).valueCount) }
         return EventRange(from: from, to: from - 1, room: min(bytes, size))
     }
 
-    /// Goes on with a chunk of a stream that ends in or before this page, up to `to` at most: with as many events as
-    /// fit, at least one where there is one and the chunk has none. `looked` counts what was looked at for the filter.
-    /// False if the chunk is full.
+    /// Extends a range of a stream that ends in this page or right before it.
+    ///
+    /// - Parameters:
+    ///   - chunk: The range. It gets as many events as fit, and at least one if there is one and the range has none.
+    ///   - stream: The stream.
+    ///   - filter: The filter for events; nil: all events.
+    ///   - to: The last seq of the range at most.
+    ///   - bytesMax: The maximum size of the range's events in bytes.
+    ///   - eventsMax: The maximum number of the range's events.
+    ///   - looked: The filter work done until now, see `filteredMax`.
+    /// - Returns: False if the range is full.
     func extend(
         _ chunk: inout EventRange,
         with stream: StreamName,
@@ -156,20 +170,20 @@ final class LogPage: Sendable {
         }
     }
 
-    /// What is delivered at this place.
+    /// Returns the delivered record at this index of `records`.
     private func entry(_ index: Int) -> RecordBatch.Entry { batch.entries[Int(records[index])] }
 
-    /// Where the events of a stream stand in `events`.
+    /// Returns the range in `events` of a stream's events.
     private func places(of stream: StreamName) -> Range<Int> {
         streams[stream].map { starts[$0]..<starts[$0 + 1] } ?? 0..<0
     }
 
-    /// The first index that satisfies the condition, where those that do stand at the end.
-    private static func first(in range: Range<Int>, where isBehind: (Int) -> Bool) -> Int {
+    /// Returns the first index that satisfies the condition, by binary search. All indexes after it satisfy it, too.
+    private static func first(in range: Range<Int>, where isAfter: (Int) -> Bool) -> Int {
         var (low, high) = (range.lowerBound, range.upperBound)
         while low < high {
             let middle = (low + high) / 2
-            if isBehind(middle) { high = middle } else { low = middle + 1 }
+            if isAfter(middle) { high = middle } else { low = middle + 1 }
         }
         return low
     }

@@ -2,14 +2,15 @@ import ReelCore
 import ReelLog
 import ReelNet
 
-/// Asks every partition of the log for its ends, again and again, so that a log that is away is noticed though nobody
-/// publishes: a tail that brings nothing may only have nothing to bring.
+/// Asks every partition of the log for its ends at regular intervals. So an unavailable log is noticed even if no
+/// client publishes: a silent tail may only have no new records.
 ///
-/// One question at a time, on a thread that may block. On one loop of the gateway.
+/// There is one question at a time, on a thread that may block. On one loop of the gateway.
 final class LogProbe {
-    /// Between two rounds over all partitions.
+    /// The pause in milliseconds between two rounds over all partitions.
     static let pauseMs: Int64 = 1_000
-    /// A partition that has not answered for this time is away. A leader that changes takes less.
+    /// The time in milliseconds without an answer after which a partition counts as unavailable. A change of its leader
+    /// takes less.
     static let patienceMs: Int64 = 3_000
 
     private enum Phase {
@@ -26,7 +27,7 @@ final class LogProbe {
         self.loop = loop
     }
 
-    /// Looks at the clock; a few times a second.
+    /// Checks the clock. Called a few times a second.
     func tick(nowMs: Int64) {
         switch phase {
         case .resting(let untilMs):

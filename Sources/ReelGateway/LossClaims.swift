@@ -1,14 +1,16 @@
 import ReelCore
 import ReelLog
 
-/// What other nodes say the log has lost, and what the log itself says to that. It decides and does nothing itself.
+/// The losses of the log that other nodes claim, and the log's answers. It only decides; `LossWatch` acts.
 ///
-/// A snapshot node that finds another record, or none, where it has folded one announces that. Publishing into such a
-/// log would acknowledge events that nobody applies. But an announcement can be wrong, so a claim counts only once the
-/// node has repeated it, the log, asked for that record, does not have it, and the node itself says the same where it
-/// is asked (`LossWatch`).
+/// A snapshot node announces a claim if the log has another record, or none, at a seq where the node has folded one.
+/// Publishing into such a log would acknowledge events that no node applies. But an announcement can be wrong. A claim
+/// counts only if all of this is true:
+/// - The node has repeated it.
+/// - The log was asked for the record and does not have it.
+/// - The node itself says the same when it is asked (`LossWatch`).
 struct LossClaims {
-    /// What a node says.
+    /// The claim of a node.
     struct Claim: Hashable {
         var node: String
         var partition: Int
@@ -17,18 +19,18 @@ struct LossClaims {
         var hash: UInt64
     }
 
-    /// What the log says to a claim.
+    /// The answer of the log to a claim.
     enum Verdict: Equatable {
         /// The log does not have the record: it ends before it, or has another one.
         case confirmed(ReelError)
         /// The log has the record, or the claim cannot be true.
         case refuted
-        /// The log does not say.
+        /// The log cannot tell.
         case unknown
     }
 
     private struct State {
-        /// When the node announced the claim first, by the node's clock: only whether that changes counts.
+        /// When the node first announced the claim, by the node's clock. Only a change of this value counts.
         var announcedAtMs: Int64
         var isRepeated = false
         var verdict = Verdict.unknown
@@ -36,17 +38,17 @@ struct LossClaims {
         var askedMs: Int64?
     }
 
-    /// A claim is checked again after this time, as long as the node repeats it.
+    /// The time in milliseconds after which a claim is checked again, if the node still repeats it.
     static let checkAgainMs: Int64 = 10_000
-    /// Claims that are kept; further ones are ignored.
+    /// The maximum number of claims; further ones are ignored.
     static let claimsMax = 256
-    /// No record can have been lost so far beyond the log's end.
+    /// The maximum distance of a lost record from the log's end. A claim beyond it cannot be true.
     static let lossMax: Seq = 1 << 32
 
     private var claims: [Claim: State] = [:]
 
-    /// The latest announcements of the nodes, without this node's own. A node that hangs or was killed keeps its claim
-    /// until its last announcement is forgotten; a node that leaves takes it along.
+    /// Takes the claims from the latest announcements of the nodes, without this node's own. A node that hangs or was
+    /// killed keeps its claim until its last announcement is forgotten. A node that leaves withdraws it.
     mutating func heard(_ nodes: [NodeAnnouncement], of epoch: Epoch, partitions: Int) {
         var heard: [Claim: State] = [:]
         for node in nodes where node.epoch == epoch && !node.hasLeft {
@@ -64,7 +66,7 @@ struct LossClaims {
         claims = heard
     }
 
-    /// The claim that the log is to be asked about now; nil: none.
+    /// Returns the claim that the log has to be asked about now; nil: there is none.
     mutating func next(nowMs: Int64) -> Claim? {
         let due = claims.filter { _, state in
             state.isRepeated && state.askedMs.map { nowMs - $0 >= Self.checkAgainMs } ?? true
@@ -76,13 +78,13 @@ struct LossClaims {
         return next
     }
 
-    /// The log was asked about a claim.
+    /// Records the log's answer to a claim.
     mutating func answered(_ claim: Claim, _ verdict: Verdict) {
-        // An outage of the log takes nothing back.
+        // While the log is unavailable, its earlier answers stay valid.
         if verdict != .unknown { claims[claim]?.verdict = verdict }
     }
 
-    /// What the log has lost of a partition; nil: nothing that is known.
+    /// Returns the loss of a partition; nil: none is known.
     func loss(of partition: Int) -> ReelError? {
         claims.filter { $0.key.partition == partition }.sorted { $0.key.node < $1.key.node }.lazy.compactMap {
             _,

@@ -3,11 +3,12 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// Asks the log about what other nodes say it has lost, and then the node that says so. On one loop of the gateway.
+/// Asks the log about the losses that other nodes claim, and then asks the node that claims one. On one loop of the
+/// gateway.
 ///
-/// The log does not show that it had a record once, so a claim of loss needs another proof. An announcement alone stops
-/// no writes, since every writer of the node list can invent one. The node itself must say the same where the gateway
-/// reaches it, over TLS if the gateway speaks TLS.
+/// The log does not show that it once had a record, so a claim of loss needs another proof. An announcement alone stops
+/// no writes, because every writer of the node list can invent one. The node itself must say the same when the gateway
+/// asks it, over TLS if the gateway speaks TLS.
 final class LossWatch {
     private let share: GatewayShare
     private let loop: EventLoop
@@ -30,7 +31,7 @@ final class LossWatch {
         access = PeerAccess(share.settings.node)
     }
 
-    /// Looks at what the nodes announced last; about once a second.
+    /// Reads the latest announcements of the nodes. Called about once a second.
     func look(at nodes: [NodeAnnouncement], nowMs: Int64) {
         self.nodes = nodes.filter { $0.id != share.nodeID }
         claims.heard(self.nodes, of: share.epoch, partitions: share.partitions)

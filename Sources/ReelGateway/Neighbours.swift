@@ -1,21 +1,22 @@
-/// Where clients reach the other gateways, and which clients are to hear that these are others than before.
+/// The addresses at which clients reach other gateways, and the decision which clients have to hear of a change now.
 ///
-/// A client hears of changes at most once in so many looks, and not all clients after the same look. So where many
-/// gateways start or end, each client gets few frames, and the frames of all clients are spread over time.
+/// A client hears of changes at most once in `looks` looks, and not all clients after the same look. If many gateways
+/// start or end, each client gets few frames, and the frames of all clients are spread over time.
 struct Neighbours {
-    /// Looks from one moment of a client to the next; a gateway looks about once a second.
+    /// The number of looks from one turn of a client to the next. A gateway looks about once a second.
     static let looks = 3
-    /// No more addresses are named to a client.
+    /// The maximum number of addresses that a client is told.
     static let namedMax = 16
 
     private var all: Set<String> = []
-    /// What is named to clients after this look. Where there are more, it is others after each, so that clients spread.
+    /// The addresses that clients are told after this look. If there are more, each look selects others at random, so
+    /// that clients spread.
     private(set) var named: [String] = []
-    /// Counts how often the gateways have changed.
+    /// The number of changes of the gateways.
     private(set) var edition: Int32 = 0
     private var turn = 0
 
-    /// The addresses of the other gateways as they are now.
+    /// Takes the present addresses of the other gateways.
     mutating func look(_ addresses: Set<String>) {
         turn = (turn + 1) % Self.looks
         named = Self.some(of: addresses)
@@ -24,11 +25,11 @@ struct Neighbours {
         edition &+= 1
     }
 
-    /// True if the client with this number is to hear what is `named`; `told`: the edition of what it has heard.
+    /// True if the client with this number has to hear `named` now. `told` is the edition that it has heard of.
     func isNews(to client: Int, told: Int32) -> Bool {
         told != edition && client % Self.looks == turn && !named.isEmpty
     }
 
-    /// As many of the addresses as are named to a client, by chance.
+    /// Returns at most `namedMax` of the addresses, selected at random.
     static func some(of addresses: Set<String>) -> [String] { Array(addresses.shuffled().prefix(namedMax)) }
 }

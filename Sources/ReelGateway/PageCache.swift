@@ -2,55 +2,59 @@ import ReelCore
 import ReelLog
 import Synchronization
 
-/// Pages of the log for those who catch up behind the rings of a gateway's loops. Each is read once for all who want it
-/// at the time, and kept as long as there is room and somebody comes for it. What follows a page is what nobody has
-/// read yet, or the next page: no two have a seq in common.
+/// A cache of log pages for clients that catch up on events older than the rings. All loops of a gateway share it. From
+/// any thread.
+///
+/// A page is read once for all clients that want it at the time. Pages are evicted by second chance (the CLOCK
+/// algorithm): a page that was used since it was last checked is spared once. Pages, and reads under way, never have a
+/// seq in common.
 final class PageCache: Sendable {
     /// A read of the log that is under way. The page may end before the seqs that were asked for.
     struct Reading: Sendable {
         fileprivate let number: Int
         let partition: Int
         let seqs: ClosedRange<Seq>
-        /// The loops that wait for it.
+        /// The loops that wait for the read.
         fileprivate var loops: Set<Int>
 
-        /// The same for all loops.
+        /// A number that is the same on all loops.
         var id: Int { number }
     }
 
     typealias Outcome = Result<LogPage, LogError>
     typealias News = (reading: Reading, outcome: Outcome)
 
-    /// What is there for a seq.
+    /// The result of a search for a seq.
     enum Found: Sendable {
         case page(LogPage)
-        /// A read under way, of whose outcome the loop is told.
+        /// A read under way. The loop gets its outcome.
         case reading(Reading)
-        /// A read that the loop is to do now, with `read`, which tells it the outcome.
+        /// A read that the loop has to do now, by calling `read`, which tells it the outcome.
         case begun(Reading)
     }
 
     fileprivate struct Kept {
         let page: LogPage
-        /// Somebody came for it since it was read, or since it was spared.
+        /// True if the page was used since it was read, or since it was spared.
         var isWanted = false
     }
 
     fileprivate struct State {
-        /// By partition, by seq.
+        /// The kept pages, by partition and seq.
         var pages: [[Kept]]
-        /// The reads under way, by partition and seq. No two have a seq in common.
+        /// The reads under way, by partition and seq. No two of them have a seq in common.
         var readings: [[Reading]]
         var readingCount = 0
-        /// The pages as they are to be let go of.
+        /// The kept pages in the order of their eviction.
         var order = Queue<(partition: Int, seq: Seq)>()
         var byteCount = 0
         var lastNumber = 0
-        /// What tells each loop of an outcome.
+        /// For each loop the function that tells it of an outcome.
         var loops: [@Sendable (News) -> Void] = []
     }
 
-    /// A page has at most so many seqs: what a read is waited for, and need not bring.
+    /// The maximum number of seqs per page. Requests for a seq of a read wait for that read, although its page may end
+    /// earlier.
     static let seqsMax: Seq = 4_096
 
     private let log: any EventLog
@@ -58,7 +62,7 @@ final class PageCache: Sendable {
     private let byteLimit: Int
     private let state: Mutex<State>
 
-    /// Of this log. Pages of so many bytes are kept.
+    /// Creates a cache for `log` that keeps pages of at most `byteLimit` bytes in total.
     init(_ log: any EventLog, sound: ValidatedRanges, byteLimit: Int) {
         self.log = log
         self.sound = sound
@@ -71,10 +75,11 @@ final class PageCache: Sendable {
         )
     }
 
-    /// Bytes that the kept pages take.
+    /// The number of bytes that the kept pages take.
     var byteCount: Int { state.withLock { $0.byteCount } }
 
-    /// The number of a loop, which is told of outcomes from now on, on any thread.
+    /// Registers a loop and returns its number. From now on `tell` is called with outcomes, on any thread, without the
+    /// lock.
     func join(_ tell: @escaping @Sendable (News) -> Void) -> Int {
         state.withLock { state in
             state.loops.append(tell)
@@ -82,18 +87,18 @@ final class PageCache: Sendable {
         }
     }
 
-    /// The page that holds the seq, if it is kept.
+    /// Returns the kept page with the seq, and notes that it was used; nil: it is not kept.
     func page(at seq: Seq, of partition: Int) -> LogPage? {
         state.withLock { $0.page(at: seq, of: partition) }
     }
 
-    /// Returns the page that holds the seq, or the read under way of it, which this loop then waits for; nil: there is
-    /// neither.
+    /// Returns the page with the seq, or the read under way of it, which this loop then waits for. Returns nil if there
+    /// is neither.
     func find(_ seq: Seq, of partition: Int, loop: Int) -> Found? {
         state.withLock { $0.find(seq, of: partition, loop: loop) }
     }
 
-    /// Returns what `find` does, or else begins a read for this loop, of a range that ends at `to`.
+    /// Returns what `find` returns, or else begins a read for this loop, of a range that ends at `to` at most.
     func findOrBegin(_ seq: Seq, to: Seq, of partition: Int, loop: Int) -> Found {
         state.withLock { state in
             state.find(seq, of: partition, loop: loop)
@@ -101,8 +106,8 @@ final class PageCache: Sendable {
         }
     }
 
-    /// A read of what follows a page, to be begun before somebody wants it: only while nothing else is read, and
-    /// what is read ahead is there still when it is wanted. Nil: none.
+    /// Returns a read of the seqs after a page, to be done before a client wants them; nil: there is none. Reading
+    /// ahead begins only while nothing else is read, so that the page is still kept when a client wants it.
     func ahead(of page: LogPage, to: Seq, of partition: Int) -> Reading? {
         let seq = page.seqs.upperBound
         guard seq <= to else { return nil }
@@ -112,8 +117,8 @@ final class PageCache: Sendable {
         }
     }
 
-    /// Reads what was begun, at most so many bytes, and tells all loops that wait for it. What lies behind `end` is
-    /// void. Blocks.
+    /// Does a read that was begun, of at most `bytes` bytes, and tells all loops that wait for it. Records after `end`
+    /// are void. Blocks.
     func read(_ reading: Reading, bytes: Int, end: Seq) {
         let outcome = Result { () throws(LogError) in
             try LogPage(log, reading.partition, reading.seqs, bytes: bytes, end: end, sound: sound)
@@ -136,7 +141,7 @@ extension PageCache.State {
         return .reading(readings[partition][index])
     }
 
-    /// The index of the first read that ends at the seq or behind it.
+    /// Returns the index of the first read that ends at the seq or after it.
     private func readingIndex(of seq: Seq, in partition: Int) -> Int {
         let readings = readings[partition]
         var (low, high) = (0, readings.count)
@@ -147,7 +152,7 @@ extension PageCache.State {
         return low
     }
 
-    /// The index of the first page that ends behind the seq.
+    /// Returns the index of the first page that contains the seq or begins after it.
     private func index(of seq: Seq, in partition: Int) -> Int {
         let pages = pages[partition]
         var (low, high) = (0, pages.count)
@@ -165,8 +170,8 @@ extension PageCache.State {
         return pages[partition][index].page
     }
 
-    /// The first seq behind this one that is read already, or is being read.
-    func next(behind seq: Seq, of partition: Int) -> Seq {
+    /// Returns the first seq after `seq` that is already read, or is being read.
+    func next(after seq: Seq, of partition: Int) -> Seq {
         let index = index(of: seq, in: partition)
         let page = index < pages[partition].count ? pages[partition][index].page.seqs.lowerBound : .max
         let reading = readingIndex(of: seq, in: partition)
@@ -174,7 +179,7 @@ extension PageCache.State {
     }
 
     mutating func begin(_ seq: Seq, to: Seq, of partition: Int, for loops: Set<Int>) -> PageCache.Reading {
-        let next = min(next(behind: seq, of: partition), to + 1, seq + PageCache.seqsMax)
+        let next = min(next(after: seq, of: partition), to + 1, seq + PageCache.seqsMax)
         lastNumber += 1
         let seqs = seq...max(seq, next - 1)
         let reading = PageCache.Reading(number: lastNumber, partition: partition, seqs: seqs, loops: loops)
@@ -189,7 +194,8 @@ extension PageCache.State {
         return readings[reading.partition].remove(at: readingIndex(of: reading.seqs.lowerBound, in: reading.partition))
     }
 
-    /// Keeps a page, and lets go of those for which nobody came lately.
+    /// Adds a page, and evicts pages until the limit holds. A page that was used since its last check moves to the end
+    /// of the order instead (second chance).
     mutating func keep(_ page: LogPage, of partition: Int, byteLimit: Int) {
         let seq = page.seqs.lowerBound
         pages[partition].insert(PageCache.Kept(page: page), at: index(of: seq, in: partition))

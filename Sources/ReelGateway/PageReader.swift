@@ -2,22 +2,23 @@ import ReelCore
 import ReelLog
 import ReelNode
 
-/// What is wanted of the log.
+/// A query for events of the log.
 struct LogQuery {
     var stream: StreamName
-    /// Nil: everything.
+    /// The filter for events; nil: all events.
     var filter: EventFilter?
     var partition: Int
     var from: Seq
-    /// The last seq at most.
+    /// The last seq of the answer at most.
     var to: Seq
-    /// The most bytes, unless one event has more.
+    /// The maximum size of the events in bytes, unless a single event is larger.
     var bytes: Int
-    /// The most events.
+    /// The maximum number of events.
     var events: Int
 }
 
-/// The log's pages as one loop reads them: who waits for one, and whose turn it is. On its loop only.
+/// The reader of log pages on one loop. It keeps the queries that wait for each page, and answers them in turn. On its
+/// loop only.
 final class PageReader {
     private struct Waiter {
         var query: LogQuery
@@ -25,17 +26,18 @@ final class PageReader {
         var then: (Result<EventRange, LogError>) -> Void
     }
 
-    /// A page has about so many bytes at most, all streams together; so has an answer.
+    /// The approximate maximum size of a page in bytes, all streams together, and of an answer.
     static let pageBytes = 512 << 10
-    /// So many pages are gone over at once.
+    /// The maximum number of pages that are searched for one answer.
     private static let pagesMax = 32
 
     private let loop: any HostLoop
     private let share: GatewayShare
+    /// The number of this loop in the page cache.
     private var number = 0
-    /// Who waits for each read.
+    /// The queries that wait for each read, by the read's id.
     private var waiting: [Int: [Waiter]] = [:]
-    /// Those whose page is there are answered in turn.
+    /// The queue of queries with a page that is there.
     private let turns: FairQueue
 
     init(on loop: any HostLoop, turns: FairQueue, share: GatewayShare) {
@@ -47,9 +49,14 @@ final class PageReader {
         )
     }
 
-    /// Reads a range whose records the tail has read, a bounded piece of it; it goes on by at least one seq, unless
-    /// `hasRoom` says that nothing can be taken now. `mayBegin` is asked before a read of the log is begun for it;
-    /// false, and nothing is done, if it may not. Calls back later.
+    /// Reads a bounded piece of a range that the tail has already read.
+    ///
+    /// - Parameters:
+    ///   - query: The range and its limits. The answer covers at least one seq of it, unless `hasRoom` returns false.
+    ///   - mayBegin: Called before a read of the log begins for this query. If it returns false, nothing is done.
+    ///   - hasRoom: Called when the page is there. If it returns false, `then` gets a range that proves nothing.
+    ///   - then: Called with the result, always after `read` has returned.
+    /// - Returns: False if `mayBegin` has returned false; then `then` is not called.
     func read(
         _ query: LogQuery,
         mayBegin: () -> Bool,
@@ -101,7 +108,7 @@ final class PageReader {
                 answerInTurn(waiter, from: page)
             case .failure(let error) where error.code != .truncated || seq == reading.seqs.lowerBound:
                 waiter.then(.failure(error))
-            // It joined a read that did not get so far, or began before the log does.
+            // The query joined a read that ended before its seq, or that began before the log's first seq.
             case .success, .failure:
                 _ = find(waiter) { true }
             }
@@ -118,7 +125,7 @@ final class PageReader {
     }
 
     private func answer(_ query: LogQuery, from page: LogPage) -> EventRange {
-        // Who takes a whole page at a time most often wants the next one.
+        // A client that takes a whole page at a time most often wants the next one.
         if query.bytes >= Self.pageBytes, query.events == .max,
             let ahead = share.pages.ahead(of: page, to: query.to, of: query.partition)
         {

@@ -3,32 +3,33 @@ import ReelLog
 import ReelNode
 import Synchronization
 
-/// Follows one partition for the whole gateway: takes each batch apart once and hands it on.
+/// Follows one partition for the whole gateway: parses each batch once and passes it on.
 ///
-/// Where the log was trimmed before it was read, it goes on at the first seq that is there. It stops for good where the
-/// log is not what was read before (`diverged`), and before a barrier that this version does not know.
+/// If the log was trimmed before it was read, the tail continues at the first seq that is there. It stops for good if
+/// the log is not what was read before (`diverged`), and before a barrier that this version does not know.
 final class PartitionTail: LogSink {
     private struct State {
         var rules: PartitionRules
         var event = ParsedEvent()
         var next: Seq
         var end: EpochEnd?
-        /// The batches read last, to check what later records say of them.
+        /// The latest batches, to check what later records say about them.
         var recent = Queue<TailBatch>()
         var recentBytes = 0
         var tail: (any LogTail)?
         var isFenced = false
     }
 
-    /// What a feed has to tell.
+    /// An event that a tail reports.
     enum News: Sendable {
         case batch(TailBatch)
-        /// The log was trimmed before it was read: it goes on at this seq.
+        /// The log was trimmed before it was read: the tail continues at this seq.
         case skipped(to: Seq)
-        /// The tail has ended; it may be begun again unless it is fenced.
+        /// The tail has ended. It may be restarted unless it is fenced.
         case ended(LogError, isFenced: Bool)
     }
 
+    /// The limits of `State.recent`.
     private static let (batchesRemembered, bytesRemembered) = (64, 8 << 20)
 
     let partition: Int
@@ -37,8 +38,8 @@ final class PartitionTail: LogSink {
     private let room: @Sendable () -> Bool
     private let tell: @Sendable (PartitionTail, News) -> Void
 
-    /// A feed that reads from there on, once it is started. `tell` is called on a thread of the log, which it does not
-    /// hold up where `hasRoom` says so.
+    /// Creates a tail that reads from `start` on, once it is started. `tell` is called on a thread of the log, while no
+    /// lock of the tail is held. `hasRoom` returns true if `tell` would not block that thread.
     init(
         log: any EventLog,
         partition: Int,
@@ -54,7 +55,7 @@ final class PartitionTail: LogSink {
         state = Mutex(State(rules: rules, next: start.from))
     }
 
-    /// Begins, or goes on where it ended. Not on an event loop.
+    /// Starts the tail, or continues where it has ended. Blocks; do not call it on an event loop.
     func start() {
         guard let next = state.withLock({ $0.isFenced ? nil : $0.next }) else { return }
         let tail = log.tail(partition, from: next, to: self)
@@ -65,8 +66,8 @@ final class PartitionTail: LogSink {
         if isStopped { tail.cancel() }
     }
 
-    /// Whether the log answers for the partition: throws where the next record cannot be had, or the last one if none
-    /// is to come and that one was not trimmed. True if there is a next one. Not on an event loop.
+    /// Returns true if the log has a next record for the tail. Throws if that record cannot be read. If there is none,
+    /// throws if the last record cannot be read, unless it was trimmed. Blocks; do not call it on an event loop.
     func probe() throws(LogError) -> Bool {
         let bounds = try log.bounds(partition)
         let next = max(bounds.first, state.withLock { $0.next })
@@ -75,7 +76,7 @@ final class PartitionTail: LogSink {
         return next <= bounds.last
     }
 
-    /// Ends it. Not on an event loop, nor from inside `tell`.
+    /// Ends the tail. Do not call it on an event loop, nor from inside `tell`.
     func stop() {
         let tail = state.withLock { state in
             state.isFenced = true
@@ -94,7 +95,7 @@ final class PartitionTail: LogSink {
                 let message = "found a batch from \(batch.seqs.lowerBound) on, expected \(state.next)"
                 return [.ended(LogError(.internal, message), isFenced: true)]
             }
-            let (read, stoppedBefore) = take(batch, &state)
+            let (read, stoppedBefore) = classify(batch, &state)
             var news: [News] = []
             if let read {
                 if let error = disagreement(read, state.recent) {
@@ -129,8 +130,9 @@ final class PartitionTail: LogSink {
         for piece in news { tell(self, piece) }
     }
 
-    /// The first and the last record say what their gateway had read before: it must be what was read here. Records
-    /// that are void are not believed: anybody may have written them.
+    /// Returns an error if the batch contradicts the records that were read before. Its first and its last record say
+    /// what their gateway had read last, and that must be what was read here. Void records are not believed, because
+    /// any program with access to the log may have written them.
     private func disagreement(_ read: TailBatch, _ recent: Queue<TailBatch>) -> LogError? {
         let batch = read.records
         let ends = [read.kinds.firstIndex(where: \.isWitness), read.kinds.lastIndex(where: \.isWitness)]
@@ -147,7 +149,7 @@ final class PartitionTail: LogSink {
             if witness.seq >= entry.seq || known.map({ $0 != witness }) ?? false {
                 return LogError(
                     .diverged,
-                    "the record at seq \(entry.seq) was written by one who read something else at \(witness.seq)",
+                    "the record at seq \(entry.seq) is from a node that has read another record at seq \(witness.seq)",
                     seq: witness.seq - 1
                 )
             }
@@ -155,8 +157,8 @@ final class PartitionTail: LogSink {
         return nil
     }
 
-    /// Says what each record is. Stops before a barrier that is not known.
-    private func take(_ batch: RecordBatch, _ state: inout State) -> (TailBatch?, stoppedBefore: Seq?) {
+    /// Classifies each record. Stops before a barrier that this version does not know.
+    private func classify(_ batch: RecordBatch, _ state: inout State) -> (TailBatch?, stoppedBefore: Seq?) {
         var streams = StreamTable()
         var kinds: [TailBatch.Kind] = []
         kinds.reserveCapacity(batch.entries.count)
@@ -169,7 +171,7 @@ final class PartitionTail: LogSink {
             let kind: TailBatch.Kind? = batch.withRecord(entry) { key, value in
                 switch state.rules.read(key: key, value: value, into: &state.event) {
                 case .event:
-                    // The rules have let only valid names through.
+                    // The rules accept only valid names.
                     guard let stream = streams.index(ofKey: key) else { return .void }
                     return .event(stream: stream, site: state.event.site, op: state.event.op)
                 case .barrier(let barrier):
@@ -214,7 +216,7 @@ final class PartitionTail: LogSink {
         }
     }
 
-    /// Seqs at which there is no record; the range may be empty.
+    /// Notes seqs without a record; the range may be empty.
     private static func hole(_ seqs: Range<Seq>, _ rules: inout PartitionRules, _ voids: inout VoidTally) {
         guard !seqs.isEmpty else { return }
         rules.hole()
@@ -223,7 +225,7 @@ final class PartitionTail: LogSink {
 }
 
 extension TailBatch.Kind {
-    /// Header `p` of such a record is believed. A seed has none.
+    /// True if header `p` of such a record is believed. A seed has none.
     fileprivate var isWitness: Bool {
         switch self {
         case .event, .barrier: true

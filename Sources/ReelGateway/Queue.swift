@@ -1,4 +1,4 @@
-/// First in, first out, in one array: taking from the front is a step of an index, paid back now and then.
+/// A FIFO in one array. Taking the first element advances an index; from time to time the free space is removed.
 struct Queue<Element> {
     private var elements: [Element?] = []
     private var start = 0
@@ -8,7 +8,7 @@ struct Queue<Element> {
     var first: Element? { isEmpty ? nil : elements[start] }
     var last: Element? { isEmpty ? nil : elements[elements.count - 1] }
 
-    /// The element that `index` others stand before.
+    /// The element with `index` elements before it. `index` must be less than `count`.
     subscript(index: Int) -> Element {
         elements[start + index]!
     }
@@ -17,7 +17,7 @@ struct Queue<Element> {
         elements.append(element)
     }
 
-    /// Puts an element back to the front.
+    /// Inserts an element at the front.
     mutating func prepend(_ element: Element) {
         if start > 0 {
             start -= 1
@@ -39,12 +39,13 @@ struct Queue<Element> {
         return element
     }
 
-    /// Drops the element at this index and all behind it.
+    /// Removes the element at this index and all elements after it.
     mutating func removeAll(from index: Int) {
         elements.removeSubrange((start + index)...)
     }
 
-    /// The first index whose element does not satisfy the condition, where those that do stand in front.
+    /// Returns the first index with an element that does not satisfy the condition, by binary search. The elements
+    /// before it must satisfy the condition, and no others.
     func partition(where isBefore: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)
         while low < high {

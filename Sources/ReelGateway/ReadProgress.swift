@@ -1,18 +1,18 @@
 import ReelCore
 import ReelNode
 
-/// How far a gateway has read each partition of the log.
+/// The position up to which a gateway has read each partition of the log.
 struct ReadProgress {
     /// The last seq of each partition when the node started; −1: empty.
     let goals: [Seq]
     /// The last seq that was read of each partition; −1: none.
     private(set) var positions: [Seq]
-    /// For each partition why it is not read any further; nil: it is.
+    /// For each partition the reason why it is not read any further; nil: it is.
     private var stops: [PartitionHealth.Stop?]
     /// For each partition the seq at which reading continued after records that were trimmed unread; nil: none were.
     private var skips: [Seq?]
 
-    /// A gateway that starts at a log with these ends.
+    /// Creates the progress of a gateway that starts while the log has these ends.
     init(goals: [Seq]) {
         self.goals = goals
         positions = [Seq](repeating: .none, count: goals.count)
@@ -20,26 +20,26 @@ struct ReadProgress {
         skips = [Seq?](repeating: nil, count: goals.count)
     }
 
-    /// The gateway has read a partition up to here.
+    /// Records that the gateway has read a partition up to `seq`.
     mutating func read(_ partition: Int, to seq: Seq) {
         positions[partition] = max(positions[partition], seq)
     }
 
-    /// A partition was trimmed before it was read: reading continues at this seq.
+    /// Records that a partition was trimmed before it was read. Reading continues at `first`.
     mutating func skip(_ partition: Int, to first: Seq) {
         skips[partition] = first
         read(partition, to: first - 1)
     }
 
-    /// A partition is not read any further: it holds what this version does not know.
+    /// Records that a partition is not read any further, because it contains something that this version does not know.
     mutating func stop(_ partition: Int, _ stop: PartitionHealth.Stop) {
         stops[partition] = stop
     }
 
-    /// Why a partition is not read any further; nil: it is.
+    /// Returns the reason why a partition is not read any further; nil: it is.
     func stop(of partition: Int) -> PartitionHealth.Stop? { stops[partition] }
 
-    /// How a partition stands. `trouble` is why it cannot be read at present, nil if it can.
+    /// Returns the health of a partition. `trouble` is the reason why it cannot be read at present; nil: it can.
     func health(of partition: Int, trouble: PartitionHealth.Stop?) -> PartitionHealth {
         PartitionHealth(
             seq: positions[partition],

@@ -2,14 +2,14 @@ import ReelCore
 import ReelLog
 import ReelNode
 
-/// The recent records of one partition, bounded in bytes: what a gateway answers from without asking the log.
+/// The recent records of one partition, limited in bytes. The gateway answers from the ring without asking the log.
 struct Ring {
-    /// What the ring knows of a stream whose events it holds.
+    /// The ring's knowledge of a stream with events in it.
     private struct Track {
         var seqs = Queue<Seq>()
         var sites: [Site: Run] = [:]
 
-        /// Adds the events of a batch. `mayBegin`: those of a site from op 0 on may be its first.
+        /// Adds the events of a batch. `mayBegin`: true if the events of a site from op 0 on may be its first ones.
         mutating func remember(_ batch: TailBatch, _ places: [Int], mayBegin: Bool) {
             var runs = RunPlaces()
             for place in places {
@@ -25,7 +25,7 @@ struct Ring {
             }
         }
 
-        /// Takes the events of a batch, the oldest, out again.
+        /// Removes the events of the oldest batch.
         mutating func forget(_ batch: TailBatch, _ places: [Int]) {
             var runs = RunPlaces()
             for place in places {
@@ -39,11 +39,12 @@ struct Ring {
         }
     }
 
-    /// The events of a site from op 0 on, each the first of its op behind the one before: what the fold consumes.
+    /// The events of a site from op 0 on, each the first of its op after the event before: the events that the fold
+    /// consumes.
     private struct Run {
         var seqs = Queue<Seq>()
         private(set) var next: Op = 0
-        /// The text of `by` that the site began with; nil: none.
+        /// The text of `by` in the first event of the site; nil: it has none.
         let by: [UInt8]?
 
         init(by: [UInt8]?) {
@@ -67,8 +68,8 @@ struct Ring {
         }
     }
 
-    /// Where the runs of the last sites are: most often the next event is of one of the same few. Good as long as no
-    /// run is added or removed.
+    /// A cache of the runs of the last sites, because the next event most often has one of the same few sites. It is
+    /// valid until a run is added or removed.
     private struct RunPlaces {
         private typealias Place = (site: Site, index: [Site: Run].Index?)
         private var places = InlineArray<8, Place?>(repeating: nil)
@@ -82,13 +83,13 @@ struct Ring {
         }
     }
 
-    /// So many events are taken apart at once for a filter.
+    /// The maximum amount of filter work per call. An event counts as one, plus one for each 256 bytes of it.
     private static let filteredMax = 1_024
 
-    /// Between a stream's horizon and its newest event lie at least so many seqs.
+    /// The minimum number of seqs between a stream's horizon and its newest event.
     private static let horizonSeqs = Seq(Limits.marks - 1) * Limits.markEvery
 
-    /// The lowest seq that the ring accounts for; `head + 1` if none.
+    /// The lowest seq that the ring covers; `head + 1` if none.
     private(set) var first: Seq
     /// The last seq read; −1: none.
     private(set) var head: Seq
@@ -97,24 +98,25 @@ struct Ring {
     private var batches = Queue<TailBatch>()
     private var tracks: [StreamName: Track] = [:]
     private var barriers = Queue<Seq>()
-    /// The partition begins with the state of an earlier epoch.
+    /// True if the partition begins with the state of an earlier epoch.
     private var hasSeeds = false
     private(set) var byteCount = 0
     private let byteLimit: Int
 
-    /// A ring that begins at this seq.
+    /// Creates an empty ring that begins at `first`.
     init(from first: Seq, byteLimit: Int) {
         self.first = first
         head = first - 1
         self.byteLimit = byteLimit
     }
 
-    /// Takes the next batch in. False, and nothing is taken, if it does not follow what was read.
+    /// Adds the next batch. Returns false and adds nothing if the batch does not follow the head.
     mutating func append(_ batch: TailBatch) -> Bool {
         guard batch.seqs.lowerBound == head + 1 else { return false }
-        // Seeds stand before all events.
+        // Seeds come before all events.
         if batch.seedsEnd != nil { hasSeeds = true }
-        // With an event before the ring's first, or a seed, a site may have begun already: nothing is proven then.
+        // A site may have begun with an event before the ring's first one, or with a seed. Then the ring proves
+        // nothing.
         let mayBegin = first == 0 && !hasSeeds
         for (name, places) in zip(batch.streams, batch.places) {
             tracks[name, default: Track()].remember(batch, places, mayBegin: mayBegin)
@@ -132,7 +134,7 @@ struct Ring {
         return true
     }
 
-    /// Whether an event is surely not `stale`, whatever the stream's horizon is.
+    /// Returns true if an event is certainly not `stale`, whatever the stream's horizon is.
     private static func isFresh(_ item: TailBatch.Item, _ batch: TailBatch) -> Bool {
         let base = batch.withValue(item) { PublishedContent($0).baseSeq }
         return base.map { $0 >= item.entry.seq - horizonSeqs } ?? false
@@ -151,15 +153,17 @@ struct Ring {
 
     // MARK: Reading
 
-    /// The record of a seq; nil if it is a hole or no longer here.
+    /// Returns the record at a seq; nil if the seq is a hole, or is not in the ring any more.
     func item(at seq: Seq) -> (batch: TailBatch, item: TailBatch.Item)? {
         guard seq >= first, seq <= head else { return nil }
         let batch = batches[batches.partition { $0.last < seq }]
         return batch.records.index(of: seq).map { (batch, batch[$0]) }
     }
 
-    /// The events of a stream from `from` on, up to `to` at most: as many as fit, at least one where there is one.
-    /// Through a filter it may end without any, and go on by at least one seq. Nil if the ring no longer holds `from`.
+    /// Returns the events of a stream from `from` to `to` at most; nil if the ring does not hold the range.
+    ///
+    /// The range has as many events as fit into `bytes` bytes and `events` events, and at least one if there is one.
+    /// With a filter the range may end without events, but it covers at least one seq.
     func chunk(
         of stream: StreamName,
         through filter: EventFilter? = nil,
@@ -194,8 +198,9 @@ struct Ring {
         }
     }
 
-    /// For events of a stream: the seq of an event of the same site and op that the fold has consumed and that says
-    /// something else; nil if there is none, or if the ring cannot prove it.
+    /// Returns a function that looks for a conflict with an event of the stream. It returns the seq of an event with
+    /// the same site and op, but other content, that the fold has consumed. It returns nil if there is none, or if the
+    /// ring cannot prove it.
     func conflict(in stream: StreamName) -> (_ value: [UInt8], _ site: Site, _ op: Op) -> Seq? {
         guard let sites = tracks[stream]?.sites, !sites.isEmpty else { return { _, _, _ in nil } }
         return { value, site, op in
@@ -207,8 +212,8 @@ struct Ring {
         }
     }
 
-    /// For events of a stream: why the fold surely does not consume one of this site and op, though its op is not used;
-    /// nil if it may, or if the ring cannot prove it.
+    /// Returns a function that says why the fold certainly does not consume an event of the stream, although its op is
+    /// not used. It returns nil if the fold may consume the event, or if the ring cannot prove the opposite.
     func refusal(in stream: StreamName) -> (_ value: [UInt8], _ site: Site, _ op: Op) -> ReelError? {
         guard let sites = tracks[stream]?.sites, !sites.isEmpty else { return { _, _, _ in nil } }
         return { value, site, op in
@@ -228,14 +233,14 @@ struct Ring {
         return (try? event.parse(value)) != nil && event.last
     }
 
-    /// Whether the fold still knows what an event of the stream at this seq has done to its site.
+    /// Returns true if the fold still knows what the stream's event at `seq` has done to its site.
     private func isRecent(_ seq: Seq, in stream: StreamName) -> Bool {
         let seqs = tracks[stream]?.seqs ?? Queue()
         return seqs.count - seqs.partition { $0 < seq } < Int(Self.horizonSeqs)
     }
 
-    /// Where the copy of an acked event stands that the fold has consumed, and whether it says the same; nil if the
-    /// ring cannot prove it.
+    /// Returns the seq of the copy of an acked event that the fold has consumed, and true if that copy has the same
+    /// content. Returns nil if the ring cannot prove it.
     func firstCopy(of ack: ServerFrame.Acked, in stream: StreamName) -> (seq: Seq, isSame: Bool)? {
         guard let seq = tracks[stream]?.sites[ack.site]?.seq(of: ack.op) else { return nil }
         if seq == ack.seq { return (seq, true) }
@@ -247,7 +252,8 @@ struct Ring {
         return (seq, !isOther)
     }
 
-    /// Whether the record at this seq is an event of the stream with this hash; nil if the ring does not hold the seq.
+    /// Returns true if the record at `seq` is an event of the stream with this hash; nil if the ring does not hold the
+    /// seq.
     func agrees(stream: StreamName, seq: Seq, hash: UInt64) -> Bool? {
         guard seq >= first, seq <= head else { return nil }
         guard let (batch, item) = item(at: seq), case .event(let index, _, _) = item.kind else { return false }

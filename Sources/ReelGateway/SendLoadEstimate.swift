@@ -1,25 +1,26 @@
-/// What a loop would have to do to send each event by itself to all who listen, in all partitions: whether it is more
-/// than it should take on.
+/// An estimate of the work of sending each event separately to all listeners of a loop, in all partitions. It says if
+/// that is more work than the loop should do.
 ///
-/// Each batch adds the time that its writes take, and half of the time that passes is taken off: a loop has other
-/// things to do, and so has the machine.
+/// It is a leaky bucket: each batch adds the time of its writes, and half of the elapsed time drains. The other half is
+/// left for other work of the loop and of the machine.
 struct SendLoadEstimate {
-    private static let share = 0.5
-    /// A burst may add so much before it counts as a pace that a loop does not keep.
+    /// The part of the elapsed time that drains.
+    private static let drainShare = 0.5
+    /// The level in milliseconds above which the load is too high. A burst below it is no lasting overload.
     private static let burstMs = 10.0
-    /// So much is remembered of a time in which there was too much.
+    /// The maximum level in milliseconds: a past overload is not remembered for longer than that takes to drain.
     private static let levelMsMax = 15.0
 
     private var levelMs = 0.0
     private var lastMs: Int64 = 0
 
-    /// Writes of so many milliseconds more.
+    /// Adds writes that take `writeMs` milliseconds.
     mutating func add(_ writeMs: Double, nowMs: Int64) {
-        levelMs = max(0, levelMs - Double(nowMs - lastMs) * Self.share)
+        levelMs = max(0, levelMs - Double(nowMs - lastMs) * Self.drainShare)
         levelMs = min(levelMs + writeMs, Self.levelMsMax)
         lastMs = nowMs
     }
 
-    /// Whether events had better wait for each other.
+    /// True if events should be coalesced.
     var isTooMuch: Bool { levelMs > Self.burstMs }
 }

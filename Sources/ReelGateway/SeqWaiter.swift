@@ -1,13 +1,15 @@
 import ReelCore
 
-/// A client needs a seq that this node has not read. Does the log have it? Then the node will have it soon, or is
-/// behind. If the log has not, it is asked once more after a while: then the client knows more than the log.
+/// The state machine of a client's wait for a seq that this node has not read.
+///
+/// The log is asked if it has the seq. If it has, the node will read it soon, or is behind. If it has not, the log is
+/// asked once more after a while. If it then still does not have the seq, the client knows more than the log.
 struct SeqWaiter {
-    /// What to do.
+    /// The next step of the wait.
     enum Step: Equatable {
-        /// Ask the log where it ends, and tell `logEnds`.
+        /// Ask the log for its end, and pass the answer to `logEnds`.
         case ask
-        /// Nothing until the next tick.
+        /// Do nothing until the next tick.
         case wait
         /// The node has read the seq.
         case reached
@@ -26,7 +28,13 @@ struct SeqWaiter {
     private let behindMs: Int64
     private let aheadMs: Int64
 
-    /// The first step is to ask the log.
+    /// Creates a wait. Its first step is to ask the log.
+    ///
+    /// - Parameters:
+    ///   - partition: The partition of the seq.
+    ///   - seq: The seq that the client needs.
+    ///   - behindMs: The maximum wait in milliseconds for a seq that the log has.
+    ///   - aheadMs: The time in milliseconds after which the log is asked again for a seq that it does not have.
     init(partition: Int, seq: Seq, behindMs: Int64, aheadMs: Int64) {
         self.partition = partition
         self.seq = seq
@@ -34,7 +42,7 @@ struct SeqWaiter {
         self.aheadMs = aheadMs
     }
 
-    /// The log's end was asked for: its last seq, or nil where it does not answer.
+    /// Called with the log's last seq, or nil if the log does not answer. Returns the next step.
     mutating func logEnds(at last: Seq?, nowMs: Int64) -> Step {
         guard case .asking(let isLast) = phase else { return .wait }
         guard let last else {
@@ -56,7 +64,7 @@ struct SeqWaiter {
         return .wait
     }
 
-    /// When `tick` is to be asked; the past: while the log is asked.
+    /// When `tick` has to be called; it is in the past while the log is being asked.
     var untilMs: Int64 {
         switch phase {
         case .asking: .min
@@ -64,7 +72,7 @@ struct SeqWaiter {
         }
     }
 
-    /// Asked once `untilMs` has come, with the last seq that the node has read.
+    /// Called at `untilMs` or later, with the last seq that the node has read. Returns the next step.
     mutating func tick(head: Seq, nowMs: Int64) -> Step {
         if seq <= head { return .reached }
         switch phase {

@@ -1,36 +1,36 @@
 import ReelCore
 import ReelNet
 
-/// What one connection may do and when: hello first and once, signs of life, messages that end, reading what waits, not
-/// too many errors. It decides and does nothing itself.
+/// The state machine of one connection: `hello` first and once, pings, incomplete messages, reading pace, and a limit
+/// of errors. It only decides; `SocketClient` acts.
 struct Session {
-    /// What is to be done about a frame.
+    /// The reaction to a frame.
     enum Action: Equatable {
-        /// Say welcome, once it is known who it is.
+        /// Send `welcome` once the client's token is accepted.
         case welcome
-        /// Do what the frame asks.
+        /// Handle the request in the frame.
         case handle(ClientFrame)
-        /// Say this error; the connection stays.
+        /// Send this error; the connection stays open.
         case refuse(ReelError)
-        /// Say this error, then close.
+        /// Send this error, then close.
         case refuseAndClose(ReelError, code: UInt16)
-        /// The connection is closing: nothing.
+        /// Do nothing, because the connection is closing.
         case ignore
     }
 
-    /// What is to be done as time goes by.
+    /// The action that is due by the clock.
     enum Tick: Equatable {
         case nothing
         case ping
         case close(ReelError, code: UInt16)
-        /// Its moment to leave has come.
+        /// Close, because the time to leave has come.
         case leave
     }
 
-    /// Whether it is time to look how the client reads.
+    /// The decision about a check of the client's reading pace.
     enum Look {
         case no
-        /// The first look only says from where on is counted.
+        /// The first check only sets the point from which bytes are counted.
         case first
         case next
     }
@@ -38,7 +38,7 @@ struct Session {
     private enum Phase {
         case fresh(helloByMs: Int64)
         case open
-        /// Its moment to leave has come; what was taken from it is still to be answered.
+        /// The time to leave has come; accepted events are still to be answered.
         case leaving
         case closing
     }
@@ -48,18 +48,18 @@ struct Session {
         case pinged(times: Int, pongByMs: Int64)
     }
 
-    /// Of the settings no more than it needs: there are as many sessions as connections. The fields are in the order
-    /// that leaves no room between them.
+    /// The settings that a session needs, as 32-bit values, because there are as many sessions as connections. The
+    /// order of the fields avoids padding.
     private let (helloMs, pingMs, pongMs, readMs, messageMs): (Int32, Int32, Int32, Int32, Int32)
     private let errorsMax: Int32
     private(set) var errors: Int32 = 0
     private var phase: Phase
-    /// Why it is closing.
+    /// The reason why the connection closes.
     private(set) var end = SocketEnd.client
     private var pulse: Pulse
-    /// When it is looked at again how the client reads; 0: nothing waits.
+    /// When the client's reading pace is checked next; 0: no bytes wait.
     private var lookAtMs: Int64 = 0
-    /// When it was seen that a message has begun; 0: none has.
+    /// When the start of an incomplete message was noticed; 0: there is none.
     private var partFromMs: Int64 = 0
     private var leaveAtMs: Int64?
 
@@ -76,7 +76,7 @@ struct Session {
 
     var isOpen: Bool { if case .open = phase { true } else { false } }
 
-    /// A frame came, or what should have been one.
+    /// Called with a frame, or with the error of its parser. Returns the reaction.
     mutating func received(_ frame: Result<ClientFrame, FrameError>) -> Action {
         partFromMs = 0
         switch (phase, frame) {
@@ -103,7 +103,8 @@ struct Session {
         }
     }
 
-    /// An error is to be said: does the connection stay? It ends after too many that its client has caused.
+    /// Returns the action for an error that is to be sent. After too many errors that its client has caused, the
+    /// connection closes.
     mutating func refused(_ error: ReelError) -> Action {
         if case .closing = phase { return .ignore }
         guard error.code.blamesTheClient else { return .refuse(error) }
@@ -111,7 +112,8 @@ struct Session {
         return errors >= errorsMax ? close(error, 1008, .errors) : .refuse(error)
     }
 
-    /// The client is not let in, or not any longer: its token is not valid, or it has met a limit and may come again.
+    /// Returns the action for a client that is not let in, or not any longer. Its token is not valid, or it has met a
+    /// limit and may return later.
     mutating func refusedEntry(_ error: ReelError) -> Action {
         if case .closing = phase { return .ignore }
         guard error.code.entry.retry == .later else {
@@ -125,25 +127,25 @@ struct Session {
         return .refuseAndClose(error, code: code)
     }
 
-    /// It is closing, for this reason.
+    /// Records that the connection closes, and why.
     mutating func ends(_ end: SocketEnd) {
         phase = .closing
         self.end = end
     }
 
-    /// A message came, or some of one, or the answer to a ping, or the client has read of what waits for it: it is
-    /// alive. Before it has read all that it cannot answer a ping.
+    /// Called at a sign of life: a message or a part of one, the answer to a ping, or waiting bytes that the client has
+    /// read. A client cannot answer a ping before it has read all bytes before the ping.
     mutating func heard(nowMs: Int64) {
         if case .pinged = pulse { pulse = .quiet(pingAtMs: nowMs + Int64(pingMs)) }
     }
 
-    /// The client was told to leave within so long.
+    /// Records that the client was asked to leave. The connection closes at `atMs`.
     mutating func askToLeave(atMs: Int64) {
         leaveAtMs = atMs
     }
 
-    /// Whether it is to be looked at how the client reads: from time to time while bytes wait for it, or while it is to
-    /// answer pings, which may stand behind others.
+    /// Decides if the client's reading pace is to be checked now. Checks run while bytes wait for the client, or while
+    /// it owes the answer to a ping, which may be queued after other bytes.
     mutating func look(nowMs: Int64, bytesWait: Bool) -> Look {
         guard bytesWait || isOverdue(nowMs) else {
             lookAtMs = 0
@@ -158,18 +160,24 @@ struct Session {
         if case .pinged(2, let pongByMs) = pulse { nowMs >= pongByMs } else { false }
     }
 
-    /// How long the answer to a ping may take longer behind so many bytes, which may wait in kernels and proxies on the
-    /// way: as long as looks can tell that they are read, and then as long as 8 kB a second take.
+    /// Returns the additional time in milliseconds for the answer to a ping that `bytes` unanswered bytes precede.
+    /// These bytes may wait in kernels and proxies on the way. The time covers one reading check, and then the bytes at
+    /// 8 kB a second.
     private func patienceMs(_ bytes: Int) -> Int64 {
         bytes > SlowReaderDetector.bytesMin ? Int64(readMs) + Int64(min(bytes, Self.bufferedBytesMax) / 8) : 0
     }
 
-    /// More is not kept on the way.
+    /// The maximum number of bytes that are assumed to wait on the way.
     private static let bufferedBytesMax = 8 << 20
 
-    /// Looks at the clock. `awaitsAnswer`: events were taken from this connection and are not answered yet; it does not
-    /// leave before they are. `unansweredBytes`: so many were sent since the last ping that was answered. `partBytes`:
-    /// so much has come of a message that is not whole.
+    /// Returns the action that is due.
+    ///
+    /// - Parameters:
+    ///   - nowMs: The time in milliseconds.
+    ///   - awaitsAnswer: True if accepted events of this connection are not answered yet; it does not leave before they
+    ///     are.
+    ///   - unansweredBytes: The bytes that were sent since the last ping that was answered.
+    ///   - partBytes: The bytes that have arrived of an incomplete message; nil: there is none.
     mutating func tick(
         nowMs: Int64,
         awaitsAnswer: Bool = false,
@@ -219,8 +227,8 @@ struct Session {
 }
 
 extension ErrorCode {
-    /// Whether who asked has done something wrong: not where the log is another, was trimmed or has lost something, or
-    /// the node is in trouble.
+    /// True if the client has caused the error. False if the log is another one, was trimmed or has lost something, or
+    /// if the node is in trouble.
     fileprivate var blamesTheClient: Bool {
         switch self {
         case .epochChanged, .truncated, .aheadOfLog, .diverged: false

@@ -2,7 +2,7 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-/// Ranges that a client asked for; they are answered from front to back.
+/// Ranges that a client asked for. They are answered from front to back.
 struct Fetch {
     let stream: StreamName
     let ref: [UInt8]?
@@ -11,7 +11,7 @@ struct Fetch {
 }
 
 extension SocketClient {
-    /// Takes a fetch; those of one connection are answered one after the other.
+    /// Accepts a fetch. The fetches of one connection are answered one after the other.
     func fetch(_ fetch: ClientFrame.Fetch, ref: [UInt8]?) {
         let settings = gateway.share.settings
         let lowest = fetch.ranges.map(\.lowerBound).min() ?? 0
@@ -36,15 +36,15 @@ extension SocketClient {
             fetches.append(
                 Fetch(stream: fetch.stream, ref: ref, hasOutcomes: fetch.hasOutcomes, ranges: fetch.ranges)
             )
-            if !isFetching { fetchOn() }
+            if !isFetching { sendNextPiece() }
         }
     }
 
-    /// Sends the next piece of the first fetch, and so on, at the client's pace.
-    private func fetchOn() {
+    /// Sends the next piece of the first fetch, at the client's pace. `resumeFetching` calls it again after each piece.
+    private func sendNextPiece() {
         guard !isFetching, !isClosed, let fetch = fetches.first, let range = fetch.ranges.first else { return }
         isFetching = true
-        guard hasRoom(orLater: { [self] in goOn() }) else { return }
+        guard hasRoom(orLater: { [self] in resumeFetching() }) else { return }
         let limit = gateway.subscriptions.bodyLimit(fetch.stream) - (fetch.ref?.count ?? 0)
         gateway.read(
             fetch.stream,
@@ -67,7 +67,7 @@ extension SocketClient {
     private func answer(_ fetch: Fetch, _ range: ClosedRange<Seq>, _ result: Result<EventRange, ReelError>) {
         guard !isClosed else { return }
         if let error = access?.refusalToRead(fetch.stream) {
-            // A token that gives less has come since it was taken.
+            // The client has renewed its token since the fetch was accepted, and the new token grants less.
             _ = fetches.popFirst()
             tell(ServerFrame.Failure(error, stream: fetch.stream), ref: fetch.ref)
         } else {
@@ -78,16 +78,16 @@ extension SocketClient {
                 refuse(gateway.failure(error, fetch.stream), ref: fetch.ref)
             }
         }
-        // In turn, so that a long answer from the ring leaves room for others.
+        // In turn, so that a long answer from the ring does not delay other clients.
         gateway.turns.add { [self] in
-            goOn()
+            resumeFetching()
             return !isClosed
         }
     }
 
-    private func goOn() {
+    private func resumeFetching() {
         isFetching = false
-        fetchOn()
+        sendNextPiece()
     }
 
     private func send(_ chunk: EventRange, of range: ClosedRange<Seq>, to fetch: Fetch) {

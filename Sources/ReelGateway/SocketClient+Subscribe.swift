@@ -3,9 +3,10 @@ import ReelNode
 
 // Subscriptions of the client.
 extension SocketClient {
+    /// Removes the pending subscribe of a stream, which makes it void.
     func forgetSubscribe(_ stream: StreamName) {
         subscribing[stream] = nil
-        // An empty dictionary keeps its room.
+        // An empty dictionary keeps its capacity.
         if subscribing.isEmpty { subscribing = [:] }
     }
 
@@ -28,7 +29,7 @@ extension SocketClient {
         let (after, lowest, highest): (Seq?, Seq, Seq) =
             switch subscribe.position {
             case .after(let seq): (seq, seq + 1, seq)
-            // A node that has just started does not know yet where the log's end is.
+            // A node that has just started does not know the log's present end yet.
             case .now: (nil, .max, share.goal(partition))
             }
         if highest > gateway.rings[partition].head, waits >= settings.waits {
@@ -50,7 +51,7 @@ extension SocketClient {
             forgetSubscribe(stream)
             do throws(RefusedSubscribe) {
                 let entry = try begin(subscribe, after: after, in: partition, failure, ref: ref)
-                // Until then it is one that waits, also if another one takes its place.
+                // Until the catch-up begins, the subscribe counts as pending, even if another one has replaced it.
                 gateway.beginToCatchUp(entry) { [self] in pendingSubscribes -= 1 }
             } catch {
                 pendingSubscribes -= 1
@@ -74,7 +75,8 @@ extension SocketClient {
     /// The payer of this connection.
     private var payer: Payer { Payer(access ?? Access(nil), origin) }
 
-    /// Counts a subscription more, if it is one; throws where the client has as many, or as long filters, as it may.
+    /// Counts a new subscription, unless it replaces one. Throws if the client has reached its limit of subscriptions
+    /// or of filter bytes.
     private func makeRoom(for filter: EventFilter?, _ stream: StreamName) throws(RefusedSubscribe) {
         let share = gateway.share
         if let filter {
@@ -103,13 +105,13 @@ extension SocketClient {
         share.meters.subscriptions.add(1)
     }
 
-    /// So many subscriptions of it have ended.
+    /// Releases the count of subscriptions that have ended.
     func hasLeft(_ count: Int = 1) {
         gateway.share.meters.subscriptions.add(-count)
         gateway.share.payerSubscriptions.giveBack(count, of: payer)
     }
 
-    /// The subscription, once the position is one of this log; its client has been told.
+    /// Starts a subscription at a position of this log, and confirms it to the client.
     private func begin(
         _ subscribe: ClientFrame.Subscribe,
         after: Seq?,

@@ -1,9 +1,9 @@
 import ReelCore
 import ReelNode
 
-// Who it is: a token in `hello` or in the handshake, and another one before the first expires.
+// The client's identity: a token in `hello` or in the handshake, and another one before the first expires.
 extension SocketClient {
-    /// Takes `hello`; a token in it counts before one of the handshake.
+    /// Handles `hello`. A token in it takes precedence over the token of the handshake.
     func enter(_ frame: ClientFrame) {
         guard case .hello(let hello) = frame.body else { return }
         do throws(ReelError) {
@@ -20,8 +20,8 @@ extension SocketClient {
         }
     }
 
-    /// Takes a token in place of the one it has. It has to be of the same subject: what was published so far is its.
-    /// Subscriptions that it does not give end.
+    /// Replaces the client's token. The new token must have the same subject, because the subject owns what was
+    /// published before. Ends the subscriptions that the new token does not permit.
     func renew(_ token: String, _ access: Access, ref: [UInt8]?) {
         do throws(ReelError) {
             guard let tokens, let old = access.grant else { return sayWelcome(ref: ref) }

@@ -2,45 +2,47 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-/// One connection: what its session decides is done here.
+/// One connection of a client. It does what its session decides. On its loop only.
 final class SocketClient: Subscriber {
     let number: Int
     let gateway: GatewayLoop
     private var session: Session
-    /// What the answer to a ping has to carry; nil: all were answered. Nobody knows it who has not read the ping.
+    /// The payload that the answer to a ping must carry; nil: all pings were answered. A client cannot know it before
+    /// it has read the ping.
     private var awaitedPong: UInt32?
-    /// Bytes that stood before the first ping that is not answered, and before the last one that was.
+    /// The bytes that were written before the first unanswered ping, and before the last answered one.
     private var (bytesAtPing, bytesAnswered) = (0, 0)
-    /// What it may do; nil until its token has come.
+    /// The client's rights; nil until its token has arrived.
     var access: Access?
     private var socket: (any ClientSocket)?
-    /// The connection's place among those of its subject.
+    /// The unit of this connection among the connections of its subject.
     var place: PayerShares.Unit?
-    /// Subscribes that wait for their position; a newer one, or an unsubscribe, makes an older one void.
+    /// The subscribes that wait for their position, with a ticket each. A newer subscribe or an unsubscribe makes an
+    /// older one void.
     var subscribing: [StreamName: Int] = [:]
-    /// All that wait for their position, void or not.
+    /// The number of subscribes that have not begun to catch up, including void ones.
     var pendingSubscribes = 0
-    /// Of these, those whose position is waited for.
+    /// The number of subscribes among them that wait until their position is read.
     var waits = 0
     var filterBytes = 0
-    /// The client's address, as `SocketAddress.origin` says it.
+    /// The client's address in the form of `SocketAddress.origin`.
     var origin: UInt64 = 0
-    /// Reads of the log that were begun for its subscriptions and are under way, ended ones too.
+    /// The number of log reads under way that its subscriptions have started, including ended subscriptions.
     var logReads = 0
-    /// Its subscriptions, ended ones too, that wait for the log.
+    /// The number of its subscriptions that wait for the log, including ended ones.
     var logWaits = 0
-    /// How many questions for outcomes are under way for its subscriptions, also for ended ones.
+    /// The number of questions for outcomes under way for its subscriptions, including ended ones.
     var outcomeQuestions = 0
-    /// What waits until the client has read more.
+    /// The functions to call once the client has read more.
     private var paused: [() -> Void] = []
     var fetches = Queue<Fetch>()
     var isFetching = false
-    /// Which gateways it has heard of, by the edition of `Neighbours`; nil: it takes no frame `nodes`.
+    /// The edition of `Neighbours` that the client has heard of; nil: it accepts no `nodes` frames.
     var neighboursTold: Int32?
-    /// Fetches that wait for their position.
+    /// The number of fetches that wait until their position is read.
     var pendingFetches = 0
 
-    /// The largest frame before `welcome`, in bytes, packed or not.
+    /// The largest frame before `welcome`, in bytes, compressed or not.
     static let helloBytes = 16 << 10
 
     init(_ gateway: GatewayLoop, access: Access?) {
@@ -57,16 +59,17 @@ final class SocketClient: Subscriber {
     /// Sets the largest frame that the client may send from now on.
     func takeFrames(of bytes: Int) { socket?.maxMessage = bytes }
 
-    /// Bytes that wait for it.
+    /// The number of bytes that wait to be sent to the client.
     var pendingBytes: Int { socket?.pendingBytes ?? 0 }
 
     // MARK: Sending
 
-    /// Sends an answer. A client that does not even read its answers is cut off.
+    /// Sends an answer. A client that does not even read its answers is disconnected.
     func send(_ body: ServerFrame.Body, ref: [UInt8]?) {
         send(WebSocketFrame.text(ServerFrame(body, ref: ref).encoded()))
     }
 
+    /// Sends a frame. Closes the connection if too many bytes are unread.
     func send(_ frame: WebSocketFrame) {
         guard let socket, !socket.isClosed else { return }
         guard socket.pendingBytes <= 2 * settings.sendQueueBytes else {
@@ -76,47 +79,49 @@ final class SocketClient: Subscriber {
         socket.send(frame)
     }
 
-    /// Sends what the tail brings; false if the client does not keep up.
+    /// Pushes a frame with live events. Returns false if the client does not keep up.
     func push(_ frame: WebSocketFrame, now: Bool) -> Bool {
         guard let socket, socket.pendingBytes + frame.bytes.count <= settings.sendQueueBytes else { return false }
         if now { socket.sendNow(frame) } else { socket.send(frame) }
         return true
     }
 
-    /// Whether more may be sent now of what can be sent at any pace; if not, the body is called when it may.
+    /// Returns true if more may be sent now of data that can wait, such as old events. Otherwise returns false and
+    /// calls `body` once more may be sent, but not after the connection has closed.
     func hasRoom(orLater body: @escaping () -> Void) -> Bool {
         guard !isClosed else { return false }
         if !hasRoom { paused.append(body) }
         return hasRoom
     }
 
-    /// The same without a word when it may.
+    /// True if more may be sent now of data that can wait. Unlike `hasRoom(orLater:)`, it schedules no call.
     var hasRoom: Bool { socket.map { !$0.isClosed && $0.pendingBytes <= settings.paceBytes } ?? false }
 
-    /// Says an error.
+    /// Sends an error and counts it.
     func tell(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
         gateway.share.meters.failed(failure.error.code)
         send(.error(failure), ref: ref)
     }
 
-    /// Says an error about a frame; closes after too many that the client has caused.
+    /// Sends an error about a frame. Closes the connection after too many errors that the client has caused.
     func refuse(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
         perform(session.refused(failure.error), failure, ref)
     }
 
-    /// Refuses a request that is right in itself, because a right or a place is lacking. It does not count as an error
-    /// of the client, since a client with many streams may be refused the same for each of them.
+    /// Refuses a request that is right in itself because the client lacks a right or has reached a limit. It does not
+    /// count as an error of the client, because a client with many streams may be refused the same for each of them.
     func decline(_ error: ReelError, _ stream: StreamName, ref: [UInt8]?) {
         tell(ServerFrame.Failure(error, stream: stream), ref: ref)
     }
 
-    /// Says why nobody is let in, or stays in, and closes.
+    /// Sends the reason why the client is not let in, or not any longer, and closes the connection.
     func refuseEntry(_ error: ReelError, ref: [UInt8]?) {
         audit(error, "hello")
         perform(session.refusedEntry(error), ServerFrame.Failure(error), ref)
     }
 
-    /// Writes an audit line if the code says that the client lacks a token or a right. `frame`: what it asked by.
+    /// Writes an audit line if the error's code says that the client lacks a token or a right. `frame` is the type of
+    /// the client's request.
     func audit(_ error: ReelError, _ frame: StaticString) {
         let client = (socket as? WebSocket)?.client
         gateway.requests?.audit(error, "/v1/socket \(frame)", client, subject: access?.subject)
@@ -141,7 +146,7 @@ final class SocketClient: Subscriber {
         }
         guard keepsPace(socket, nowMs) else {
             session.ends(.slow)
-            // A close frame would wait behind what is not read.
+            // A close frame would wait after the unread bytes.
             return socket.reset()
         }
         let action = session.tick(
@@ -160,7 +165,7 @@ final class SocketClient: Subscriber {
         }
     }
 
-    /// False where its client does not take what waits for it.
+    /// Returns false if the client does not read the bytes that wait for it.
     private func keepsPace(_ socket: any ClientSocket, _ nowMs: Int64) -> Bool {
         switch session.look(nowMs: nowMs, bytesWait: socket.pendingBytes > 0) {
         case .no: return true
@@ -178,7 +183,8 @@ final class SocketClient: Subscriber {
         }
     }
 
-    /// The same ping until it is answered: who reads slowly may answer the first when the second is sent.
+    /// Sends a ping. The payload stays the same until it is answered, because a slow reader may answer the first ping
+    /// when the second one is sent.
     private func ping(_ socket: any ClientSocket) {
         if awaitedPong == nil { bytesAtPing = socket.writtenBytes }
         let payload = awaitedPong ?? UInt32.random(in: .min ... .max)
@@ -186,7 +192,7 @@ final class SocketClient: Subscriber {
         socket.ping(withUnsafeBytes(of: payload) { Array($0) })
     }
 
-    /// A pong came. One that nobody has asked for says nothing of what is read.
+    /// Called with the payload of a pong. A pong without a matching ping does not prove that the client reads.
     func received(pong payload: [UInt8]) {
         guard let awaitedPong, payload == withUnsafeBytes(of: awaitedPong, { Array($0) }) else { return }
         self.awaitedPong = nil
@@ -194,7 +200,8 @@ final class SocketClient: Subscriber {
         heard()
     }
 
-    /// Tells the client to go elsewhere after so long.
+    /// Asks the client to connect to another node. The connection closes after `afterMs` milliseconds; `nodes` has the
+    /// addresses of other gateways.
     func askToLeave(afterMs: Int64, nodes: [String]) {
         session.askToLeave(atMs: gateway.nowMs + afterMs)
         if session.isOpen { send(.goaway(afterMs: afterMs, nodes: nodes), ref: nil) }
@@ -224,7 +231,7 @@ final class SocketClient: Subscriber {
             }
             self.fetch(fetch, ref: frame.ref)
         case .publish(let publish):
-            // Between two ticks.
+            // The token may have expired since the last tick.
             if access.hasExpired(nowMs: gateway.loop.wallMs) { return refuseEntry(.tokenExpired, ref: frame.ref) }
             if let refusal = access.refusalToPublish(publish.stream) { audit(refusal, "publish") }
             gateway.publish(publish, checked: checked, with: access, from: number, origin, ref: frame.ref) { error in
@@ -260,13 +267,13 @@ final class SocketClient: Subscriber {
         )
     }
 
-    /// True if the client is to hear of the other gateways now. One for which much waits hears of them later.
+    /// True if the client has to hear of the other gateways now. A client with many waiting bytes hears of them later.
     func awaits(_ neighbours: Neighbours) -> Bool {
         guard let neighboursTold, neighbours.isNews(to: number, told: neighboursTold) else { return false }
         return session.isOpen && hasRoom
     }
 
-    /// Sends the frame that names them.
+    /// Sends `frame`, which names the present gateways of `neighbours`.
     func hears(of neighbours: Neighbours, by frame: WebSocketFrame) {
         neighboursTold = neighbours.edition
         send(frame)
@@ -276,7 +283,7 @@ final class SocketClient: Subscriber {
 @available(*, unavailable)
 extension SocketClient: Sendable {}
 
-// What comes from the client.
+// Calls from the client's socket.
 extension SocketClient {
     func opened(on socket: any ClientSocket) {
         self.socket = socket
@@ -358,7 +365,7 @@ extension SocketClient {
         for body in bodies { body() }
     }
 
-    /// The connection is gone; with the code of the WebSocket's end, whoever has said it.
+    /// Called when the connection is gone. `code` is the close code of the WebSocket, whichever side has sent it.
     func closed(code: UInt16 = 1006) {
         let isFraming = [1002, 1003, 1007, 1009].contains(code)
         gateway.share.meters.closed(session.end == .client && isFraming ? .framing : session.end)

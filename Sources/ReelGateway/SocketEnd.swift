@@ -1,24 +1,24 @@
-/// Why a socket has ended, as it is counted.
+/// The reason why a socket has ended, as the metrics count it.
 enum SocketEnd: String, CaseIterable {
-    /// Its client has closed it, or broken off.
+    /// The client has closed the connection or broken it off.
     case client
-    /// No hello, a late or a wrong one.
+    /// There was no `hello`, or a late or wrong one.
     case hello
-    /// Too many errors that its client has caused.
+    /// The client has caused too many errors.
     case errors
-    /// No token that is valid.
+    /// There was no valid token.
     case token
-    /// Its client has as many connections, or has sent as many wrong tokens, as it may.
+    /// The client has reached its limit of connections or of wrong tokens.
     case limit
-    /// No answer to two pings.
+    /// Two pings were not answered.
     case silent
-    /// What waited for its client was not taken.
+    /// The client has not read the bytes that waited for it.
     case slow
-    /// Too many answers waited for its client.
+    /// Too many unread answers waited for the client.
     case unread
-    /// A message was not whole in time.
+    /// A message was not complete in time.
     case unfinished
-    /// The rules of WebSockets were broken.
+    /// The WebSocket protocol was violated.
     case framing
     /// The node ends.
     case leave

@@ -3,26 +3,31 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// A client's place in one stream.
+/// Stands for "no head": it is lower than every seq that a client can have been told, −1 included.
+private let unprovenHead: Seq = -2
+/// The maximum size in bytes of an `events` frame without its events and the name of its stream.
+private let envelopeBytesMax = 192
+
+/// A client's subscription to one stream, with its position there.
 final class Subscription<Client: Subscriber> {
     let client: Client
     let stream: StreamName
     let partition: Int
-    /// Filter and outcomes; nil for most subscriptions, where the reference takes little room.
-    private let wish: Wish?
-    /// The last seq that the client was told to hold.
+    /// Filter and outcomes; nil for most subscriptions, which keeps them small.
+    private let options: Options?
+    /// The last seq that was proven to the client.
     fileprivate(set) var proven: Seq
-    /// The next seq to look at; ahead of `proven + 1` where a range without events was passed.
+    /// The next seq to look at. It is greater than `proven + 1` after a range without events.
     var next: Seq
-    /// Gets what the tail brings. Until then it catches up.
+    /// True if the subscription gets the tail's batches. Until then it catches up.
     fileprivate(set) var isLive = false
-    /// A newer subscription took its place, or it has ended.
+    /// True once the subscription has ended, or a newer one has replaced it.
     fileprivate(set) var isOver = false
-    /// The subscription waits for the log, for outcomes, or for its client to read.
+    /// True while the subscription waits for the log, for outcomes, or for its client to read.
     var isReading = false
-    /// It begins to read once another read of its client has ended.
+    /// True if the subscription reads once another read of its client has ended.
     var awaitsRead = false
-    /// Its place among those that listen to the stream.
+    /// The index of the subscription among the live ones of its stream.
     fileprivate var index: Int32 = 0
 
     fileprivate init(
@@ -30,53 +35,54 @@ final class Subscription<Client: Subscriber> {
         stream: StreamName,
         partition: Int,
         after: Seq,
-        wish: Wish?
+        options: Options?
     ) {
         self.client = client
-        self.wish = wish
+        self.options = options
         self.stream = stream
         self.partition = partition
         proven = after
         next = after + 1
     }
 
-    /// What it wants of the stream; nil: everything.
-    var filter: EventFilter? { wish?.filter }
-    /// Each event comes with its outcome. Such a subscription never becomes live; `OutcomeFollower` reads for it.
-    var hasOutcomes: Bool { wish?.hasOutcomes == true }
+    /// The filter for events; nil: all events.
+    var filter: EventFilter? { options?.filter }
+    /// True if each event is sent with its outcome. Such a subscription never becomes live; `OutcomeFollower` reads for
+    /// it.
+    var hasOutcomes: Bool { options?.hasOutcomes == true }
 
-    /// The head is to be proven though there is no event to send. Only with outcomes.
+    /// True if the head has to be proven although there is no event to send. Only for subscriptions with outcomes.
     var owesProof: Bool {
-        get { wish?.owesProof == true }
-        set { wish?.owesProof = newValue }
+        get { options?.owesProof == true }
+        set { options?.owesProof = newValue }
     }
 
-    /// Calls the body once the subscription ends. Only with outcomes.
+    /// Sets the function to call once the subscription ends. Only for subscriptions with outcomes.
     func whenOver(_ body: @escaping () -> Void) {
-        wish?.over = body
+        options?.over = body
     }
 
-    fileprivate func isOverNow() {
+    fileprivate func finish() {
         isOver = true
-        wish?.over?()
-        wish?.over = nil
+        options?.over?()
+        options?.over = nil
     }
 
-    /// Says that all up to here was sent.
+    /// Records that all events up to `seq` were sent.
     func sent(to seq: Seq) {
         proven = max(proven, seq)
         next = max(next, seq + 1)
     }
 }
 
-/// What distinguishes a subscription from one to all events of a stream without outcomes.
-private final class Wish {
+/// The options of a subscription that is not to all events of a stream without outcomes.
+private final class Options {
     let filter: EventFilter?
     let hasOutcomes: Bool
     var owesProof = true
     var over: (() -> Void)?
 
-    /// Nil without filter and outcomes.
+    /// Returns nil if there is no filter and outcomes are not wanted.
     init?(_ filter: EventFilter?, hasOutcomes: Bool) {
         guard filter != nil || hasOutcomes else { return nil }
         self.filter = filter
@@ -86,26 +92,28 @@ private final class Wish {
 
 /// A client that subscribes.
 protocol Subscriber: AnyObject {
-    /// Its own on this loop. Not its address: a simulated run is the same each time.
+    /// A number that is unique on its loop. It is not the object's address, so that a simulated run is the same each
+    /// time.
     var number: Int { get }
     /// The bytes of the filters of all its subscriptions. `Subscriptions` keeps the sum.
     var filterBytes: Int { get set }
 }
 
-/// Who on this loop listens to what. A frame is made once for all clients that stand at the same seq.
+/// The subscriptions on one loop. A frame is made once for all clients with the same position.
 struct Subscriptions<Client: Subscriber> {
     typealias Entry = Subscription<Client>
 
-    /// The clients in so many parts, so that not all have to be told of a head at once.
+    /// The slots that divide the clients, so that not all of them have to be told of a head at once.
     static var slots: Range<Int> { 0..<32 }
 
+    /// The live subscriptions of each stream.
     private var live: [StreamName: [Entry]] = [:]
-    /// By slot and client. In arrays: most clients have few.
+    /// The subscriptions by slot and client number. They are in arrays, because most clients have few.
     private var clients: [[Int: [Entry]]]
     private(set) var count = 0
-    /// What `upto` says of the log besides.
+    /// The state of the log, which `upto` frames carry.
     var log = LogState.ok
-    /// For each slot and partition what everybody in it has been told.
+    /// For each slot and partition what all its clients have been told.
     private var settled: [[Standing]]
     private let frameLimit: Int
 
@@ -113,46 +121,48 @@ struct Subscriptions<Client: Subscriber> {
         /// The head up to which every live subscription has been proven.
         var head: Seq
         var log: LogState
-        /// Clients that could not be told of the log's state.
+        /// The clients that could not be told of the log's state.
         var untold: Set<Int> = []
     }
 
-    /// For a log of so many partitions; a frame has at most `frameLimit` bytes unless one event has more.
+    /// Creates subscriptions for a log with `partitions` partitions. A frame has at most `frameLimit` bytes, unless a
+    /// single event is larger.
     init(partitions: Int, frameLimit: Int) {
-        let none = [Standing](repeating: Standing(head: -2, log: .ok), count: partitions)
+        let none = [Standing](repeating: Standing(head: unprovenHead, log: .ok), count: partitions)
         settled = [[Standing]](repeating: none, count: Self.slots.count)
         clients = [[Int: [Entry]]](repeating: [:], count: Self.slots.count)
         self.frameLimit = frameLimit
     }
 
-    /// How many bytes of events fit into a frame of the stream.
+    /// Returns how many bytes of events fit into a frame of the stream.
     func bodyLimit(_ stream: StreamName) -> Int {
-        max(1, frameLimit - 192 - stream.description.utf8.count)
+        max(1, frameLimit - envelopeBytesMax - stream.description.utf8.count)
     }
 
-    /// Numbers that follow each other, or stand in any other row, fall into different slots.
+    /// Returns the slot of a client by Fibonacci hashing: numbers in sequence, or with any other regular distance, get
+    /// different slots.
     private static func slot(_ client: Client) -> Int {
         Int((UInt64(truncatingIfNeeded: client.number) &* 0x9e37_79b9_7f4a_7c15) >> 59)
     }
 
-    // MARK: Coming and going
+    // MARK: Adding and removing
 
-    /// The client's subscription to the stream, where it has one.
+    /// Returns the client's subscription to the stream; nil: it has none.
     func entry(_ client: Client, _ stream: StreamName) -> Entry? {
         clients[Self.slot(client)][client.number]?.first { $0.stream == stream }
     }
 
-    /// All that a client listens to.
+    /// Returns all subscriptions of a client.
     func all(of client: Client) -> [Entry] {
         clients[Self.slot(client)][client.number] ?? []
     }
 
-    /// How many subscriptions a client has.
+    /// Returns the number of subscriptions of a client.
     func count(_ client: Client) -> Int {
         clients[Self.slot(client)][client.number]?.count ?? 0
     }
 
-    /// Begins a subscription that catches up; one to the same stream ends.
+    /// Starts a subscription that catches up, and ends the client's earlier subscription to the same stream.
     mutating func add(
         _ client: Client,
         _ stream: StreamName,
@@ -162,15 +172,15 @@ struct Subscriptions<Client: Subscriber> {
         hasOutcomes: Bool = false
     ) -> Entry {
         _ = remove(client, stream)
-        let wish = Wish(filter, hasOutcomes: hasOutcomes)
-        let entry = Entry(client: client, stream: stream, partition: partition, after: after, wish: wish)
+        let options = Options(filter, hasOutcomes: hasOutcomes)
+        let entry = Entry(client: client, stream: stream, partition: partition, after: after, options: options)
         clients[Self.slot(client)][client.number, default: []].append(entry)
         count += 1
         client.filterBytes += filter?.byteCount ?? 0
         return entry
     }
 
-    /// Ends a subscription. False if there was none.
+    /// Ends a subscription. Returns false if there was none.
     mutating func remove(_ client: Client, _ stream: StreamName) -> Bool {
         let slot = Self.slot(client)
         guard let place = clients[slot][client.number]?.firstIndex(where: { $0.stream == stream }),
@@ -181,7 +191,7 @@ struct Subscriptions<Client: Subscriber> {
         return true
     }
 
-    /// The client is gone.
+    /// Ends all subscriptions of a client that is gone.
     mutating func removeAll(_ client: Client) {
         for entry in clients[Self.slot(client)].removeValue(forKey: client.number) ?? [] { end(entry) }
     }
@@ -189,7 +199,7 @@ struct Subscriptions<Client: Subscriber> {
     private mutating func end(_ entry: Entry) {
         count -= 1
         entry.client.filterBytes -= entry.filter?.byteCount ?? 0
-        entry.isOverNow()
+        entry.finish()
         guard entry.isLive else { return }
         entry.isLive = false
         guard let last = live[entry.stream]?.popLast() else { return }
@@ -200,12 +210,13 @@ struct Subscriptions<Client: Subscriber> {
         if live[entry.stream]?.isEmpty == true { live[entry.stream] = nil }
     }
 
-    /// All subscriptions to streams of a partition.
+    /// Returns all subscriptions to streams of a partition.
     func all(in partition: Int) -> [Entry] {
         clients.flatMap { $0.values.joined().filter { $0.partition == partition } }
     }
 
-    /// How many listen to the stream of a batch to which most listen, and to all of its streams.
+    /// Returns the number of live subscriptions to the batch's streams: of the stream with most of them, and of all
+    /// together.
     func listeners(to batch: TailBatch) -> (most: Int, all: Int) {
         batch.streams.reduce(into: (0, 0)) { listeners, stream in
             let count = live[stream]?.count ?? 0
@@ -215,8 +226,14 @@ struct Subscriptions<Client: Subscriber> {
 
     // MARK: Pushing
 
-    /// All up to the head has been looked at: from now on the tail feeds it. What proves the rest is sent at once.
-    /// `gathers`: some of what lies before the head has not been delivered yet to those that are live.
+    /// Makes a subscription live that has caught up to the head: from now on the tail feeds it. Sends at once what
+    /// proves the rest.
+    ///
+    /// - Parameters:
+    ///   - entry: The subscription.
+    ///   - head: The partition's head.
+    ///   - gathers: True if some events before the head have not been delivered to live subscriptions yet.
+    ///   - send: Sends a frame to a client.
     mutating func becameLive(
         _ entry: Entry,
         head: Seq,
@@ -231,14 +248,16 @@ struct Subscriptions<Client: Subscriber> {
             send(entry.client, upto(entry.partition, head))
             prove(entry.client, entry.partition, head)
         } else if entry.proven < head {
-            // Another stream of the partition lags behind here, so `upto` must wait: a frame of this stream proves it.
+            // `upto` must wait, because another stream of the client is not proven to the head. A frame of this stream
+            // proves the head for it alone.
             let proof = EventRange(from: entry.proven + 1, to: head).frame(stream: entry.stream)
             send(entry.client, proof)
             entry.sent(to: head)
         }
     }
 
-    /// What holds for every subscription that a client has in the partition: the head, unless one catches up.
+    /// Returns the seq that can be proven for all subscriptions of a client in the partition: the head, unless one
+    /// catches up.
     private func provable(_ client: Client, _ partition: Int, head: Seq) -> Seq {
         var proof = head
         for entry in all(of: client)
@@ -255,8 +274,8 @@ struct Subscriptions<Client: Subscriber> {
         }
     }
 
-    /// Hands a batch to all that listen. `send` says whether the client keeps up; one that does not is `lagged`, its
-    /// subscription has ended.
+    /// Delivers a batch to all live subscriptions. `send` returns false if the client does not keep up; then `lagged`
+    /// is called, and the subscription ends.
     mutating func deliver(_ batch: TailBatch, send: (Client, WebSocketFrame) -> Bool, lagged: (Entry) -> Void) {
         if batch.hasBarriers {
             for stream in live.keys where live[stream]?.first?.partition == batch.partition {
@@ -284,7 +303,7 @@ struct Subscriptions<Client: Subscriber> {
         for entry in entries {
             let frames: [WebSocketFrame]
             if entry.proven >= batch.seqs.lowerBound {
-                // It has caught up while this was gathered: it is given what it has not.
+                // It caught up while the batch was gathered, so it gets only the later events.
                 let wanted = entry.filter.map { FilteredBatch(batch, places: places).places(for: $0) } ?? places
                 let rest = wanted.filter { batch[$0].entry.seq > entry.proven }
                 var view = DeliveredBatch(batch, rest, stream, bodyLimit(stream))
@@ -301,7 +320,7 @@ struct Subscriptions<Client: Subscriber> {
                 if whole == nil { whole = DeliveredBatch(batch, places, stream, bodyLimit(stream)) }
                 frames = whole?.frames(after: entry.proven) ?? []
             }
-            // What holds nothing for it is proven by the next frame that does, or by `upto`.
+            // A batch without events for it is proven by the next frame with events, or by `upto`.
             if frames.isEmpty { continue }
             var keepsUp = true
             for frame in frames { keepsUp = keepsUp && send(entry.client, frame) }
@@ -314,7 +333,8 @@ struct Subscriptions<Client: Subscriber> {
     }
 
     /// Proves the head of a partition to all clients of some slots that have not been told of it, or of the log's
-    /// state: about once a second. What `send` could not send to a client that reads too slowly stays unproven.
+    /// state. Called about once a second. If `send` fails because a client reads too slowly, the head stays unproven
+    /// for it.
     mutating func tick(
         slots: Range<Int> = Self.slots,
         partition: Int,
@@ -335,21 +355,21 @@ struct Subscriptions<Client: Subscriber> {
                     if entry.isLive { least = min(least, entry.proven) } else { proof = min(proof, entry.proven) }
                 }
                 guard least < head || isNew else { continue }
-                if proof < head { settled[slot][partition].head = -2 }
+                if proof < head { settled[slot][partition].head = unprovenHead }
                 if proof <= least, !isNew, proveApart(entries, partition, head, send) { continue }
                 guard proof > least || isNew else { continue }
                 if send(client, proof == head ? frame : upto(partition, proof)) {
                     prove(client, partition, proof)
                 } else {
-                    settled[slot][partition].head = -2
+                    settled[slot][partition].head = unprovenHead
                     if isNew { settled[slot][partition].untold.insert(client.number) }
                 }
             }
         }
     }
 
-    /// Proves the head to each live subscription of a client by a frame `events` of its own, because `upto` would also
-    /// prove it for a subscription that waits for outcomes. Returns false if no subscription of the client waits so.
+    /// Proves the head to each live subscription of a client by an `events` frame of its own. An `upto` frame would
+    /// also prove it for a subscription that waits for outcomes. Returns false if no subscription waits for outcomes.
     private func proveApart(
         _ entries: [Entry],
         _ partition: Int,
@@ -379,14 +399,14 @@ struct Subscriptions<Client: Subscriber> {
     }
 }
 
-/// What a batch brings in one stream, as frames that are made once for all who stand at the same seq.
+/// The events of a batch in one stream, as frames that are made once for all clients with the same position.
 private struct DeliveredBatch {
     private let stream: StreamName
     private let chunks: [EventRange]
-    /// Nearly always all stand at the same seq: the frames of the last one fit the next.
-    private var latest: (proven: Seq, frames: [WebSocketFrame]) = (-2, [])
+    /// The frames that were made last. Nearly all clients have the same position, so these frames fit the next client.
+    private var latest: (proven: Seq, frames: [WebSocketFrame]) = (unprovenHead, [])
 
-    /// The records at these indexes, in frames of at most so many bytes of events unless one has more.
+    /// Splits the records at `places` into chunks of at most `limit` bytes of events, unless a single event is larger.
     init(_ batch: TailBatch, _ places: [Int], _ stream: StreamName, _ limit: Int) {
         self.stream = stream
         let room = places.reduce(0) { $0 + EventRange.size(value: batch[$1].entry.byteCount) }
@@ -405,7 +425,7 @@ private struct DeliveredBatch {
         self.chunks = chunks
     }
 
-    /// The frames for a client that was told to hold all up to here; none where there is nothing to tell.
+    /// Returns the frames for a client that holds everything up to `proven`; none if there is nothing to tell.
     mutating func frames(after proven: Seq) -> [WebSocketFrame] {
         guard chunks[0].count > 0 else { return [] }
         if latest.proven != proven {

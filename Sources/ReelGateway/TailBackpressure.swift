@@ -1,8 +1,8 @@
 import ReelLog
 import Synchronization
 
-/// Holds the tails up while the loops have too much of them before them: what the log brings faster than the slowest
-/// loop takes it would pile up in memory. The log's thread waits, and with it all that it reads.
+/// Blocks the tails while too many bytes wait for the loops. Otherwise records that arrive faster than the slowest loop
+/// takes them would pile up in memory. The log's thread waits, and with it everything that it reads.
 final class TailBackpressure: Sendable {
     /// A batch on its way to all loops.
     final class Load: Sendable {
@@ -16,13 +16,13 @@ final class TailBackpressure: Sendable {
             loopsLeft = Atomic(loops)
         }
 
-        /// Another loop has it.
+        /// Called once by each loop that has taken the batch. From any thread.
         func taken() {
-            if loopsLeft.wrappingSubtract(1, ordering: .relaxed).newValue == 0 { brake.took(bytes) }
+            if loopsLeft.wrappingSubtract(1, ordering: .relaxed).newValue == 0 { brake.unload(bytes) }
         }
     }
 
-    /// With so many bytes before the loops the tails wait.
+    /// The number of bytes on their way to the loops from which on the tails wait.
     static let bytesMax = 8 << 20
 
     private struct State {
@@ -34,15 +34,16 @@ final class TailBackpressure: Sendable {
     private let loops: Int
     private let state = Monitor(State())
 
-    /// For so many loops.
+    /// Creates backpressure for `loops` loops.
     init(loops: Int) {
         self.loops = loops
     }
 
-    /// How many tails wait now.
+    /// The number of tails that wait now.
     var waiting: Int { state.read { $0.waitingTails } }
 
-    /// Waits until there is room, and counts a batch of so many bytes as on its way. Not on an event loop.
+    /// Waits until there is space, and counts a batch of `bytes` bytes as on its way. Blocks; do not call it on an
+    /// event loop.
     func load(bytes: Int) -> Load {
         let hasRoom = state.change { state in
             guard state.bytes < Self.bytesMax || state.isReleased else { return false }
@@ -58,14 +59,14 @@ final class TailBackpressure: Sendable {
         return Load(self, bytes: bytes, loops: loops)
     }
 
-    /// Whether a batch would not have to wait, as far as can be seen.
+    /// True if a batch would probably not have to wait. It may have changed by the time of the next call.
     var hasRoom: Bool { state.read { $0.bytes < Self.bytesMax / 2 } }
 
-    private func took(_ bytes: Int) {
+    private func unload(_ bytes: Int) {
         state.change { $0.bytes -= bytes }
     }
 
-    /// Nothing waits any more: the loops end.
+    /// Ends all waits, present and future, because the loops end.
     func release() {
         state.change { $0.isReleased = true }
     }

@@ -2,49 +2,50 @@ import ReelCore
 import ReelLog
 import ReelNode
 
-/// Where the epoch has ended in a partition.
+/// The end of the epoch in a partition.
 struct EpochEnd: Equatable, Sendable {
-    /// The barrier's place; what lies behind it is void.
+    /// The seq of the barrier. Records after it are void.
     var seq: Seq
     /// The epoch that follows.
     var next: Epoch
 }
 
-/// A batch of the tail, taken apart once for all loops.
+/// A batch of the tail, parsed once for all loops. It never changes.
 final class TailBatch: Sendable {
-    /// What a record is.
+    /// The kind of a record.
     enum Kind: Equatable, Sendable {
         /// A valid event of `streams[stream]`.
         case event(stream: Int, site: Site, op: Op)
         case barrier
         /// A line of the state that the epoch begins with; not delivered.
         case seed
-        /// No effect, not delivered.
+        /// A record without effect; not delivered.
         case void
     }
 
-    /// A record and what it is.
+    /// A record and its kind.
     struct Item {
         var entry: RecordBatch.Entry
         var kind: Kind
     }
 
     let records: RecordBatch
-    /// The seqs that the batch accounts for.
+    /// The seqs that the batch covers.
     let seqs: Range<Seq>
-    /// What each record is, by seq: those behind `seqs` are left out.
+    /// The kind of each record, by seq. Records after `seqs` are left out.
     let kinds: [Kind]
-    /// The streams that have events here, each once.
+    /// The streams that have events in the batch, each once.
     let streams: [StreamName]
     /// For each of `streams` the indexes of its events.
     let places: [[Int]]
     let hasBarriers: Bool
-    /// The seq behind the last seed of the batch; nil if it has none.
+    /// The seq after the last seed of the batch; nil: it has no seeds.
     let seedsEnd: Seq?
-    /// What has no effect.
+    /// The records without effect.
     let voids: VoidTally
-    /// Where the epoch has ended, if that is in or before the batch.
+    /// The end of the epoch, if it is in or before the batch; nil: it is not.
     let end: EpochEnd?
+    /// The number of bytes of all keys and values.
     let byteCount: Int
     /// The last record with its hash; nil if the batch has no record.
     let witness: Witness?
@@ -84,14 +85,17 @@ final class TailBatch: Sendable {
     }
 
     var partition: Int { records.partition }
-    /// Bytes that it takes in memory, about: its records' and what each needs besides.
-    var costBytes: Int { byteCount + 256 + 96 * seqs.count }
-    /// The last seq that the batch accounts for.
+    /// The approximate memory in bytes of a batch, and of a seq, without the records' bytes.
+    private static let (batchCostBytes, seqCostBytes) = (256, 96)
+    /// The approximate number of bytes that the batch takes in memory: its records, and the overhead of the batch and
+    /// each seq.
+    var costBytes: Int { byteCount + Self.batchCostBytes + Self.seqCostBytes * seqs.count }
+    /// The last seq that the batch covers.
     var last: Seq { seqs.upperBound - 1 }
 
     subscript(index: Int) -> Item { Item(entry: records.entries[index], kind: kinds[index]) }
 
-    /// What is delivered of the batch in a stream: its events and the barriers, by seq.
+    /// Returns the indexes of the records that the batch delivers in a stream: its events and the barriers, by seq.
     func delivered(in stream: Int) -> [Int] {
         guard hasBarriers else { return places[stream] }
         return kinds.indices.filter { index in

@@ -1,26 +1,28 @@
 import ReelCore
 import ReelLog
 
-/// Where a gateway begins to read a partition: some records before its end, so that the ring is not empty.
+/// The place where a gateway begins to read a partition: some records before its end, so that the ring is not empty.
 ///
-/// What it leaves out could hold the end of the epoch; then everything behind would be void, however much that is. But
-/// whoever hands records over has read the partition, and would not if the epoch had ended: so what a record says of
-/// what its gateway had read last vouches for all up to there. The start is moved towards the first record
-/// until all that is left out is vouched for.
+/// The records that it leaves out could contain the end of the epoch. Then all records after that would be void. But a
+/// gateway reads the partition before it appends, and appends nothing if the epoch has ended. A record names the last
+/// record that its gateway had read, and so vouches for all records up to that one. The start moves towards the first
+/// record until all records that it leaves out are vouched for.
 struct WarmStart: Equatable {
     /// The first seq to read.
     var from: Seq
-    /// The partition begins with the state of an earlier epoch, which no event tells of.
+    /// True if the partition begins with the state of an earlier epoch, which no event contains.
     var hasSeeds = false
-    /// In the midst of that state.
+    /// True if the start is in the middle of that state.
     var isInSeeds = false
 
-    /// What the rules are at the first record.
+    /// The phase of the rules at the first record to read.
     var phase: PartitionRules.Phase { from == 0 || isInSeeds ? .seeds : .open }
 
+    /// The maximum number of bytes per read of the scan.
     private static let scanBytes = 1 << 20
 
-    /// The starts in a log whose partitions have these ends, at least so many records before these. Blocks.
+    /// Returns the starts in a log with these bounds, at least `records` records before each end if there are as many.
+    /// Blocks.
     static func find(in log: any EventLog, bounds: [LogBounds], records: Int64) throws(LogError) -> [WarmStart] {
         var starts: [WarmStart] = []
         for (partition, bounds) in bounds.enumerated() {
@@ -49,7 +51,7 @@ struct WarmStart: Equatable {
         return batch.withRecord(entry) { _, value in (try? ParsedSeed(value)) != nil }
     }
 
-    /// The highest seq that the gateway of one of these records had read when it handed the record over; −1: none.
+    /// Returns the highest seq that the gateway of one of these records had read when it appended the record; −1: none.
     private static func highestWitness(
         _ partition: Int,
         of log: any EventLog,
@@ -62,7 +64,7 @@ struct WarmStart: Equatable {
         while next <= to {
             let batch = try log.read(partition, from: next, to: to, bytes: scanBytes)
             guard !batch.seqs.isEmpty else { break }
-            // Most often the last one has read most, so few records are taken apart.
+            // The last record most often names the highest seq, so few records are parsed.
             for entry in batch.entries.reversed() {
                 guard let seq = entry.witness?.seq, seq > highest, seq < entry.seq else { continue }
                 let isWitness = batch.withRecord(entry) { rules.isWitness(key: $0, value: $1, event: &event) }

@@ -1,29 +1,29 @@
-/// Which brokers, and how to talk to them.
+/// The brokers, and the properties of the connections to them.
 public struct KafkaConfiguration: Sendable {
-    /// Each `HOST:PORT`; any of them that answers names all others.
+    /// The addresses as `HOST:PORT`. Any broker that answers names all others.
     public var brokers: [String]
-    /// What a user set of the client's properties, by name.
+    /// The properties of the client that a user has set, by name.
     public var properties: [String: String]
-    /// How many times as long as usual questions wait for their answers.
+    /// The factor by which timeouts of questions to the brokers are longer than usual.
     package var patience = 1
 
-    /// These brokers, with librdkafka's own properties as given.
+    /// Creates a configuration for these brokers, with librdkafka's properties as given.
     public init(brokers: [String], properties: [String: String] = [:]) {
         self.brokers = brokers
         self.properties = properties
     }
 
-    /// The largest batch that a broker must take: a record of 1 MiB with key, header, and what Kafka puts around it.
+    /// The largest batch that a broker must accept, in bytes: a record of 1 MiB with key, header, and Kafka's overhead.
     public static let messageBytesMax = (1 << 20) + (64 << 10)
 
-    /// The largest batch that a producer makes.
+    /// The largest batch that a producer makes, in bytes.
     package var batchBytes: Int {
         get { properties["batch.size"].flatMap(Int.init) ?? 1_000_000 }
         set { properties["batch.size"] = "\(max(1, newValue))" }
     }
 
-    /// What one kind of handle is made with, later ones over earlier ones: what is good, what the user set, what must
-    /// be so.
+    /// Returns the settings of one kind of handle. Later ones override earlier ones: defaults, then the user's
+    /// properties, then the fixed ones.
     package func settings(of kind: KafkaHandle.Kind) -> [(name: String, value: String)] {
         let own = [(name: "client.id", value: "reel")]
         let (usual, fixed) =
@@ -38,7 +38,7 @@ public struct KafkaConfiguration: Sendable {
             + [("bootstrap.servers", brokers.joined(separator: ","))]
     }
 
-    /// A hung broker is left after 4 s, a moved leader found within half a second.
+    /// A broker that hangs is given up after 4 s, and a moved leader is found within half a second.
     private static let quick = [
         (name: "socket.timeout.ms", value: "4000"),
         (name: "socket.nagle.disable", value: "true"),
@@ -51,7 +51,7 @@ public struct KafkaConfiguration: Sendable {
         (name: "request.timeout.ms", value: "3000"),
         (name: "retry.backoff.ms", value: "50"),
         (name: "linger.ms", value: "0"),
-        // As far as they go: what may be on its way is bounded by whoever appends.
+        // The maximum: `Appender` itself limits the records in flight.
         (name: "queue.buffering.max.messages", value: "2147483647"),
         (name: "queue.buffering.max.kbytes", value: "2147483647"),
     ]
@@ -59,7 +59,7 @@ public struct KafkaConfiguration: Sendable {
     private static let producerFixed = [
         (name: "acks", value: "all"),
         (name: "enable.idempotence", value: "true"),
-        // A record that times out leaves a hole before the one behind it.
+        // A record that times out would leave a hole before the next one.
         (name: "message.timeout.ms", value: "0"),
         (name: "message.send.max.retries", value: "2147483647"),
         (name: "message.max.bytes", value: "\(messageBytesMax)"),
@@ -67,7 +67,7 @@ public struct KafkaConfiguration: Sendable {
         (name: "delivery.report.only.error", value: "false"),
     ]
 
-    /// One record at a time, whose outcome is asked for at once: a place behind a lost one does not matter.
+    /// For single records with an awaited outcome. A record after a lost one is harmless here.
     private var tellingFixed: [(name: String, value: String)] {
         [
             (name: "acks", value: "all"),
@@ -76,7 +76,7 @@ public struct KafkaConfiguration: Sendable {
         ]
     }
 
-    /// A full queue makes librdkafka 2.0.2 sleep for a second, so it holds about that much.
+    /// A full queue makes librdkafka 2.0.2 sleep for a second, so the queue holds about one second of records.
     private static let tailing = [
         (name: "topic.metadata.propagation.max.ms", value: "3000"),
         (name: "fetch.min.bytes", value: "1"),
@@ -86,7 +86,7 @@ public struct KafkaConfiguration: Sendable {
         (name: "queued.max.messages.kbytes", value: "131072"),
     ]
 
-    /// A range is read from a handle that waits for nothing else.
+    /// For reading a range: the handle waits for nothing else.
     private static let reading = [
         (name: "topic.metadata.propagation.max.ms", value: "3000"),
         (name: "fetch.min.bytes", value: "1"),

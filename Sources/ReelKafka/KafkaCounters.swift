@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What a log on Kafka has counted since it was opened.
+/// The counters of a log on Kafka since it was opened.
 final class KafkaCounters: Sendable {
     let holes = Atomic(0)
     let rereads = Atomic(0)
@@ -8,19 +8,19 @@ final class KafkaCounters: Sendable {
     let rebuilds = Atomic(0)
 }
 
-/// What a log on Kafka has met since it was opened, for metrics.
+/// A snapshot of the counters of a log on Kafka since it was opened, for metrics.
 public struct KafkaLogCounts: Equatable, Sendable {
-    /// Offsets without a record that were read twice before they were believed.
+    /// Offsets without a record, each confirmed by a second read.
     public var holes: Int
     /// Ranges that were read again because an offset was missing.
     public var rereads: Int
-    /// How often a tail stopped and looked at the log again before it went on: after a lost connection, a missing
-    /// offset, an error.
+    /// How many times a tail stopped and revalidated the log before it continued: after a lost connection, a missing
+    /// offset, or an error.
     public var doubts: Int
-    /// Producers that were replaced: they met a fatal error, or their batches had become too large for the brokers.
+    /// Producers that were replaced, after a fatal error or because their batches had become too large for the brokers.
     public var rebuilds: Int
     /// Records that wait for the brokers.
     public var recordsInFlight: Int
-    /// Their keys and values.
+    /// The bytes of their keys and values.
     public var bytesInFlight: Int
 }

@@ -1,10 +1,10 @@
 internal import CRdkafka
 
-/// The C library that speaks to the brokers.
+/// The C library that connects to the brokers: librdkafka.
 public enum KafkaLibrary {
-    /// Its version as it says it, such as `2.0.2`. It is the one loaded, not the one built against.
+    /// The version of the loaded library, such as `2.0.2`. It may differ from the one that was built against.
     public static var version: String { String(cString: rd_kafka_version_str()) }
 
-    /// Whether brokers of Kafka 4 take its SCRAM logins: before 2.6.1 it says the nonce wrongly, and they are strict.
+    /// True if brokers of Kafka 4 accept its SCRAM logins. Before 2.6.1 it sends a wrong nonce, which Kafka 4 refuses.
     public static var hasStrictSCRAM: Bool { rd_kafka_version() >= 0x0206_0100 }
 }

@@ -2,14 +2,14 @@ public import ReelCore
 public import ReelLog
 internal import Synchronization
 
-/// The log of a cluster: one topic, whose partitions are the log's and whose offsets are the seqs.
+/// The log of a cluster: one topic. Its partitions are the log's partitions, and its offsets are the seqs.
 ///
-/// Records are appended by an idempotent producer (`Append`), tails are followed by handles of their own (`Tail`), and
-/// ranges are read by a pool of others (`Read`). No group, no transaction, no stored position.
+/// An idempotent producer appends records (`Append`). Separate handles follow tails (`Tail`), and a pool of handles
+/// reads ranges (`Read`). The log uses no consumer group, no transaction, and no stored position.
 public final class KafkaLog: EventLog {
-    /// Part of the topic's name, so that no name is used for two logs.
+    /// The epoch of the log. It is part of the topic's name, so that no name is used for two logs.
     public let epoch: Epoch
-    /// P, fixed when the topic is made.
+    /// P, the number of partitions. It is fixed when the topic is created.
     public let partitions: Int
     private let topic: String
     private let configuration: KafkaConfiguration
@@ -27,10 +27,17 @@ public final class KafkaLog: EventLog {
         var isClosed = false
     }
 
-    /// The log of this epoch in `topic`, which has `partitions` partitions. Nothing is asked of the brokers here, and a
-    /// log whose brokers are away opens as well. `messageBytesMax` asks the brokers for the largest batch that the
-    /// topic takes, nil where they do not tell; it is called when they refuse one as too large, and may block. `log`
-    /// takes librdkafka's own lines.
+    /// Opens the log of an epoch. This does not query the brokers, so it also succeeds while they cannot be reached.
+    ///
+    /// - Parameters:
+    ///   - epoch: The epoch of the log.
+    ///   - partitions: The number of partitions of the log.
+    ///   - topic: The name of the topic.
+    ///   - configuration: The brokers and properties.
+    ///   - directory: The announcements of the nodes.
+    ///   - messageBytesMax: Asks the brokers for the largest batch that the topic accepts; returns nil if they do not
+    ///     tell. Called after they have refused a batch as too large. May block.
+    ///   - log: Called with librdkafka's log lines.
     public init(
         epoch: Epoch,
         partitions: Int,
@@ -61,11 +68,11 @@ public final class KafkaLog: EventLog {
         close()
     }
 
-    /// What the format allows, until the brokers refuse a batch as too large: then what they say they take, asked once
-    /// a minute.
+    /// The largest record that the log accepts, in bytes. It is the limit of the format, until the brokers refuse a
+    /// batch as too large. Then it is the brokers' limit, queried once a minute.
     public var recordBytesMax: Int { appender.recordBytesMax }
 
-    /// What the log has met since it was opened.
+    /// The counters of the log since it was opened.
     public var counts: KafkaLogCounts {
         let inFlight = appender.inFlight
         return KafkaLogCounts(
@@ -78,9 +85,9 @@ public final class KafkaLog: EventLog {
         )
     }
 
-    /// Hands records over; see `EventLog.append`. `overloaded` where more would wait for the brokers than
-    /// `queue.buffering.max.messages` and `queue.buffering.max.kbytes` allow. A seq is `Seq.none` where the brokers do
-    /// not say it.
+    /// Appends records; see `EventLog.append`. A seq is `Seq.none` if the brokers do not report it. The error is
+    /// `overloaded` if more records would wait than `queue.buffering.max.messages` and `queue.buffering.max.kbytes`
+    /// allow.
     public func append(
         _ records: [LogAppend],
         to partition: Int,
@@ -92,7 +99,7 @@ public final class KafkaLog: EventLog {
         appender.append(records, to: partition, done: done)
     }
 
-    /// Reads on as the log grows; see `EventLog.tail`.
+    /// Reads a partition as the log grows; see `EventLog.tail`.
     public func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
         let tail = TailHandle(partition: partition, from: from, sink: sink)
         do throws(LogError) {
@@ -104,7 +111,8 @@ public final class KafkaLog: EventLog {
         return tail
     }
 
-    /// A handle reads a partition for one tail only: where all are taken, another handle is made.
+    /// Begins a tail. A handle reads each partition for one tail only, so a further handle is created if all others
+    /// already read the partition.
     private func begin(_ tail: TailHandle) throws(LogError) {
         try tails.withLock { tails throws(LogError) in
             guard !tails.isClosed else { throw .closed }
@@ -128,7 +136,7 @@ public final class KafkaLog: EventLog {
         return try reading.read(partition, from: from, to: to, bytes: bytes)
     }
 
-    /// The ends of a partition, as its leader says.
+    /// Returns the first and the last seq of a partition, as its leader reports them.
     public func bounds(_ partition: Int) throws(LogError) -> LogBounds {
         guard (0..<partitions).contains(partition) else { throw .noPartition(partition, of: partitions) }
         let ends = try reading.ends(partition)
@@ -140,12 +148,13 @@ public final class KafkaLog: EventLog {
         try directory.announce(node)
     }
 
-    /// What the nodes announced lately.
+    /// Returns the recent announcements of the nodes.
     public func nodes() throws(LogError) -> [NodeAnnouncement] {
         try directory.nodes()
     }
 
-    /// Ends tails and answers what was handed over, with `log_unavailable` what the brokers do not answer within 2 s.
+    /// Ends the tails and answers pending appends. Those that the brokers do not answer within 2 s fail with
+    /// `log_unavailable`.
     public func close() {
         let readers = tails.withLock { tails in
             tails.isClosed = true

@@ -1,20 +1,20 @@
 internal import ReelCore
 public import ReelLog
 
-// Looking at brokers and topics before they are trusted.
+// Checks of brokers and topics before they are used.
 extension KafkaLogStore {
-    /// One topic, with its role.
+    /// A topic with its role.
     public struct Topic: Equatable, Sendable {
-        /// What the topic is for.
+        /// The role of the topic.
         public var role: TopicRole
-        /// Its name.
+        /// The name of the topic.
         public var name: String
-        /// What the brokers say of it; nil: none that answers knows of one of this name.
+        /// The brokers' description of the topic; nil: no broker that answers knows it.
         public var facts: TopicFacts?
     }
 
-    /// The topics that the current log is made of: its own, `reel.control` and `reel.nodes`. Without a current log only
-    /// the two that all epochs share.
+    /// Returns the topics of the current log: its own, `reel.control` and `reel.nodes`. Without a current log only the
+    /// two that all epochs share.
     public func topics() throws(LogError) -> [Topic] {
         var roles: [(TopicRole, String)] = []
         if let current = try current() {
@@ -30,8 +30,8 @@ extension KafkaLogStore {
         return topics
     }
 
-    /// All that is not as it must be: each broker's release, topics that are missing, and their settings. Errors first;
-    /// brokers that are too old are not asked further.
+    /// Returns all problems: old releases of brokers, missing topics, and wrong settings. Errors come first. If a
+    /// broker is too old, nothing else is checked.
     public func check() throws(LogError) -> [KafkaFinding] {
         let versions = try admin.brokerVersions()
         let old = versions.filter { !$0.isEnough }
@@ -50,18 +50,19 @@ extension KafkaLogStore {
         return findings.filter { $0.weight == .error } + findings.filter { $0.weight == .warning }
     }
 
-    /// What `check` finds by which acknowledged events can be lost.
+    /// Returns the findings of `check` that can lose acknowledged events.
     public func complaints() throws(LogError) -> [String] {
         try check().filter { $0.weight == .error }.map(\.description)
     }
 
-    /// What there is to say where no log is the current one: none was made yet, or the topic that names it was lost.
+    /// Returns the finding for a store without a current log: none was created yet, or the topic that names it was
+    /// lost.
     public func absence() throws(LogError) -> KafkaFinding {
         let written = try writtenLogs()
         return written.isEmpty ? .noLog(bootstrap) : .controlIsLost(written)
     }
 
-    /// The topics that hold a log's records, whatever `reel.control` says.
+    /// Returns the topics that hold records of a log, independent of `reel.control`.
     func writtenLogs() throws(LogError) -> [String] {
         var logs: [String] = []
         for name in try admin.topicNames() where TopicRole.epoch(ofTopic: name) != nil {
@@ -106,7 +107,7 @@ extension KafkaFinding {
             subject: TopicRole.controlName,
             text: "the topic is missing or empty, and no log is the current one, though there are records in"
                 + " \(logs.joined(separator: ", "))",
-            repair: "reel epoch new --from-snapshot, which goes on with the log that the snapshots are of"
+            repair: "reel epoch new --from-snapshot, which continues the log of the snapshots"
         )
     }
 

@@ -2,10 +2,10 @@ internal import Glibc
 public import ReelCore
 public import ReelLog
 
-/// The logs of one Kafka cluster, one epoch after the other: each epoch has a topic of its own, `reel.control` says
-/// which is the current one, `reel.nodes` is where the nodes find each other.
+/// The logs of a Kafka cluster, one per epoch. Each epoch has its own topic. `reel.control` says which is the current
+/// one, and `reel.nodes` holds the announcements of the nodes.
 ///
-/// Every call blocks until the brokers have answered; where none does it fails within some five seconds.
+/// Every call blocks until the brokers have answered. If none answers, it fails within about five seconds.
 public final class KafkaLogStore: LogStore {
     let configuration: KafkaConfiguration
     private let replicas: Int?
@@ -14,11 +14,16 @@ public final class KafkaLogStore: LogStore {
     private let control: ControlTopic
     private let nodes: NodeTopic
 
-    /// So long after it was made a topic may be unknown to a broker.
+    /// How long a new topic may be unknown to a broker, in milliseconds.
     private static let settlingMs: Int64 = 15_000
 
-    /// The logs of these brokers. A topic that is made has `replicas`; nil: as many as the log before, and the first
-    /// one 3, or as many as there are brokers. `log` takes librdkafka's own lines.
+    /// Creates a store for these brokers.
+    ///
+    /// - Parameters:
+    ///   - configuration: The brokers and properties.
+    ///   - replicas: The number of replicas of new topics; nil: as many as the previous log has. The first log then has
+    ///     3, or as many as there are brokers.
+    ///   - log: Called with librdkafka's log lines.
     public init(
         _ configuration: KafkaConfiguration,
         replicas: Int? = nil,
@@ -36,18 +41,18 @@ public final class KafkaLogStore: LogStore {
         close()
     }
 
-    /// The current log; nil: none was made yet.
+    /// Returns the current log; nil: there is none yet.
     public func current() throws(LogError) -> CurrentLog? {
         try control.current()
     }
 
-    /// The epochs of all logs that these brokers keep, whatever `reel.control` says.
+    /// Returns the epochs of all logs that these brokers keep, independent of `reel.control`.
     public func epochs() throws(LogError) -> [Epoch] {
         try admin.topicNames().compactMap { TopicRole.epoch(ofTopic: $0) }
     }
 
-    /// Makes the topics of a new epoch, and with the first one those that all share; see `LogStore.create`. An error
-    /// where there are too few brokers for as many copies as the log before has.
+    /// Creates the topics of a new epoch, and with the first one the topics that all epochs share; see
+    /// `LogStore.create`. Throws if there are too few brokers for the replicas of the previous log.
     public func create(_ epoch: Epoch, partitions: Int) throws(LogError) {
         guard partitions > 0 else { throw LogError(.badRequest, "found \(partitions) partitions, expected 1 or more") }
         try make(TopicRole.controlName, .control)
@@ -55,17 +60,20 @@ public final class KafkaLogStore: LogStore {
         try make(TopicRole.name(of: epoch), .data(partitions: partitions))
     }
 
-    /// Makes the first log of these brokers, of a random epoch, with all the topics that it needs, and makes it the
-    /// current one. Where there is a current log already, that one is the answer, and of all topics only `reel.nodes`
-    /// is made if it is missing: an epoch's topic that is gone is never made again. `damaged` where no log is the
-    /// current one though there are records of one. Safe to be called by several at once.
+    /// Creates the first log of these brokers, with a random epoch and all topics that it needs, and makes it the
+    /// current one. Several callers may do this at the same time.
+    ///
+    /// If there is a current log already, that log is returned, and only a missing `reel.nodes` is created. The lost
+    /// topic of an epoch is never created again.
+    ///
+    /// - Throws: `damaged` if there is no current log, but there are records of one.
     public func begin(partitions: Int) throws(LogError) -> CurrentLog {
         if let current = try current() {
             try make(TopicRole.nodesName, .nodes)
             return current
         }
         guard try writtenLogs().isEmpty else {
-            // It may be somebody else's, who was faster.
+            // The records may be those of another caller that was faster.
             if let current = try current() { return current }
             throw LogError(.damaged, try absence().description)
         }
@@ -76,13 +84,13 @@ public final class KafkaLogStore: LogStore {
             return first
         } catch {
             guard error.code == .conflict, let current = try current() else { throw error }
-            // Somebody else was faster; what was made here was never used.
+            // Another caller was faster; the topic that was created here was never used.
             try admin.delete(TopicRole.name(of: first.epoch))
             return current
         }
     }
 
-    /// Makes a topic with all that it must have, unless there is one of this name.
+    /// Creates a topic with all its settings, unless there is one of this name.
     private func make(_ name: String, _ role: TopicRole) throws(LogError) {
         if try admin.hearsay(of: name).said == nil {
             let copies = try copies()
@@ -102,7 +110,7 @@ public final class KafkaLogStore: LogStore {
         }
     }
 
-    /// How many brokers are to keep the topics that are made. A broker that is down makes that no fewer.
+    /// Returns the number of replicas for new topics. A broker that is down does not reduce it.
     private func copies() throws(LogError) -> TopicCopies {
         let (former, alive) = (try formerCopies(), try admin.brokerCount())
         let copies =
@@ -121,7 +129,8 @@ public final class KafkaLogStore: LogStore {
         return copies
     }
 
-    /// Those of the current log; where that is lost, of the topic that names it; where both are, of any log there is.
+    /// Returns the replicas of the current log. If it is lost, those of `reel.control`; if both are lost, those of any
+    /// log.
     private func formerCopies() throws(LogError) -> TopicCopies? {
         if let control = try copies(of: TopicRole.controlName) {
             guard let current = try current() else { return control }
@@ -134,15 +143,15 @@ public final class KafkaLogStore: LogStore {
         return logs.max { $0.replicas < $1.replicas }
     }
 
-    /// Nil: there is no such topic.
+    /// Returns the replicas of a topic; nil: there is no such topic.
     private func copies(of topic: String) throws(LogError) -> TopicCopies? {
         guard var facts = try admin.topic(topic) else { return nil }
         facts.settings = try admin.settings(of: topic)
         return TopicCopies(of: facts)
     }
 
-    /// A topic that was made a moment ago is known to all brokers, and led, a moment later. A client that had its
-    /// partitions from one broker and then asks one that does not know it yet takes it for deleted.
+    /// Waits until all brokers know a new topic and it has leaders. A client that has the partitions from one broker,
+    /// and then asks a broker that does not know the topic yet, would consider it deleted.
     private func settled(_ name: String) throws(LogError) -> TopicFacts {
         let all = try KafkaAdmin(configuration, isConnectedToAll: true)
         var knowing: Set<Int32> = []
@@ -153,7 +162,7 @@ public final class KafkaLogStore: LogStore {
             if found == nil { knowing.remove(heard.broker) } else { knowing.insert(heard.broker) }
             if let found, knowing.isSuperset(of: heard.brokers) { return found }
             guard nowMs() < end else {
-                // A broker that does not answer tells nobody anything wrong.
+                // A broker that does not answer cannot give a wrong answer.
                 if let found { return found }
                 throw LogError(.logUnavailable, "the topic \(name) was made, but no broker leads it")
             }
@@ -161,9 +170,10 @@ public final class KafkaLogStore: LogStore {
         }
     }
 
-    /// Opens a log of these brokers; what nodes announce on it goes to all nodes, whatever epoch they are at. The
-    /// current log has as many partitions as `reel.control` says; those that somebody has added to the topic are no
-    /// part of it.
+    /// Opens a log of these brokers. Announcements on it go to all nodes, of any epoch.
+    ///
+    /// The number of partitions of the current log is the one in `reel.control`. Partitions that were added to the
+    /// topic later are not part of the log.
     public func open(_ epoch: Epoch) throws(LogError) -> any EventLog {
         let name = TopicRole.name(of: epoch)
         guard let topic = try admin.topic(name) else {
@@ -181,7 +191,7 @@ public final class KafkaLogStore: LogStore {
             configuration: configuration,
             directory: nodes,
             messageBytesMax: { [configuration] in
-                // Seldom asked, so no connection is kept for it.
+                // It is seldom asked, so no connection is kept for it.
                 let settings = try? KafkaAdmin(configuration).settings(of: name)
                 return ["max.message.bytes", "segment.bytes"].compactMap { settings?[$0].flatMap { Int($0) } }.min()
             },
@@ -189,7 +199,7 @@ public final class KafkaLogStore: LogStore {
         )
     }
 
-    /// Makes a log the current one; see `LogStore.advance`. Nothing happens where it is already.
+    /// Makes a log the current one; see `LogStore.advance`. Does nothing if it is the current one already.
     public func advance(to next: CurrentLog) throws(LogError) {
         try control.advance(to: next)
     }

@@ -1,9 +1,9 @@
 public import ReelLog
 
-/// Where nodes announce themselves: one for all epochs of a deployment.
+/// The announcements of the nodes: one directory for all epochs of a deployment.
 public protocol NodeDirectory: AnyObject, Sendable {
     /// Announces a node to the others.
     func announce(_ node: NodeAnnouncement) throws(LogError)
-    /// What the nodes announced lately, by id.
+    /// Returns the recent announcements of the nodes, sorted by id.
     func nodes() throws(LogError) -> [NodeAnnouncement]
 }

@@ -1,15 +1,15 @@
 public import ReelCore
 
-/// Seqs of a partition that cannot be read: their records are lost.
+/// A range of seqs of a partition that cannot be read. Their records are lost.
 public struct DamagedRange: Equatable, Sendable {
-    /// The partition.
+    /// The partition's number.
     public var partition: Int
-    /// The seqs.
+    /// The seqs that cannot be read.
     public var seqs: ClosedRange<Seq>
-    /// What was found there, a sentence without a full stop.
+    /// The reason: what was found there, a sentence without a full stop.
     public var reason: String
 
-    /// Seqs that cannot be read, and why.
+    /// Creates a range of seqs that cannot be read, with the reason.
     public init(partition: Int, seqs: ClosedRange<Seq>, reason: String) {
         self.partition = partition
         self.seqs = seqs
@@ -18,7 +18,9 @@ public struct DamagedRange: Equatable, Sendable {
 }
 
 extension EventLog {
-    /// The ends of a partition, from 0 on where its first row is damaged. Throws the errors of `bounds`.
+    /// Returns the bounds of a partition. If its first row is damaged, the bounds start at 0.
+    ///
+    /// - Throws: The errors of `bounds`.
     public func boundsPassingDamage(_ partition: Int) throws(LogError) -> LogBounds {
         do throws(LogError) {
             return try bounds(partition)
@@ -28,8 +30,14 @@ extension EventLog {
         }
     }
 
-    /// The seqs from `from` up to `to` at most that cannot be read, where a read of `from` has ended with this error.
-    /// Throws the error where it is no damage, or where this log cannot pass it.
+    /// Returns the range of seqs that cannot be read, after a read of `from` has failed with `error`.
+    ///
+    /// - Parameters:
+    ///   - partition: The partition's number.
+    ///   - from: The first seq of the range.
+    ///   - to: The last seq that the range may have.
+    ///   - error: The error of the read.
+    /// - Throws: `error` itself if it is not `damaged`, or if this log cannot skip damage.
     public func damage(
         _ partition: Int,
         from: Seq,

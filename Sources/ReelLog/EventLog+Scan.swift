@@ -1,10 +1,15 @@
 public import ReelCore
 
 extension EventLog {
-    /// Calls `body` with all records `from ... to` of a partition, in order, in batches of about 1 MiB; without `to` up
-    /// to the log's end as of then. Errors: those of `piece`, and the body's.
+    /// Calls `body` with all records of a partition from `from` to `to`, in order, in batches of about 1 MiB.
     ///
-    /// `passing` is called with each range of seqs that cannot be read, where that is passed; nil: damage is an error.
+    /// - Parameters:
+    ///   - partition: The partition's number.
+    ///   - from: The first seq.
+    ///   - to: The last seq; nil: the end of the log at the time of the call.
+    ///   - passing: Called with each range of seqs that cannot be read, which is then skipped; nil: damage is an error.
+    ///   - body: Called with each batch.
+    /// - Throws: The errors of `piece`, and those of `passing` and `body`.
     public func scan(
         _ partition: Int,
         from: Seq,
@@ -27,8 +32,10 @@ extension EventLog {
         }
     }
 
-    /// The next records of a range that the log is known to have, about 1 MiB of them. `log_unavailable` where it
-    /// answers with none: what it has was not read, which must not pass for an end.
+    /// Returns the next records of a range that the log is known to have, about 1 MiB of them.
+    ///
+    /// - Throws: `log_unavailable` if the log returns no record. Records that the log has were not read then, and the
+    ///   caller must not mistake that for the end.
     func piece(_ partition: Int, from: Seq, to: Seq) throws(LogError) -> RecordBatch {
         let batch = try read(partition, from: from, to: to, bytes: 1 << 20)
         guard !batch.seqs.isEmpty else {

@@ -1,68 +1,86 @@
 public import ReelCore
 
-/// A log: P partitions of records, each append-only and totally ordered; the offset of a record is its seq.
+/// A log: P partitions of records. Each partition is append-only and totally ordered; the offset of a record is its
+/// seq.
 ///
-/// Every implementation passes one conformance suite (`EventLogConformance` in the tests). No call here may be made on
-/// an event loop except `append`, which never blocks.
+/// Every implementation passes one conformance suite (`EventLogConformance` in the tests). Only `append` never blocks.
+/// Do not make any other call on an event loop.
 public protocol EventLog: AnyObject, Sendable {
-    /// The identity of this log.
+    /// The epoch of this log, which identifies it.
     var epoch: Epoch { get }
-    /// P, fixed when the log is created.
+    /// P, the number of partitions. It is fixed when the log is created.
     var partitions: Int { get }
 
-    /// The largest record that is taken, key and value together. It may sink: those of a log on Kafka have brokers
-    /// that can be told to take less.
+    /// The largest record that the log accepts, in bytes of key and value together. The value may decrease: brokers can
+    /// be configured to accept less.
     var recordBytesMax: Int { get }
 
-    /// What an operator must know of the log's storage, such as that its file is a copy, and what to do; nil: nothing.
+    /// A message for the operator about the log's storage and what to do, such as that its file is a copy; nil: none.
     /// Never blocks.
     var notice: String? { get }
 
-    /// The first seq that can be read and the last one; see `LogBounds` for where there is none. Asks the log itself.
+    /// Returns the first and the last seq that can be read; see `LogBounds` for a partition without records. Queries
+    /// the log itself.
     func bounds(_ partition: Int) throws(LogError) -> LogBounds
 
-    /// Where a read of `from` ends with `damaged`: the first seq from there on that can be read (the last one + 1 where
-    /// there is none), and the last seq of the partition. Nil: this log cannot pass damage. May read all that follows.
+    /// Returns what can be read after a read of `from` has failed with `damaged`. The call may read all later records.
+    ///
+    /// - Returns: `first` is the first seq at or after `from` that can be read, or the last seq + 1 if there is none.
+    ///   `last` is the last seq of the partition. Nil: this log cannot skip damage.
     func readable(_ partition: Int, from: Seq) throws(LogError) -> LogBounds?
 
-    /// Hands records over, in order per partition. Never blocks. `done` is called once, on a thread of the log, with
-    /// the seqs of the records in the order given, or with an error for all. An error does not say that a record is not
-    /// in the log. What a log can refuse at once (no such partition, closed) it answers within the call.
+    /// Appends records, in order per partition. Never blocks.
+    ///
+    /// - Parameters:
+    ///   - records: The records.
+    ///   - partition: The partition's number.
+    ///   - done: Called exactly once, with the seqs of the records in the given order, or with one error for all. After
+    ///     an error the records may still be in the log. The call comes on a thread of the log. Errors that the log
+    ///     detects at once (no such partition, closed) are reported inside `append`, on the caller's thread.
     func append(_ records: [LogAppend], to partition: Int, done: @escaping @Sendable (Result<[Seq], LogError>) -> Void)
 
-    /// Reads from `from` on, and then on as the log grows, in batches, on a thread of the log. Batches follow each
-    /// other without a hole. It ends by `LogTail.cancel`, by `close`, or after it reported an error: `truncated` below
-    /// the first seq, `ahead_of_log` beyond the last one + 1. The witnesses of a batch are known for some records from
-    /// its ends on; those in its middle may be left out.
+    /// Reads a partition from `from` on and continues as the log grows. Batches arrive on a thread of the log and
+    /// follow each other without a gap.
+    ///
+    /// The tail ends with `LogTail.cancel`, with `close`, or after it has reported an error. The error is `truncated`
+    /// if `from` is below the first seq, and `ahead_of_log` if it is above the last seq + 1. Witnesses are present for
+    /// some records at both ends of a batch; records in the middle may lack them.
     func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail
 
-    /// Records `from ... to` of a partition, at most about `bytes` of them, at least one where there is one. The batch
-    /// says by `seqs` how far it got; it is empty beyond the end. Errors: `truncated` below the first seq.
+    /// Returns the records of a partition from `from` to `to`. The batch's `seqs` say how far it reaches.
+    ///
+    /// - Parameters:
+    ///   - partition: The partition's number.
+    ///   - from: The first seq.
+    ///   - to: The last seq.
+    ///   - bytes: The approximate limit of the batch. The batch has at least one record if there is one.
+    /// - Returns: The batch; it is empty beyond the end.
+    /// - Throws: `truncated` if `from` is below the first seq.
     func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch
 
-    /// True if announcements are written where the records are, by the same writer. One that is not written then says
-    /// that no record would be.
+    /// True if one writer writes announcements and records to the same storage. If it then cannot write an
+    /// announcement, it could not write a record either.
     var keepsAnnouncements: Bool { get }
-    /// Announces this node to the others; called about once a second.
+    /// Announces this node to the other nodes. Called about once a second.
     func announce(_ node: NodeAnnouncement) throws(LogError)
-    /// What the nodes announced lately.
+    /// Returns the recent announcements of the nodes.
     func nodes() throws(LogError) -> [NodeAnnouncement]
 
-    /// Ends all tails, waits until what was handed over is answered, and closes files or connections. What is appended
-    /// later is answered with `log_unavailable`. Not from inside a sink or a `done`.
+    /// Ends all tails, waits until all pending appends are answered, and closes files or connections. Later appends
+    /// fail with `log_unavailable`. Do not call it from inside a sink or a `done`.
     func close()
 }
 
 extension EventLog {
-    /// A log by itself takes every record that the format allows.
+    /// No limit: by default a log accepts every record that the format allows.
     public var recordBytesMax: Int { .max }
 
-    /// Most logs have nothing to say.
+    /// Nil: most logs have nothing to report.
     public var notice: String? { nil }
 
-    /// Most logs have another place for announcements.
+    /// False: most logs store announcements elsewhere.
     public var keepsAnnouncements: Bool { false }
 
-    /// Most logs cannot pass damage.
+    /// Returns nil: most logs cannot skip damage.
     public func readable(_ partition: Int, from: Seq) throws(LogError) -> LogBounds? { nil }
 }

@@ -1,6 +1,6 @@
 package import ReelCore
 
-// What every log says in the same words.
+// The errors that all logs share.
 extension LogError {
     package static let closed = LogError(.logUnavailable, "the log has been closed")
 

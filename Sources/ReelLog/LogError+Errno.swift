@@ -2,7 +2,7 @@ internal import Glibc
 internal import ReelCore
 
 extension LogError {
-    /// What the operating system refused.
+    /// Creates the error for a failed call of the operating system, from its `errno`.
     init(errno number: Int32, _ doing: String) {
         let advice =
             switch number {
@@ -10,8 +10,8 @@ extension LogError {
             case ENFILE: "; the machine has no file descriptor left"
             case ENOSPC, EDQUOT: "; there is no room on the disk: it works again when there is"
             case EROFS:
-                "; who reads a log writes beside it, too: copy the file, with its -wal if there is one, to where this"
-                    + " user can write, and name the copy"
+                "; reading a log also writes files next to it: copy the file, with its -wal if there is one, to a"
+                    + " folder that this user can write, and name the copy"
             case EACCES, EPERM: "; this user must be able to write the file and its folder"
             default: ""
             }

@@ -1,26 +1,31 @@
 public import ReelCore
 
-/// Where the logs of one deployment lie, one epoch after the other, and which of them is the current one.
+/// The logs of one deployment, one per epoch, and the choice of the current one.
 ///
-/// Every call blocks; none may be made on an event loop.
+/// Every call blocks. Do not make any on an event loop.
 public protocol LogStore: AnyObject, Sendable {
-    /// The current log; nil: none was made yet.
+    /// Returns the current log; nil: there is none yet.
     func current() throws(LogError) -> CurrentLog?
 
-    /// Makes the log of a new epoch, empty; it is not the current one yet. Nothing happens where it is there already
-    /// with so many partitions; with another number, `bad_request`.
+    /// Creates the empty log of a new epoch. It is not the current log yet. Does nothing if that log already exists
+    /// with the same number of partitions.
+    ///
+    /// - Throws: `bad_request` if it exists with another number of partitions.
     func create(_ epoch: Epoch, partitions: Int) throws(LogError)
 
     /// Opens a log of this store, the current one or another.
     func open(_ epoch: Epoch) throws(LogError) -> any EventLog
 
-    /// Makes a log the current one, and keeps its deployment. Its number is the former's + 1; `conflict` where it is
-    /// not, because another caller was faster. Where there is no current log it may have any number: it may go on for a
-    /// store that was lost.
+    /// Makes a log the current one, and stores its deployment.
+    ///
+    /// Its number must be the previous log's number + 1. If there is no current log, any number is accepted, because
+    /// the log may continue those of a lost store.
+    ///
+    /// - Throws: `conflict` if the number does not fit, because another caller has advanced the store first.
     func advance(to next: CurrentLog) throws(LogError)
 
-    /// What is not as it must be, such as a setting of a topic by which acknowledged events can be lost: what was
-    /// found, what is expected, and the command that repairs it. Empty: all is right.
+    /// Returns what is not as it must be, such as a topic setting by which acknowledged events can be lost. Each
+    /// sentence says what was found, what is expected, and which command repairs it. Empty: all is right.
     func complaints() throws(LogError) -> [String]
 
     /// Closes connections and files. Logs that were opened stay open.
@@ -28,22 +33,28 @@ public protocol LogStore: AnyObject, Sendable {
 }
 
 extension LogStore {
-    /// A store whose form cannot be changed from outside has none.
+    /// Returns nothing: most stores have no settings that something else could change.
     public func complaints() throws(LogError) -> [String] { [] }
 }
 
-/// Which log is the current one.
+/// A description of the current log.
 public struct CurrentLog: Equatable, Sendable {
-    /// Its identity.
+    /// The epoch of the log.
     public var epoch: Epoch
-    /// How many partitions it has.
+    /// The number of partitions.
     public var partitions: Int
-    /// How many logs were current before it.
+    /// How many logs were the current one before it.
     public var number: Int
     /// The deployment, which all logs of a store share.
     public var deployment: Deployment
 
-    /// The log of this epoch, as the one of this number; without `deployment` it begins a deployment.
+    /// Creates the description of a log.
+    ///
+    /// - Parameters:
+    ///   - epoch: The epoch of the log.
+    ///   - partitions: The number of partitions.
+    ///   - number: How many logs were the current one before it.
+    ///   - deployment: The deployment; nil: the log begins a new one.
     public init(epoch: Epoch, partitions: Int, number: Int, deployment: Deployment? = nil) {
         self.epoch = epoch
         self.partitions = partitions

@@ -1,21 +1,21 @@
-/// Where a tail delivers. Called on threads of the log, one call at a time.
+/// The receiver of a tail's batches. The log calls it on its own threads, one call at a time.
 public protocol LogSink: AnyObject, Sendable {
-    /// The next records. The batch may be kept and shared between threads.
+    /// Called with the next records. The batch may be kept, and shared between threads.
     func received(_ batch: RecordBatch)
-    /// Whether it would take a batch now without waiting for anybody. Who writes a log then hands it over himself: what
-    /// the log does for all, such as to close it, is not asked for from in here.
+    /// True if the sink can accept a batch without blocking. The log's writer thread may then call `received` directly.
+    /// Inside that call, do not call operations that concern the whole log, such as `close()`.
     var hasRoom: Bool { get }
-    /// The tail has ended: truncated, recreated, rolled back, unreadable.
+    /// Called when the tail has ended: truncated, recreated, rolled back, unreadable.
     func failed(_ error: LogError)
 }
 
 extension LogSink {
-    /// It may have to wait.
+    /// False: by default a sink may block.
     public var hasRoom: Bool { false }
 }
 
 /// A running tail.
 public protocol LogTail: AnyObject, Sendable {
-    /// Ends it. No batch arrives after this has returned, unless it is called from inside the sink.
+    /// Ends the tail. No batch arrives after this call has returned, unless the sink itself makes the call.
     func cancel()
 }

@@ -1,16 +1,16 @@
 internal import Glibc
 public import ReelCore
 
-/// What a node says of itself to the others: how the cluster finds itself, through the log.
+/// A node's announcement to its peers. Nodes find each other by announcements in the log.
 public struct NodeAnnouncement: Equatable, Sendable {
-    /// How far a node is in a partition.
+    /// The position of a node in a partition.
     public struct Position: Equatable, Sendable {
-        /// The partition.
+        /// The partition's number.
         public var partition: Int
-        /// The last seq read (gateway) or folded (snapshot node).
+        /// The last seq that the node has read (gateway) or folded (snapshot node).
         public var seq: Seq
 
-        /// A place in a partition.
+        /// Creates a position in a partition.
         public init(partition: Int, seq: Seq) {
             self.partition = partition
             self.seq = seq
@@ -21,14 +21,14 @@ public struct NodeAnnouncement: Equatable, Sendable {
     public struct Stop: Equatable, Sendable {
         /// The role: `gateway` or `snapshot`.
         public var role: String
-        /// The partition.
+        /// The partition's number.
         public var partition: Int
-        /// The code of the reason.
+        /// The error code of the reason.
         public var code: ErrorCode
-        /// The last record that the role has processed, where the log has it no more or has another one.
+        /// The last record that the role has processed, if the log has lost it or holds another record at its seq.
         public var lost: Witness?
 
-        /// A partition that this role does not process.
+        /// Creates the entry of a partition that this role does not process.
         public init(role: String, partition: Int, code: ErrorCode, lost: Witness? = nil) {
             self.role = role
             self.partition = partition
@@ -37,32 +37,33 @@ public struct NodeAnnouncement: Equatable, Sendable {
         }
     }
 
-    /// Unique per process.
+    /// The node's id, unique per process.
     public var id: String
-    /// `gateway`, `snapshot` or `serve`.
+    /// The node's role: `gateway`, `snapshot` or `serve`.
     public var role: String
-    /// Where other nodes reach it.
+    /// The URL at which other nodes reach it.
     public var url: String
-    /// Where others reach its operator's port; nil: it has none, or only its own machine reaches it.
+    /// The URL of its operator's port for other machines; nil: it has none, or only its own machine can reach it.
     public var adminURL: String?
-    /// What clients are told (`--advertise`); nil: nothing.
+    /// The URL that clients are given (`--advertise`); nil: none.
     public var advertised: String?
     /// The version of the program.
     public var build: String
-    /// The log that the node reads; nil: it does not say.
+    /// The epoch of the log that the node reads; nil: unknown.
     public var epoch: Epoch?
-    /// One for each partition that the node reads, as a gateway or, in the role `snapshot`, to fold it.
+    /// One position for each partition that the node reads as a gateway. In the role `snapshot`: for each that it
+    /// folds.
     public var positions: [Position]
-    /// How far a node of the role `serve` has folded each partition; empty: the node has another role.
+    /// The folded position of each partition for a node of the role `serve`; empty: the node has another role.
     public var folded: [Position] = []
-    /// Whether all its roles can serve; nil: a node of an older build, which does not say it.
+    /// True if all roles of the node can serve; nil: unknown, the node is of an older build.
     public var isReady: Bool?
-    /// The partitions that are not processed.
+    /// The partitions that the node does not process.
     public var stops: [Stop] = []
-    /// When it was announced, milliseconds since 1970, of the announcing node's clock.
+    /// When the node made the announcement: milliseconds since 1970 by the node's own clock.
     public var atMs: Int64
-    /// When a reader of the log heard it, milliseconds since 1970, as well as the reader can tell: the clock of the
-    /// announcing node may be wrong. It is not part of what is announced.
+    /// When a reader of the log received the announcement: milliseconds since 1970, as precisely as it can tell. The
+    /// clock of the announcing node may be wrong. This value is not part of the announcement.
     public var heardMs: Int64 {
         get { heard ?? atMs }
         set { heard = newValue }
@@ -70,10 +71,10 @@ public struct NodeAnnouncement: Equatable, Sendable {
 
     private var heard: Int64?
 
-    /// It leaves in good order, or has left: nobody need look for it.
+    /// True if the node is draining or has ended in order, so that its absence is no failure.
     public var hasLeft = false
 
-    /// What a node says of itself.
+    /// Creates an announcement.
     public init(
         id: String,
         role: String,
@@ -94,42 +95,43 @@ public struct NodeAnnouncement: Equatable, Sendable {
         self.atMs = atMs
     }
 
-    /// Whether two nodes announce the same.
+    /// True if both announcements have the same content.
     public static func == (a: NodeAnnouncement, b: NodeAnnouncement) -> Bool {
         (a.id, a.role, a.url, a.advertised, a.build, a.epoch) == (b.id, b.role, b.url, b.advertised, b.build, b.epoch)
             && (a.positions, a.folded, a.isReady, a.stops) == (b.positions, b.folded, b.isReady, b.stops)
             && (a.adminURL, a.atMs, a.hasLeft) == (b.adminURL, b.atMs, b.hasLeft)
     }
 
-    /// How far the node is in the partitions of a log; nothing if it reads another one.
+    /// Returns the node's position in each partition of the log of `epoch`; empty if it reads another log.
     public func positions(in epoch: Epoch) -> [Position] {
         self.epoch ?? epoch == epoch ? positions : []
     }
 
-    /// The roles of the node, each with how far it is in the partitions of a log; no position if it reads another one.
+    /// Returns the roles of the node, each with its positions in the log of `epoch`. A role has no positions if the
+    /// node reads another log.
     public func roles(in epoch: Epoch) -> [(role: String, positions: [Position])] {
         guard role == "serve" else { return [(role, positions(in: epoch))] }
         return [("gateway", positions(in: epoch)), ("snapshot", folded(in: epoch))]
     }
 
-    /// Why a role does not process a partition; nil: it does.
+    /// Returns why a role does not process a partition; nil: the role processes it.
     public func stop(of role: String, _ partition: Int) -> ErrorCode? {
         stops.first { $0.role == role && $0.partition == partition }?.code
     }
 
-    /// How far the node has folded the partitions of a log; nothing if it reads another one, or folds nothing.
+    /// Returns the node's folded positions in the log of `epoch`; empty if it reads another log or folds nothing.
     public func folded(in epoch: Epoch) -> [Position] {
         guard self.epoch ?? epoch == epoch, role != "gateway" else { return [] }
         return folded.isEmpty ? positions : folded
     }
 
-    /// A reader keeps so many nodes at most, those that were heard last.
+    /// How many nodes a reader keeps at most: those with the latest announcements.
     package static let nodesMax = 1_000
 
-    /// What was announced before this moment, ten minutes ago, is forgotten.
+    /// Returns the time before which announcements are ignored: ten minutes ago, in milliseconds since 1970.
     package static func oldestMs() -> Int64 { nowMs() - 600_000 }
 
-    /// Now, milliseconds since 1970, of this machine's clock.
+    /// Returns the current time by this machine's clock, in milliseconds since 1970.
     package static func nowMs() -> Int64 {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)

@@ -1,11 +1,11 @@
 public import ReelCore
 
-/// Records of one partition as they lie in the log: memory that threads share and nobody writes again. Who holds the
-/// batch, or a copy of its reference, holds the memory.
+/// Consecutive records of one partition, in immutable memory that threads may share. A reference to the batch keeps the
+/// memory alive.
 public final class RecordBatch: @unchecked Sendable {
-    /// One record. Its key and value lie in the batch's memory and are lent by `RecordBatch.withRecord`.
+    /// One record. Its key and value are in the batch's memory; `RecordBatch.withRecord` lends them.
     public struct Entry: @unchecked Sendable {
-        /// The record's place in its partition.
+        /// The record's seq in its partition.
         public let seq: Seq
         private let origin: Origin
         @usableFromInline let key: UnsafeRawPointer?
@@ -13,19 +13,22 @@ public final class RecordBatch: @unchecked Sendable {
         @usableFromInline let keySize: UInt32
         @usableFromInline let valueSize: UInt32
 
-        /// Where the witness is: few readers ask for that of each record, and to find it may take longer than the
-        /// rest.
+        /// The source of the witness. Few readers need the witness of every record, and finding it may take longer than
+        /// reading the rest of the record.
         private enum Origin {
             case known(Witness?)
             case kept(UnsafeMutableRawPointer, find: WitnessFinder)
         }
 
-        /// Stores the witness of the record in `memory` into `place`, a `Witness`; false: there is none. On any thread.
-        /// No closure: entries are copied and dropped by the thousand, and so need no count of references.
+        /// A function that stores the witness of the record in `memory` as a `Witness` into `place`; false: there is
+        /// none. From any thread.
+        ///
+        /// It is a C function and not a closure: entries are copied and dropped in large numbers, and a closure would
+        /// need reference counting.
         public typealias WitnessFinder =
             @convention(c) (_ memory: UnsafeMutableRawPointer, _ place: UnsafeMutableRawPointer) -> Bool
 
-        /// A record whose bytes lie in memory that the batch keeps.
+        /// Creates a record over bytes in memory that the batch keeps.
         public init(
             seq: Seq,
             witness: Witness?,
@@ -35,7 +38,7 @@ public final class RecordBatch: @unchecked Sendable {
             self.init(seq, .known(witness), key, value)
         }
 
-        /// A record whose witness is found when it is asked for, on any thread, in memory that the batch keeps as well.
+        /// Creates a record with a witness that is found on demand, on any thread, in memory that the batch also keeps.
         public init(
             seq: Seq,
             witnessIn memory: UnsafeMutableRawPointer,
@@ -55,8 +58,8 @@ public final class RecordBatch: @unchecked Sendable {
             valueSize = UInt32(value.count)
         }
 
-        /// What its gateway had read last when it handed the record over; nil: nothing. To be asked while the batch is
-        /// held.
+        /// The last record that the gateway had read when it appended this one; nil: none. Valid only while the batch
+        /// is alive.
         public var witness: Witness? {
             switch origin {
             case .known(let witness): witness
@@ -67,26 +70,26 @@ public final class RecordBatch: @unchecked Sendable {
             }
         }
 
-        /// The bytes of its value.
+        /// The size of the value in bytes.
         @inlinable
         public var valueCount: Int { Int(valueSize) }
 
-        /// The bytes of key and value.
+        /// The size of key and value together in bytes.
         @inlinable
         public var byteCount: Int { Int(keySize) + Int(valueSize) }
     }
 
-    /// The partition that the records are of.
+    /// The partition of the records.
     public let partition: Int
-    /// The seqs that the batch accounts for. A seq without an entry is a hole that was read again and is really empty.
+    /// The seqs that the batch covers. A seq without an entry is a hole: it was read twice and has no record.
     public let seqs: Range<Seq>
     /// The records, by seq.
     public let entries: [Entry]
-    /// How many bytes of memory the batch holds for its records, where that is known; else no more than `.max`.
+    /// How many bytes of memory the batch holds for its records; `.max`: unknown.
     public let heldBytes: Int
     private let release: (() -> Void)?
 
-    /// A batch over memory that stays where it is until `release` is called, once, on any thread.
+    /// Creates a batch over memory that stays in place until `release` is called, once, on any thread.
     public init(
         partition: Int,
         seqs: Range<Seq>,
@@ -101,7 +104,7 @@ public final class RecordBatch: @unchecked Sendable {
         self.release = release
     }
 
-    /// A batch without records.
+    /// Creates a batch without records that covers `seqs`.
     public convenience init(partition: Int, empty seqs: Range<Seq>) {
         self.init(partition: partition, seqs: seqs, entries: [], heldBytes: 0, release: nil)
     }
@@ -110,7 +113,7 @@ public final class RecordBatch: @unchecked Sendable {
         release?()
     }
 
-    /// Lends key and value of an entry of this batch.
+    /// Calls `body` with the key and value of an entry of this batch. The bytes are valid only during the call.
     @inlinable
     public func withRecord<R, E>(
         _ entry: Entry,
@@ -123,8 +126,8 @@ public final class RecordBatch: @unchecked Sendable {
         )
     }
 
-    /// The same records in memory that is worth to be held: a batch that holds much more than they have is copied,
-    /// without their witnesses.
+    /// Returns a batch with the same records that wastes little memory. If this batch holds more than twice the bytes
+    /// of its records, the result is a copy without witnesses.
     public func compact() -> RecordBatch {
         let byteCount = entries.reduce(0) { $0 + $1.byteCount }
         if heldBytes <= 2 * byteCount { return self }
@@ -145,15 +148,15 @@ public final class RecordBatch: @unchecked Sendable {
         }
     }
 
-    /// The entry of a seq; nil if it is a hole or not in this batch.
+    /// Returns the entry of a seq; nil if it is a hole or not in this batch.
     public func entry(at seq: Seq) -> Entry? {
         index(of: seq).map { entries[$0] }
     }
 
-    /// Where the entry of a seq stands in `entries`; nil if it is a hole or not in this batch.
+    /// Returns the index of a seq's entry in `entries`; nil if it is a hole or not in this batch.
     public func index(of seq: Seq) -> Int? {
         guard seqs.contains(seq) else { return nil }
-        // Each hole before it moves it forward by one.
+        // Without holes the index is the distance from the first seq. Each earlier hole reduces it by one.
         var (low, high) = (0, min(entries.count, Int(seq - seqs.lowerBound) + 1))
         if high > 0, entries[high - 1].seq == seq { return high - 1 }
         while low < high {
@@ -163,7 +166,7 @@ public final class RecordBatch: @unchecked Sendable {
         return low < entries.count && entries[low].seq == seq ? low : nil
     }
 
-    /// What a gateway that has read this entry last stamps on the records it hands over.
+    /// Returns the witness for records that a gateway appends when this entry is the last one that it has read.
     public func witness(of entry: Entry) -> Witness {
         withRecord(entry) { key, value in Witness(seq: entry.seq, hash: FNV1a.record(key: key, value: value)) }
     }

@@ -1,12 +1,12 @@
 internal import CXxhash
 
-/// The hash of a stored row, XXH3 of 64 bits over the table, the key columns and the bytes: SQLite does not detect a
-/// flipped byte. A row that was moved to another key, or to another table, has another hash as well.
+/// The hash of a stored row: 64-bit XXH3 over the table, the key columns and the bytes. It is needed because SQLite
+/// does not detect a flipped byte. A row that was moved to another key or table has another hash as well.
 ///
 /// Parts are added in a fixed order. Each part is hashed in place, so nothing is copied. Numbers are hashed in the byte
 /// order of the machine; all machines on which Reel runs are little-endian.
 package struct RowHash: Equatable, Sendable {
-    /// What the row is. The numbers are stored within the hashes: they never change.
+    /// The table of the row. The numbers are part of stored hashes, so they never change.
     package enum Table: UInt64, Sendable {
         case records = 1
         case log = 2
@@ -26,7 +26,7 @@ package struct RowHash: Equatable, Sendable {
     /// The hash as SQLite stores it.
     package var stored: Int64 { Int64(bitPattern: value) }
 
-    /// A hash without parts.
+    /// Creates a hash without parts.
     package init(of table: Table) {
         value = table.rawValue
     }
@@ -46,7 +46,7 @@ package struct RowHash: Equatable, Sendable {
         value = reel_xxh3_pair(value, digest)
     }
 
-    /// The digest of bytes, which `add(digest:)` takes later.
+    /// Returns the digest of bytes, for a later `add(digest:)`.
     package static func digest(of bytes: UnsafeRawBufferPointer) -> UInt64 {
         reel_xxh3(bytes.baseAddress, bytes.count)
     }

@@ -1,25 +1,29 @@
 public import ReelCore
 
-/// Notices a log that was rolled back and written again. Each record says, by its witness, what its gateway had read
-/// last; a reader that remembers another record at that seq reads another history. Pure, and of bounded memory.
+/// Detects a log that was rolled back and written again. The witness of a record says which record its gateway had read
+/// last. If a reader remembers another record at that seq, it has read another history. Pure, with bounded memory.
 ///
-/// Only the first and the last record of a batch are checked: a history that was written again stays wrong from its
-/// first record on, so the next batch tells. Records that are void are not believed: anybody may have written them.
+/// Only the first and the last record of a batch are checked. A rewritten history stays wrong from its first record on,
+/// so the next batch reveals it. Void records are not trusted, because anyone may have written them.
 public struct TailVerifier: Sendable {
-    /// The rules of the partition that is read, where the reader stands.
+    /// The rules of the partition at the reader's position.
     private let rules: PartitionRules
     private var hasEnded: Bool
     private var event = ParsedEvent()
-    /// The seq that is expected next.
+    /// The next seq that is expected.
     public private(set) var next: Seq
-    /// The last record that was read: what a gateway stamps on records that it hands over. Nil: none read yet.
+    /// The last record that was read. A gateway stamps it on the records that it appends. Nil: none was read yet.
     public private(set) var last: Witness?
-    /// The highest seq at which another party's witness agreed; −1: none yet.
+    /// The highest seq at which a witness of another writer agreed; −1: none yet.
     public private(set) var agreed: Seq = .none
     private var memory = HashMemory()
 
-    /// A reader that reads on from `next`, where the partition stands as `rules` say. `last` is what it knows of the
-    /// record before, stored with its position.
+    /// Creates the verifier of a reader that continues at `next`.
+    ///
+    /// - Parameters:
+    ///   - rules: The state of the partition at `next`.
+    ///   - next: The next seq that is expected.
+    ///   - last: The record before `next`, as the reader has stored it with its position; nil: unknown.
     public init(_ rules: PartitionRules, next: Seq, last: Witness? = nil) {
         self.rules = rules
         hasEnded = if case .ended = rules.phase { true } else { false }
@@ -28,8 +32,10 @@ public struct TailVerifier: Sendable {
         if let last { memory.remember(last.hash, at: last.seq) }
     }
 
-    /// Takes the next batch. Throws `diverged`, with the last seq that agreed, if the batch belongs to another history;
-    /// `internal` if it does not follow the one before. Then nothing of the batch has been taken.
+    /// Checks the next batch and remembers its records.
+    ///
+    /// - Throws: `diverged`, with the last seq that agreed, if the batch belongs to another history. `internal` if it
+    ///   does not follow the previous batch. After an error the verifier is unchanged.
     public mutating func take(_ batch: RecordBatch) throws(LogError) {
         guard batch.partition == rules.partition, batch.seqs.lowerBound == next else {
             throw LogError(
@@ -54,7 +60,7 @@ public struct TailVerifier: Sendable {
         next = batch.seqs.upperBound
     }
 
-    /// The records of a batch up to the end of the epoch, and whether that has come.
+    /// Returns the records of a batch up to the end of the epoch, and whether the epoch has ended.
     private func beforeEnd(of batch: RecordBatch) -> (ArraySlice<RecordBatch.Entry>, hasEnded: Bool) {
         if hasEnded { return ([], true) }
         let end = batch.entries.firstIndex { entry in
@@ -66,7 +72,7 @@ public struct TailVerifier: Sendable {
         return end.map { (batch.entries[...$0], true) } ?? (batch.entries[...], false)
     }
 
-    /// The first and the last of these records whose witness is believed.
+    /// Returns the first and the last of these records with a trusted witness.
     private mutating func believed(
         _ entries: ArraySlice<RecordBatch.Entry>,
         of batch: RecordBatch
@@ -79,7 +85,7 @@ public struct TailVerifier: Sendable {
         return [first, last]
     }
 
-    /// True if the witness agrees, false if that is not known any more.
+    /// True if the witness agrees; false if the record at its seq is no longer remembered.
     private func check(_ witness: Witness, of entry: RecordBatch.Entry, in batch: RecordBatch) throws(LogError) -> Bool
     {
         guard witness.seq < entry.seq else {
@@ -108,11 +114,11 @@ public struct TailVerifier: Sendable {
     }
 }
 
-/// The hashes of the records read last, by seq.
+/// The hashes of the records that were read last, by seq.
 private struct HashMemory: Sendable {
     static let capacity = 1024
 
-    /// Place `seq % capacity`; empty until the first is remembered.
+    /// The hash of a seq is at index `seq % capacity`. The array is empty until the first hash is remembered.
     private var hashes: [Witness] = []
 
     mutating func remember(_ hash: UInt64, at seq: Seq) {
@@ -123,7 +129,7 @@ private struct HashMemory: Sendable {
 
     func hash(at seq: Seq) -> UInt64? {
         guard seq >= 0, !hashes.isEmpty else { return nil }
-        let place = hashes[Int(seq % Seq(Self.capacity))]
-        return place.seq == seq ? place.hash : nil
+        let known = hashes[Int(seq % Seq(Self.capacity))]
+        return known.seq == seq ? known.hash : nil
     }
 }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Addresses and networks, such as `10.0.0.0/8,127.0.0.1,fd00::/8`.
+/// A list of addresses and networks, such as `10.0.0.0/8,127.0.0.1,fd00::/8`.
 public struct AddressRanges: Hashable, Sendable {
-    /// An IPv4 address as IPv6 maps it, so that both are compared alike.
+    /// One address or network. An IPv4 address is stored in its IPv6-mapped form, so that both families compare alike.
     private struct Range: Hashable {
         var bytes: [UInt8]
         var prefix: Int
@@ -10,10 +10,12 @@ public struct AddressRanges: Hashable, Sendable {
 
     private var ranges: [Range] = []
 
-    /// No address.
+    /// Creates an empty list.
     public init() {}
 
-    /// Reads a list of addresses and networks, separated by commas.
+    /// Parses a list of addresses and networks that are separated by commas.
+    ///
+    /// - Throws: `badAddress` for an item that is neither an address nor a network.
     public init(parsing text: String) throws(NetError) {
         for item in text.split(separator: ",") {
             let item = item.trimmed
@@ -24,7 +26,8 @@ public struct AddressRanges: Hashable, Sendable {
             let shift = host.contains(":") ? 0 : 96
             var prefix = 128
             if parts.count == 2 {
-                guard let bits = Int(parts[1]), parts[1].allSatisfy(\.isASCII), (0...(128 - shift)).contains(bits)
+                guard let bits = Int(parts[1]), parts[1].allSatisfy({ ("0"..."9").contains($0) }),
+                    (0...(128 - shift)).contains(bits)
                 else {
                     throw NetError(.badAddress, "found `\(item)`, expected 0 to \(128 - shift) behind the slash")
                 }
@@ -34,10 +37,10 @@ public struct AddressRanges: Hashable, Sendable {
         }
     }
 
-    /// Whether there is no address among them.
+    /// True if the list is empty.
     public var isEmpty: Bool { ranges.isEmpty }
 
-    /// Whether an address is one of these, or in one of these networks.
+    /// True if `address` equals one of the addresses or is in one of the networks.
     public func contains(_ address: SocketAddress) -> Bool {
         guard !ranges.isEmpty, let bytes = Self.bytes(of: address.host) else { return false }
         return ranges.contains { range in
@@ -59,7 +62,7 @@ public struct AddressRanges: Hashable, Sendable {
 }
 
 extension Substring {
-    /// The text without the spaces around it.
+    /// The text without spaces at its start and end.
     fileprivate var trimmed: Substring {
         var text = self
         while text.first == " " { text.removeFirst() }

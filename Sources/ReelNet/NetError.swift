@@ -1,57 +1,62 @@
 import CLibuv
 
-/// What went wrong on a socket, an address or a loop.
+/// An error of a socket, an address or a loop.
 public struct NetError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The closed set of causes that a caller can act on.
     public enum Code: String, Sendable {
-        /// Another socket listens there already.
+        /// Another socket listens on this address already.
         case addressInUse
-        /// The system does not let this user do it (a port below 1024, mostly).
+        /// The system does not permit the action to this user; the usual case is a port below 1024.
         case permissionDenied
-        /// Not an address, or none of this machine.
+        /// The text is not an address, or this machine does not have the address.
         case badAddress
-        /// The name has no address, or nobody answered who could know.
+        /// The name has no address, or no name server answered.
         case nameNotFound
-        /// Nobody listens there.
+        /// No socket listens at the address.
         case refused
-        /// No way to that host.
+        /// There is no route to the host.
         case unreachable
         /// A deadline passed.
         case timedOut
-        /// The peer broke the connection off.
+        /// The peer reset the connection.
         case reset
-        /// The connection, or the loop, was closed on this side or came to its end.
+        /// This side closed the connection or the loop, or the connection has ended.
         case closed
-        /// The process or the system has no descriptor left.
+        /// The process or the system has no free file descriptor.
         case tooManyFiles
-        /// The peer does not keep to the protocol.
+        /// The peer violates the protocol.
         case violation
-        /// A certificate or key, of this side or of the peer, is not as it must be.
+        /// A certificate or key, of this side or of the peer, is invalid.
         case certificate
-        /// TLS could not be agreed on, or broke.
+        /// The TLS handshake failed, or the TLS session broke.
         case tls
-        /// Anything else; the message has the system's words.
+        /// Any other cause; the message has the system's text.
         case other
     }
 
-    /// The cause.
+    /// The cause of the error.
     public let code: Code
-    /// One line for people: what was tried, what was found.
+    /// One line for people: what was tried and what was found.
     public let message: String
-    /// The HTTP status of an answer that said no to a WebSocket; nil for any other error.
+    /// The HTTP status of the response that refused a WebSocket; nil for any other error.
     public let httpStatus: Int?
 
-    /// An error of this cause.
+    /// Creates an error.
+    ///
+    /// - Parameters:
+    ///   - code: The cause.
+    ///   - message: One line for people.
+    ///   - httpStatus: The status of a response that refused a WebSocket.
     public init(_ code: Code, _ message: String, httpStatus: Int? = nil) {
         self.code = code
         self.message = message
         self.httpStatus = httpStatus
     }
 
-    /// `code: message`.
+    /// The text `code: message`.
     public var description: String { "\(code.rawValue): \(message)" }
 
-    /// From a libuv status (a negated errno).
+    /// Creates an error from a libuv status (a negated errno). `action` names what was tried.
     init(status: Int32, _ action: String) {
         self.init(Self.code(of: status), "\(action): \(String(cString: uv_strerror(status)))")
     }

@@ -5,10 +5,13 @@ import Glibc
 public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// The address as text, without brackets: `127.0.0.1`, `::1`.
     public let host: String
-    /// The port, 0 for any free one.
+    /// The port; 0 stands for any free port.
     public let port: UInt16
 
-    /// An address in numbers; no name is looked up. `localhost` and `*` are known.
+    /// Creates an address from its numeric form. It looks up no name, but accepts `localhost` and `*` (all IPv4
+    /// interfaces).
+    ///
+    /// - Throws: `badAddress` if `host` is not an IPv4 or IPv6 address.
     public init(_ host: String, port: UInt16) throws(NetError) {
         let numeric =
             switch host {
@@ -23,7 +26,9 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// From `HOST:PORT`, `[::1]:7350` for IPv6.
+    /// Parses `HOST:PORT`; an IPv6 address is in brackets, as in `[::1]:7350`.
+    ///
+    /// - Throws: `badAddress` for any other text.
     public init(parsing text: String) throws(NetError) {
         guard let (host, port) = Self.split(text) else {
             throw NetError(.badAddress, "\(text) is not HOST:PORT with a port from 0 to 65535")
@@ -31,7 +36,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         try self.init(host, port: port)
     }
 
-    /// Splits `HOST:PORT` without looking at the host; nil if there is no port from 0 to 65535.
+    /// Splits `HOST:PORT` without a check of the host. Returns nil if there is no port from 0 to 65535.
     public static func split(_ text: String) -> (host: String, port: UInt16)? {
         guard let colon = text.lastIndex(of: ":") else { return nil }
         let digits = text[text.index(after: colon)...]
@@ -43,7 +48,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return (host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : String(host), port)
     }
 
-    /// Whether only this machine reaches it: 127.0.0.0/8 and ::1.
+    /// True if only this machine reaches the address: 127.0.0.0/8 (also mapped to IPv6) and ::1.
     public var isLoopback: Bool {
         var bytes = in6_addr()
         if inet_pton(AF_INET, host, &bytes) == 1 { return withUnsafeBytes(of: bytes) { $0[0] == 127 } }
@@ -55,7 +60,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// True for 0.0.0.0 and ::, also mapped: no client has such an address.
+    /// True for 0.0.0.0 and ::, also in mapped form. No client has such an address.
     public var isUnspecified: Bool {
         var bytes = in6_addr()
         if inet_pton(AF_INET, host, &bytes) == 1 {
@@ -65,7 +70,8 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         return withUnsafeBytes(of: bytes) { $0[..<10].allSatisfy { $0 == 0 } && $0[12...].allSatisfy { $0 == 0 } }
     }
 
-    /// Where connections come from: the whole of an IPv4 address, the first 64 bits of an IPv6 one.
+    /// The number under which connections from this address are counted. It holds the whole of an IPv4 address, or the
+    /// first 64 bits of an IPv6 address.
     public var origin: UInt64 {
         var (short, long) = (in_addr(), in6_addr())
         if inet_pton(AF_INET, host, &short) == 1 { return UInt64(short.s_addr) }
@@ -78,18 +84,18 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// `127.0.0.1:7350`, `[::1]:7350`.
+    /// The text `127.0.0.1:7350` or `[::1]:7350`.
     public var description: String {
         host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// Whether the text is an address in numbers.
+    /// True if the text is an address in numeric form.
     static func isNumeric(_ host: String) -> Bool {
         var bytes = in6_addr()
         return inet_pton(AF_INET, host, &bytes) == 1 || inet_pton(AF_INET6, host, &bytes) == 1
     }
 
-    /// From the system's form; nil for a family that is neither IPv4 nor IPv6.
+    /// Creates an address from the system's form. Returns nil for a family that is neither IPv4 nor IPv6.
     init?(_ storage: UnsafePointer<sockaddr>) {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN) + 1)
         guard uv_ip_name(storage, &text, text.count) == 0 else { return nil }
@@ -97,7 +103,7 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         port = UnsafeRawPointer(storage).load(fromByteOffset: 2, as: UInt16.self).bigEndian
     }
 
-    /// From 4 or 16 bytes.
+    /// Creates an address from 4 (IPv4) or 16 (IPv6) bytes. Returns nil for any other count.
     init?(bytes: [UInt8], port: UInt16) {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN) + 1)
         let family = bytes.count == 4 ? AF_INET : AF_INET6
@@ -108,7 +114,8 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// Lends the system's form.
+    /// Calls `body` with the system's form of the address and its size in bytes. The pointer is valid during the call
+    /// only.
     func withSockaddr<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
         var v4 = sockaddr_in()
         if uv_ip4_addr(host, Int32(port), &v4) == 0 {
@@ -127,7 +134,8 @@ public struct SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The near or far end of a socket.
+    /// Returns the local or remote address of a socket: `name` is `getsockname` or `getpeername`. Returns nil if the
+    /// call fails.
     static func of(
         _ descriptor: Int32,
         _ name: (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32

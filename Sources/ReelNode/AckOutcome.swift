@@ -1,17 +1,17 @@
 public import ReelCore
 
-/// What became of an event that was acked.
+/// The outcome of an acknowledged event.
 public struct AckOutcome: Equatable, Sendable {
-    /// The copy of an event that the fold consumed, where an ack is of a later copy.
+    /// The copy of an event that the fold consumed, for an ack of a later copy.
     public struct First: Equatable, Sendable {
-        /// Where it stands.
+        /// The seq of the copy.
         public var seq: Seq
-        /// What became of it: applied, or rejected.
+        /// The outcome of the copy: applied, or rejected.
         public var outcome: Outcome
-        /// True if both copies say the same, but for their stamps and bases.
+        /// True if both copies have the same content except for their stamps and bases.
         public var isSame: Bool
 
-        /// A first copy.
+        /// A consumed copy.
         public init(seq: Seq, outcome: Outcome, isSame: Bool) {
             (self.seq, self.outcome, self.isSame) = (seq, outcome, isSame)
         }
@@ -19,20 +19,21 @@ public struct AckOutcome: Equatable, Sendable {
 
     /// The event and its seq.
     public var ack: ServerFrame.Acked
-    /// What the fold made of it.
+    /// The outcome of the event.
     public var outcome: Outcome
-    /// Of a duplicate: the copy that was consumed, where the node still has it.
+    /// For a duplicate: the copy that was consumed, if the node still has it.
     public var first: First?
 
-    /// An outcome.
+    /// An outcome of an acknowledged event.
     public init(_ ack: ServerFrame.Acked, _ outcome: Outcome, first: First? = nil) {
         (self.ack, self.outcome, self.first) = (ack, outcome, first)
     }
 
-    /// True if the op was consumed before with other content, so that the event has no effect for good.
+    /// True if the op was consumed before with other content, so that the event never has an effect.
     public var isConflict: Bool { first?.isSame == false }
 
-    /// The code of an event that the fold did not consume and that no earlier copy stands for; nil for all others.
+    /// The error code of an event that was not consumed, neither itself nor as an earlier copy; nil for all other
+    /// events.
     public var failure: ErrorCode? {
         if isConflict { return .conflict }
         switch outcome {
@@ -44,12 +45,12 @@ public struct AckOutcome: Equatable, Sendable {
         }
     }
 
-    /// The word that clients read: that of the outcome, or `conflict`.
+    /// The word for clients: the word of the outcome, or `conflict`.
     public var word: String { isConflict ? ErrorCode.conflict.rawValue : outcome.description }
 }
 
 extension AckOutcome {
-    /// Reads what `write(to:)` wrote.
+    /// Reads an object that `write(to:)` wrote.
     public init(_ object: JSONObject) throws(ReelError) {
         let ack = try ServerFrame.Acked(object)
         let word = try object.required("outcome", object.string("outcome"))
@@ -79,7 +80,7 @@ extension AckOutcome {
         }
     }
 
-    /// The outcomes in the body of an answer to `POST …/outcomes`. Throws where it is no such answer.
+    /// Returns the outcomes in the body of a response to `POST …/outcomes`. Throws if the body is not such a response.
     public static func read(_ body: [UInt8]) throws(ReelError) -> [AckOutcome] {
         try body.withUnsafeBufferPointer { (bytes) throws(ReelError) in
             let object = try JSONObject(Bytes(bytes), levels: 6, shape: .internal)

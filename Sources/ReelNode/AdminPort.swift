@@ -1,21 +1,20 @@
 import ReelCore
 public import ReelNet
 
-/// The operator's port of a node: metrics, health in full and the cluster. It has a loop and a small connection limit
-/// of its own, so it answers while clients take all connections or all time of the other loops.
+/// The operator's port of a node: metrics, full health and the cluster. It has its own loop and a small limit of
+/// connections. So it answers even if clients take all connections or all time of the other loops.
 public final class AdminPort: Sendable {
-    /// Where it listens.
+    /// The address where the port listens.
     public let address: SocketAddress
     private let server: LoopBound<HTTPServer>
 
-    /// The limit of open connections. Beyond it health checks are still answered.
+    /// The maximum number of open connections. Health checks are answered beyond it, too.
     static let connectionsMax = 64
-    /// The largest body of a request in bytes: no request has one.
+    /// The maximum size of a request's body in bytes: no request of this port has a body.
     private static let bodyBytesMax = 1 << 10
 
-    /// Listens where `adminListen` of the settings says; nil if it says nothing. Not on an event loop.
-    ///
-    /// Throws `NetError` where the address cannot be listened on.
+    /// Listens on `settings.adminListen`; nil if that is nil. Not on an event loop. Throws `NetError` if the node
+    /// cannot listen on the address.
     public init?(_ settings: NodeSettings, answers: NodeAnswers, logger: Logger) throws {
         guard let place = settings.adminListen else { return nil }
         let wanted = try SocketAddress(parsing: place)
@@ -24,9 +23,9 @@ public final class AdminPort: Sendable {
             (server, address) = try loop.sync {
                 var bounds = HTTPServer.Settings(settings)
                 bounds.limits.body = Self.bodyBytesMax
-                // Prometheus asks directly: no proxy is believed here.
+                // Prometheus connects directly, so the addresses that proxies report are ignored.
                 bounds.trustedProxies = AddressRanges()
-                // Nobody listens in on the loopback, and few certificates are for it.
+                // No other machine can intercept loopback traffic, and few certificates are valid for it.
                 if wanted.isLoopback { bounds.tls = nil }
                 let server = HTTPServer(
                     on: loop,
@@ -52,7 +51,7 @@ public final class AdminPort: Sendable {
         )
     }
 
-    /// Throws as listening there would, now. `place`: `HOST:PORT`.
+    /// Throws the error that listening on `place` (`HOST:PORT`) would throw now.
     public static func checkThatItIsFree(_ place: String) throws(NetError) {
         let address = try SocketAddress(parsing: place)
         do throws(NetError) {
@@ -62,7 +61,7 @@ public final class AdminPort: Sendable {
         }
     }
 
-    /// The error that names the setting and says what to do.
+    /// Returns the error with the name of the setting and the remedy.
     private static func refusal(_ error: NetError) -> NetError {
         let advice =
             switch error.code {
@@ -84,8 +83,11 @@ public final class AdminPort: Sendable {
 }
 
 extension NodeSettings {
-    /// Returns the URL by which others reach the operator's port, which listens on this address; nil: they do not.
-    /// `url`: that of the node itself. It names the host where the port listens on all addresses.
+    /// Returns the URL by which other nodes reach the operator's port; nil: they cannot reach it.
+    ///
+    /// - Parameters:
+    ///   - admin: The address where the port listens.
+    ///   - url: The URL of the node. It gives the host if the port listens on all addresses.
     public func adminURL(_ admin: SocketAddress, of url: String) -> String? {
         guard let node = HTTPOrigin(url) else { return nil }
         guard !admin.isLoopback else {
@@ -101,7 +103,7 @@ extension NodeSettings {
 /// The HTTP side of the operator's port.
 private final class AdminHTTP: HTTPHandler {
     private let answers: NodeAnswers
-    /// The node's name among the others.
+    /// The node's id.
     private let id: String
     private let router: Router<NodeEndpoint>
     private let origins: OriginRules
@@ -112,7 +114,7 @@ private final class AdminHTTP: HTTPHandler {
         self.answers = answers
         id = settings.id
         tokens = address.isLoopback ? nil : settings.tokens
-        // No page has business here, and a page led to the loopback by a name of its own (DNS rebinding) has least.
+        // No web page may use this port, least of all one that reaches the loopback by DNS rebinding.
         var node = settings
         node.listen = "\(address)"
         node.tokens = tokens
@@ -146,7 +148,7 @@ private final class AdminHTTP: HTTPHandler {
 
     private static let elsewhere =
         "found no path of the operator's port, expected /metrics, /readyz, /healthz or /v1/cluster; clients"
-        + " ask at the address of --listen"
+        + " use the address of --listen"
 
     func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision {
         let problem = Problem(.notFound, Self.elsewhere)

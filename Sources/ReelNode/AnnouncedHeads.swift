@@ -1,20 +1,20 @@
 package import ReelCore
 
-/// How far nodes are behind, by what they announce. An announcement is up to two seconds old. It is compared with
-/// what was announced before it and never with what came later, which the node may have read by now. So a lag is at
-/// least the one shown.
+/// Computes the lag of nodes from their announcements. An announcement is up to two seconds old. It is compared with
+/// earlier announcements and never with later ones, since the node may have read those records by now. So the real lag
+/// is at least the computed one.
 package struct AnnouncedHeads {
-    /// A partition with a seq from here on is implausible: at a million records a second a log gets there in nine
+    /// The seq from which on a position is implausible: at a million records a second a log reaches it after nine
     /// years.
     package static let implausibleSeq: Seq = 1 << 48
 
-    /// By partition: when a position beyond all earlier ones was announced, and the position.
+    /// By partition: each position beyond all earlier ones, and the time of its announcement.
     private var heads: [Int64: [(heardMs: Int64, seq: Seq)]] = [:]
 
-    /// No position.
+    /// Heads without a position.
     package init() {}
 
-    /// Heads from positions in any order. Implausible ones do not count.
+    /// Heads from positions in any order. Implausible positions are ignored.
     package init(_ positions: [(partition: Int64, seq: Seq, heardMs: Int64)]) {
         for position in positions.sorted(by: { $0.heardMs < $1.heardMs }) {
             let known = heads[position.partition]?.last?.seq ?? .none
@@ -23,8 +23,8 @@ package struct AnnouncedHeads {
         }
     }
 
-    /// The number of records that a position is behind the last one that was announced before it or with it; nil: the
-    /// position is implausible.
+    /// Returns the lag of a position in records: the distance to the highest position announced before it or with it.
+    /// Nil: the position is implausible.
     package func lag(partition: Int64, seq: Seq, heardMs: Int64) -> Seq? {
         guard seq < Self.implausibleSeq else { return nil }
         let head = heads[partition]?.last { $0.heardMs <= heardMs }?.seq ?? .none

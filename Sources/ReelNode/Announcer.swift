@@ -3,26 +3,29 @@ public import ReelLog
 public import ReelNet
 import Synchronization
 
-/// Tells the other nodes of this one through the log, again and again, and remembers what they tell.
+/// Announces this node to its peers through the log at intervals, and keeps the announcements of all nodes.
 public final class Announcer: Sendable {
     private let log: any EventLog
     private let logger: Logger
     private let describe: @Sendable () -> NodeAnnouncement
     private let ends: @Sendable () -> [Seq]?
     private let written: @Sendable (Result<Void, LogError>, EventLoop) -> Void
-    /// The last seq of each partition, as the log said it last; only where `ends` does not say it.
-    private let asked: Mutex<[Seq]>
+    /// The last seq of each partition by the latest query of the log; used only if `ends` returns nil.
+    private let queriedEnds: Mutex<[Seq]>
     private let known = Mutex(PeerTable())
-    /// A log that is away may hold a thread for long: one of them at a time.
+    /// True while an announcement is running. An unavailable log may block a thread for long, so only one may run.
     private let isAnnouncing = Atomic<Bool>(false)
     private let hasLeft = Atomic<Bool>(false)
     private let failures = Mutex(LineLimiter(lines: 1, windowMs: 60_000))
-    /// The journal has a line of a failure, and none of its end.
+    /// True if a failure was logged, and not its end.
     private let hasFailed = Atomic<Bool>(false)
 
-    /// `describe` says what holds of this node at the moment; it is called on a thread that may block. `ends` says the
-    /// last seq of each partition of the log where the node knows it; nil: the log is asked. `written` is called on the
-    /// loop once an announcement was written, or failed.
+    /// Makes an announcer.
+    ///
+    /// - Parameters:
+    ///   - ends: Returns the last seq of each partition of the log if the node knows it; nil: the log is queried.
+    ///   - written: Called on the loop after an announcement was written, or failed.
+    ///   - describe: Returns the current announcement of this node. Called on a thread that may block.
     public init(
         log: any EventLog,
         logger: Logger,
@@ -35,24 +38,25 @@ public final class Announcer: Sendable {
         self.describe = describe
         self.ends = ends
         self.written = written
-        asked = Mutex([Seq](repeating: .none, count: log.partitions))
+        queriedEnds = Mutex([Seq](repeating: .none, count: log.partitions))
     }
 
-    /// What the nodes announced lately, this one among them. No position is beyond the end of the log: an announcement
-    /// can be wrong.
+    /// The recent announcements of all nodes, including this one. No position is beyond the end of the log, since an
+    /// announcement can be wrong.
     public var nodes: [NodeAnnouncement] { known.withLock { $0.nodes } }
 
-    /// Those of them that go on announcing: who leaves is missing at once, who hangs or was killed soon.
-    public var awake: [NodeAnnouncement] { known.withLock { $0.awake } }
+    /// The announcements of the nodes that are alive. A node that leaves is missing at once; a node that hangs or was
+    /// killed is missing after `PeerTable.patience`.
+    public var alive: [NodeAnnouncement] { known.withLock { $0.alive } }
 
-    /// Announces now, and then on and on as long as the loop runs. On the loop.
+    /// Announces now, and then every `everyMs` milliseconds as long as the loop runs. On the loop.
     public func start(on loop: EventLoop, everyMs: Int64) {
         announce(on: loop)
         loop.timer(after: .milliseconds(everyMs), every: .milliseconds(everyMs)) { self.announce(on: loop) }
     }
 
-    /// The node leaves: it says so at once, and with all that it may still announce. A loop that stops waits for it.
-    /// On the loop.
+    /// Announces that the node leaves, now and in all later announcements. A loop that stops waits for the
+    /// announcement. On the loop.
     public func leave(on loop: EventLoop) {
         hasLeft.store(true, ordering: .relaxed)
         announce(on: loop)
@@ -74,41 +78,41 @@ public final class Announcer: Sendable {
                 if self.hasFailed.exchange(false, ordering: .relaxed) { self.logger.info("announcing resumed") }
             } catch {
                 self.hasFailed.store(true, ordering: .relaxed)
-                guard let unsaid = self.failures.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else {
+                guard let leftOut = self.failures.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else {
                     return result
                 }
                 self.logger.warning(
                     "announcing failed",
-                    ["code": error.code.rawValue, "detail": error.message, "lines_left_out": "\(unsaid)"]
+                    ["code": error.code.rawValue, "detail": error.message, "lines_left_out": "\(leftOut)"]
                 )
             }
             return result
         } then: { result in
             self.written(result, loop)
-            // What was under way when the node left did not say so.
+            // An announcement that was running when the node left did not contain that.
             if !hasLeft, self.hasLeft.load(ordering: .relaxed) { self.announce(on: loop) }
         }
     }
 
-    /// The last seq of each partition. The log is asked for those partitions in which a node says that it is further
-    /// than the log was before. Blocks.
+    /// Returns the last seq of each partition. Queries the log only for partitions in which a node announces a higher
+    /// seq than the log had before. Blocks.
     private func ends(for nodes: [NodeAnnouncement]) -> [Seq] {
         if let ends = ends() { return ends }
-        var ends = asked.withLock { $0 }
+        var ends = queriedEnds.withLock { $0 }
         let positions = nodes.flatMap { $0.positions(in: log.epoch) + $0.folded(in: log.epoch) }
         let further = positions.filter { ends.indices.contains($0.partition) && $0.seq > ends[$0.partition] }
         for partition in Set(further.map(\.partition)) {
-            // Where the log does not say it now, no node is believed to be further.
+            // If the log does not answer now, no node is believed to be further.
             guard let bounds = try? log.bounds(partition) else { break }
             ends[partition] = bounds.last
         }
-        asked.withLock { [ends] in $0 = ends }
+        queriedEnds.withLock { [ends] in $0 = ends }
         return ends
     }
 
-    /// The body of `GET /v1/cluster`: every node that announced itself lately, by id. A node's positions are those that
-    /// it has announced. How far it is behind is told of positions that the log has. `id`: of the node that answers;
-    /// nil: it is not said.
+    /// Returns the body of `GET /v1/cluster`: the recent announcements of all nodes, by id. It has the positions as
+    /// announced. The lag of a node is computed only from positions that the log has. `id` is the id of the answering
+    /// node; nil: it is omitted.
     func clusterBody(of log: CurrentLog, at id: String?) -> [UInt8] {
         let (announced, clamped) = known.withLock { ($0.announced, $0.nodes) }
         let (nodes, nowMs) = (announced.sorted { $0.id < $1.id }, WallClock.nowMs())
@@ -130,8 +134,8 @@ public final class Announcer: Sendable {
             object.member("admin", node.adminURL)
             object.member("advertised", node.advertised)
             object.member("build", node.build)
-            object.member("at", Self.said(node.atMs))
-            object.member("age_ms", Self.said(nowMs - Self.said(node.heardMs)))
+            object.member("at", Self.clamped(node.atMs))
+            object.member("age_ms", Self.clamped(nowMs - Self.clamped(node.heardMs)))
             if node.hasLeft { object.member("left", true) }
             if let isReady = node.isReady { object.member("ready", isReady) }
             object.member("epoch", node.epoch?.description)
@@ -142,7 +146,7 @@ public final class Announcer: Sendable {
                     let lag = heads.lag(partition: partition, seq: position.seq, heardMs: node.heardMs)
                     object.member("partition", position.partition)
                     object.member("seq", position.seq)
-                    object.member("lag", Self.said(lag ?? 0))
+                    object.member("lag", Self.clamped(lag ?? 0))
                     object.member("code", node.stop(of: role.role, position.partition)?.rawValue)
                 }
             }
@@ -150,6 +154,6 @@ public final class Announcer: Sendable {
         return body.finish()
     }
 
-    /// The nearest integer that JSON of the protocol carries, from 0 on.
-    private static func said(_ number: Int64) -> Int64 { min(max(0, number), largestInteger) }
+    /// Returns the nearest integer from 0 on that the JSON of the protocol can carry.
+    private static func clamped(_ number: Int64) -> Int64 { min(max(0, number), largestInteger) }
 }

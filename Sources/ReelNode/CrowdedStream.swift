@@ -1,18 +1,18 @@
 public import ReelCore
 public import ReelNet
 
-/// A stream that has half or more of the sites that a stream may have.
+/// A stream that has at least half of the sites that a stream may have.
 public struct CrowdedStream: Equatable, Sendable {
     /// The number of sites from which on a stream is crowded.
     public static let sitesMin = Limits.sites / 2
 
     /// The stream.
     public var stream: StreamName
-    /// The partition that the stream lies in.
+    /// The partition of the stream.
     public var partition: Int
-    /// The seq of the partition that the number is true of.
+    /// The seq of the partition as of which the number is correct.
     public var seq: Seq
-    /// The sites that have not ended.
+    /// The number of sites that have not ended.
     public var sites: Int
 
     /// A stream with this number of sites.
@@ -23,11 +23,11 @@ public struct CrowdedStream: Equatable, Sendable {
         self.sites = sites
     }
 
-    /// An answer names at most this number of streams.
+    /// The maximum number of streams in a response.
     private static let listedMax = 100
 
-    /// The answer to `GET /v1/sites`: those of the streams that the client may inspect, the one with the most sites
-    /// first. Throws 403 where the client may inspect no stream at all.
+    /// Returns the response to `GET /v1/sites`: the streams among `streams` that the client may inspect, the one with
+    /// the most sites first. Throws 403 if the client may inspect no stream at all.
     public static func response(
         _ streams: [CrowdedStream],
         of epoch: Epoch,

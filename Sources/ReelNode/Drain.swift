@@ -1,24 +1,27 @@
-/// How a node leaves: the first request to end makes it unready and sends its clients away, each at a moment of its
-/// own; it has ended once the last one is gone or the limit has passed. A second request ends it at once. A node that
-/// is to begin anew leaves in the same way, and of those who ask it to end meanwhile the first one is the first.
+/// The decisions of a graceful shutdown, without clock or I/O. The first request to end makes the node unready and
+/// tells the clients to leave, each at a different moment. The drain ends when the last client has left or the time
+/// limit has passed. A second request ends it at once.
+///
+/// A node that restarts for a new epoch leaves in the same way. The first request to end during that counts as the
+/// first.
 struct Drain: Sendable {
-    /// Why a node that leaves ends now.
+    /// The reason why a node that leaves ends now.
     enum Reason: String, Sendable {
         /// No client is left.
         case allHaveLeft = "all have left"
-        /// The limit has passed.
+        /// The time limit has passed.
         case limit
-        /// It was told to end a second time.
+        /// There was a second request to end.
         case toldTwice = "told twice"
     }
 
-    /// What the node has to do now.
+    /// The next step of the node.
     enum Action: Equatable, Sendable {
-        /// Nothing yet.
+        /// Nothing to do yet.
         case wait
-        /// Stop listening, say unready, and tell each client to go within so many milliseconds.
+        /// Stop listening, report unready, and tell the clients to leave within `withinMs` milliseconds.
         case askToLeave(withinMs: Int64)
-        /// Close what is left and exit.
+        /// Close the remaining connections and exit.
         case end(Reason)
     }
 
@@ -32,13 +35,14 @@ struct Drain: Sendable {
     private let spreadMs: Int64
     private let limitMs: Int64
 
-    /// Clients leave within `spreadMs`; what is left after `limitMs` is cut.
+    /// A drain in which clients leave within `spreadMs`. After `limitMs` the remaining connections are closed. Both are
+    /// in milliseconds.
     init(spreadMs: Int64, limitMs: Int64) {
         self.spreadMs = min(spreadMs, limitMs)
         self.limitMs = limitMs
     }
 
-    /// A request to end.
+    /// Handles a request to end.
     mutating func requested(nowMs: Int64) -> Action {
         switch phase {
         case .serving:
@@ -53,14 +57,15 @@ struct Drain: Sendable {
         }
     }
 
-    /// The node is to begin anew: clients leave within `spreadMs`. Nothing if it leaves already.
+    /// Starts a drain for a restart with a new epoch: clients leave within `spreadMs` milliseconds. Does nothing if the
+    /// node is leaving already.
     mutating func restartForEpoch(nowMs: Int64, spreadMs: Int64) -> Action {
         guard case .serving = phase else { return .wait }
         phase = .leaving(untilMs: nowMs + limitMs, isRequested: false)
         return .askToLeave(withinMs: min(spreadMs, limitMs))
     }
 
-    /// Asked again and again while the node leaves.
+    /// Called at intervals while the node leaves. `connections` is the number of open connections.
     mutating func tick(nowMs: Int64, connections: Int) -> Action {
         guard case .leaving(let untilMs, _) = phase else { return .wait }
         guard connections == 0 || nowMs >= untilMs else { return .wait }

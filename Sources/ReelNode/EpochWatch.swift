@@ -3,8 +3,8 @@ public import ReelLog
 import ReelNet
 import Synchronization
 
-/// Looks from time to time whether another log has become the current one, and then ends the node, so that it can begin
-/// anew with that log.
+/// Checks at intervals if another log has become the current one, and then ends the node, so that it can restart with
+/// that log.
 public final class EpochWatch: Sendable {
     private struct State {
         var next: CurrentLog?
@@ -12,10 +12,10 @@ public final class EpochWatch: Sendable {
         var ticks = 0
     }
 
-    /// How often is asked once the node's epoch has ended, and every how many times as long as it goes on.
-    private static let pause = Duration.milliseconds(250)
-    private static let ticksWhileItGoesOn = 20
-    /// So long the clients may take to leave: the next node waits for them.
+    /// The interval of ticks. After the end of the node's epoch the store is queried at each tick.
+    private static let pollInterval = Duration.milliseconds(250)
+    private static let ticksPerPollBeforeEnd = 20
+    /// The time within which the clients must leave, in milliseconds: the next node waits for them.
     private static let spreadMs: Int64 = 300
 
     private let store: any LogStore
@@ -25,7 +25,7 @@ public final class EpochWatch: Sendable {
     private let hasEnded: @Sendable () -> Bool
     private let state = Mutex(State())
 
-    /// A watch for a node on this log. `hasEnded`: the node has read the end of the epoch.
+    /// A watch for a node on the log `current`. `hasEnded` returns true once the node has read the end of the epoch.
     public init(
         _ store: any LogStore,
         current: CurrentLog,
@@ -39,11 +39,11 @@ public final class EpochWatch: Sendable {
         self.logger = logger
         self.hasEnded = hasEnded
         end.loop.execute { [self] in
-            self.end.loop.timer(after: Self.pause, every: Self.pause) { self.tick() }
+            self.end.loop.timer(after: Self.pollInterval, every: Self.pollInterval) { self.tick() }
         }
     }
 
-    /// The log with which the node is to begin anew, once it has ended; nil: it has ended for another reason.
+    /// The log with which the node must restart, once it has ended; nil: it has ended for another reason.
     public var next: CurrentLog? { end.isRequested ? nil : state.withLock { $0.next } }
 
     private func tick() {
@@ -51,13 +51,13 @@ public final class EpochWatch: Sendable {
         let shouldAsk = state.withLock { state in
             state.ticks += 1
             guard !state.isAsking, state.next == nil else { return false }
-            state.isAsking = hasEnded || state.ticks.isMultiple(of: Self.ticksWhileItGoesOn)
+            state.isAsking = hasEnded || state.ticks.isMultiple(of: Self.ticksPerPollBeforeEnd)
             return state.isAsking
         }
         guard shouldAsk else { return }
         let store = store
         end.loop.offload {
-            // A log that does not answer says nothing of its epoch.
+            // If the store does not answer, nothing is known about its epoch.
             try? store.current()
         } then: { [self] current in
             answered(current ?? nil)
@@ -67,7 +67,7 @@ public final class EpochWatch: Sendable {
     private func answered(_ found: CurrentLog?) {
         let next: CurrentLog? = state.withLock { state in
             state.isAsking = false
-            // Brokers that were brought back from a backup may name a log of before; nobody goes back to it.
+            // Brokers restored from a backup may name an earlier log; the node never returns to one.
             if let found, found.epoch != current.epoch, found.number > current.number { state.next = found }
             return state.next
         }

@@ -1,29 +1,29 @@
 public import ReelCore
 
-/// What `GET …/events` answers: `{"stream","epoch","partition","from","head","events","to"}`. `to` stands last: an
-/// answer can be sent piece by piece, and says at its end how far it got.
+/// The body of `GET …/events`: `{"stream","epoch","partition","from","head","events","to"}`. The member `to` is the
+/// last one, so a response can be sent in pieces, and its end states the last seq that it proves.
 public struct EventRangeBody: Sendable {
-    /// Where it begins.
+    /// The first seq of the range.
     public var from: Seq
-    /// The last seq that the answer proves; `from − 1` proves nothing.
+    /// The last seq that the response proves; `from − 1` proves nothing.
     public var to: Seq
     /// The last seq of the partition that can be read.
     public var head: Seq
-    /// How many events it has got.
+    /// The number of events added.
     public private(set) var count = 0
-    /// How many bytes of events it has got.
+    /// The size of the events added, in bytes.
     public private(set) var byteCount = 0
-    /// The events that were not taken out yet, parted by commas.
+    /// The events that are not taken yet, separated by commas.
     public private(set) var body: [UInt8] = []
 
-    /// An answer that proves nothing yet, or up to `to` without events.
+    /// A body that proves nothing yet, or proves the range up to `to` without events.
     public init(from: Seq, to: Seq? = nil, head: Seq) {
         self.from = from
         self.to = to ?? from - 1
         self.head = head
     }
 
-    /// Goes on with a chunk.
+    /// Adds a chunk that continues the range.
     public mutating func append(_ chunk: EventRange) {
         to = chunk.to
         guard chunk.count > 0 else { return }
@@ -33,14 +33,14 @@ public struct EventRangeBody: Sendable {
         byteCount += chunk.body.count
     }
 
-    /// Takes the events out that it has got since the last time, with the comma before them.
+    /// Removes and returns the events that were added since the last call, with the comma before them.
     public mutating func takeBody() -> [UInt8] {
         let taken = body
         body = []
         return taken
     }
 
-    /// Everything before the events.
+    /// Returns the bytes before the events.
     public func opening(_ stream: StreamName, _ epoch: Epoch, _ partition: Int) -> [UInt8] {
         var writer = JSONObjectWriter()
         writer.member("stream", stream.description)
@@ -52,7 +52,7 @@ public struct EventRangeBody: Sendable {
         return Array(writer.finish().dropLast())
     }
 
-    /// Everything behind the events.
+    /// The bytes after the events.
     public var closing: [UInt8] {
         var closing = Array(#"],"to":"#.utf8)
         closing.append(integer: to)
@@ -60,7 +60,7 @@ public struct EventRangeBody: Sendable {
         return closing
     }
 
-    /// The whole answer.
+    /// Returns the whole body.
     public func bytes(_ stream: StreamName, _ epoch: Epoch, _ partition: Int) -> [UInt8] {
         opening(stream, epoch, partition) + body + closing
     }

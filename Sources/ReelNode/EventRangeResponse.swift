@@ -1,13 +1,14 @@
 public import ReelCore
 public import ReelNet
 
-/// An answer of events on its way to a client, at its pace: a piece, and the next one when that is with the kernel. So
-/// a slow reader costs one piece. What is no longer than a piece goes out whole, with its length.
+/// A response with events that is sent at the client's pace. It sends a piece, and reads the next one once the kernel
+/// has accepted it. So a slow reader costs the memory of one piece. A response that fits into one piece is sent whole,
+/// with its length.
 public final class EventRangeResponse {
-    /// About so many bytes of events are worth reading at once.
+    /// The approximate size of the events to read at once, in bytes.
     public static let pieceBytes = 64 << 10
 
-    /// What has been answered so far.
+    /// The body up to now.
     public var answer: EventRangeBody
     private let exchange: HTTPExchange
     private let headers: HTTPHeaders
@@ -15,8 +16,8 @@ public final class EventRangeResponse {
     private let isWhole: Bool
     private var hasBegun = false
 
-    /// `isWhole`: where it cannot be had to its end, the connection breaks off. Any other answer may end early, as its
-    /// `to` says.
+    /// Makes a response. If it fails midway and `isWhole` is true, the connection is aborted. Otherwise the response
+    /// ends early, and its `to` states the last seq.
     public init(
         _ answer: EventRangeBody,
         of stream: StreamName,
@@ -33,12 +34,12 @@ public final class EventRangeResponse {
         place = (stream, epoch, partition)
     }
 
-    /// Goes on with a chunk. `next` is called, now or later, when there is room for another.
+    /// Adds a chunk that continues the range. `next` is called when the response can take another chunk, now or later.
     public func append(_ chunk: EventRange, next: @escaping () -> Void) {
         answer.append(chunk)
         guard answer.body.count >= Self.pieceBytes / 2 else { return next() }
         begin()
-        // To HEAD the head was all.
+        // A response to HEAD ends after its head.
         guard exchange.isOpen else { return }
         exchange.write(answer.takeBody())
         exchange.drained = { [unowned exchange] in
@@ -60,7 +61,7 @@ public final class EventRangeResponse {
         return fields
     }
 
-    /// Ends it as far as it got.
+    /// Ends the response after the chunks that were added.
     public func end() {
         guard hasBegun else {
             let body = answer.bytes(place.stream, place.epoch, place.partition)
@@ -70,7 +71,7 @@ public final class EventRangeResponse {
         exchange.end()
     }
 
-    /// It cannot go on. Who was not answered anything yet is told why.
+    /// Ends a response that cannot continue. If nothing was sent yet, the client gets the problem.
     public func fail(_ problem: Problem) {
         guard hasBegun else { return exchange.respond(problem.response) }
         if isWhole { exchange.abort() } else { end() }

@@ -1,8 +1,9 @@
 public import ReelNet
 import Synchronization
 
-/// Ends a node in good order: the others are told, clients are sent away, what is in flight gets its answer, and once
-/// all have gone or the limit has passed, those who wait are told. A second request ends it at once.
+/// Ends a node gracefully: it tells the peers, tells the clients to leave, and answers the requests in flight. It ends
+/// when all clients have left or the time limit has passed, and then resumes the callers of `wait`. A second request
+/// ends the node at once.
 public final class GracefulShutdown: Sendable {
     private struct State {
         var drain: Drain
@@ -11,8 +12,8 @@ public final class GracefulShutdown: Sendable {
         var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
-    /// How often is looked whether all have gone.
-    private static let look = Duration.milliseconds(50)
+    /// The interval of checks that all clients have left.
+    private static let pollInterval = Duration.milliseconds(50)
 
     let loop: EventLoop
     private let settings: NodeSettings
@@ -22,8 +23,12 @@ public final class GracefulShutdown: Sendable {
     private let askToLeave: @Sendable (_ withinMs: Int64) -> Void
     private let connections: @Sendable () -> Int
 
-    /// `leave` tells the others, once, when somebody asks the node to end; `askToLeave` stops new work and sends the
-    /// clients away; `connections` says how many are left. All are called on the loop.
+    /// Makes a shutdown. All closures are called on the loop.
+    ///
+    /// - Parameters:
+    ///   - leave: Tells the peers that the node leaves. Called once, at the first request to end.
+    ///   - askToLeave: Stops new work and tells the clients to leave within `withinMs` milliseconds.
+    ///   - connections: Returns the number of connections that are left.
     public init(
         on loop: EventLoop,
         settings: NodeSettings,
@@ -41,7 +46,7 @@ public final class GracefulShutdown: Sendable {
         state = Mutex(State(drain: Drain(spreadMs: settings.drainSpreadMs, limitMs: settings.drainLimitMs)))
     }
 
-    /// Begins to end, or ends at once what has begun to. From any thread.
+    /// Starts the shutdown, or ends the node at once if this is the second request. From any thread.
     public func begin() {
         loop.execute { [self] in
             let nowMs = Int64(clamping: loop.now)
@@ -49,20 +54,20 @@ public final class GracefulShutdown: Sendable {
                 defer { state.isRequested = true }
                 return (state.drain.requested(nowMs: nowMs), !state.isRequested)
             }
-            // A node that begins anew has not left.
+            // A node that restarts for a new epoch has not left.
             if isFirst { leave() }
             perform(action)
         }
     }
 
-    /// Whether somebody has asked for it.
+    /// True if `begin` was called.
     public var isRequested: Bool { state.withLock { $0.isRequested } }
 
-    /// Whether all clients have left, or were cut off.
+    /// True if all clients have left, or their connections were closed at the limit.
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
 
-    /// Sends the clients away within so long, because the node is to begin anew; nothing if it ends already. On the
-    /// loop.
+    /// Tells the clients to leave within `withinMs` milliseconds, because the node restarts for a new epoch. Has no
+    /// effect if the node is ending already. On the loop.
     func restartForEpoch(withinMs: Int64) {
         let nowMs = Int64(clamping: loop.now)
         perform(state.withLock { $0.drain.restartForEpoch(nowMs: nowMs, spreadMs: withinMs) })
@@ -85,7 +90,7 @@ public final class GracefulShutdown: Sendable {
         case .askToLeave(let withinMs):
             logger.info("drain started", ["within_ms": "\(withinMs)"])
             askToLeave(withinMs)
-            loop.timer(after: Self.look, every: Self.look) { [self] in
+            loop.timer(after: Self.pollInterval, every: Self.pollInterval) { [self] in
                 let (nowMs, connections) = (Int64(clamping: loop.now), connections())
                 perform(state.withLock { $0.drain.tick(nowMs: nowMs, connections: connections) })
             }

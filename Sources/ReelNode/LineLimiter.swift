@@ -1,29 +1,31 @@
-/// Keeps what happens over and over from filling the journal: so many lines in a while, then silence until it is over.
+/// A rate limit of log lines that repeat: at most `lines` lines per window, then none until the window is over.
 public struct LineLimiter: Sendable {
     private let lines: Int
     private let windowMs: Int64
     private var startMs: Int64?
-    private var said = 0
-    private var unsaid = 0
+    private var written = 0
+    private var leftOut = 0
 
-    /// So many lines in so many milliseconds.
+    /// A limit of `lines` lines in `windowMs` milliseconds.
     public init(lines: Int, windowMs: Int64) {
         self.lines = lines
         self.windowMs = windowMs
     }
 
-    /// Whether a line may be written now; nil: it may not. The number is that of the lines left out before it.
+    /// Returns the number of lines left out since the last admitted one if a line may be written now; nil: it may not.
+    /// `nowMs` is the current time in milliseconds.
     public mutating func admit(nowMs: Int64) -> Int? {
-        if startMs.map({ nowMs - $0 >= windowMs }) ?? true {
+        // A clock that was set back begins a window, too.
+        if startMs.map({ nowMs - $0 >= windowMs || nowMs < $0 }) ?? true {
             startMs = nowMs
-            said = 0
+            written = 0
         }
-        guard said < lines else {
-            unsaid += 1
+        guard written < lines else {
+            leftOut += 1
             return nil
         }
-        said += 1
-        defer { unsaid = 0 }
-        return unsaid
+        written += 1
+        defer { leftOut = 0 }
+        return leftOut
     }
 }

@@ -1,10 +1,10 @@
 package import ReelCore
 
-/// A site of a stream as a listing shows it.
+/// A site of a stream in a listing.
 package struct ListedSite: Equatable, Sendable {
     /// The site.
     package var site: Site
-    /// The user that the site began with; nil: none.
+    /// The user of the site's first event; nil: none.
     package var by: String?
     /// The last consumed op.
     package var op: Op
@@ -22,10 +22,10 @@ package struct ListedSite: Equatable, Sendable {
         (op, seq, end) = (state.op, state.seq, state.end)
     }
 
-    /// The time since the last consumed event, in milliseconds; nil: not known.
+    /// Returns the time since the last consumed event in milliseconds; nil: not known.
     package func idleMs(nowMs: Int64) -> Int64? { atMs.map { max(0, nowMs - $0) } }
 
-    /// Writes the members of the site in a listing that is true of `head`.
+    /// Writes the members of the site in a listing as of the seq `head`.
     package func write(to object: inout JSONObjectWriter, head: Seq, nowMs: Int64) {
         object.member("site", site.description)
         object.member("by", by)
@@ -41,7 +41,7 @@ package struct ListedSite: Equatable, Sendable {
         if let number { bytes.append(integer: number) } else { bytes.append("null") }
     }
 
-    /// Reads a site of a node's answer.
+    /// Reads a site of a node's response.
     package init(_ reader: inout JSONReader) throws(ReelError) {
         var (site, by, op, seq): (Site?, String?, Op?, Seq?)
         var (end, atMs): (Seq, Int64?) = (.none, nil)

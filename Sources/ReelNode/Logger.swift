@@ -1,22 +1,21 @@
 import Glibc
 import ReelCore
 
-/// The lines in which a node tells its operator what happens: one line each with time and level, as `key=value` or as a
-/// JSON object.
+/// Writes log lines for the operator: one line per event with time and level, as `key=value` pairs or as a JSON object.
 public struct Logger: Sendable {
-    /// How much a line matters.
+    /// The importance of a line.
     public enum Level: Int, Sendable, Comparable, CaseIterable {
         case debug, info, warning, error, audit
 
-        /// The order of weight.
+        /// Returns true if `a` is less important than `b`.
         public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
     }
 
-    /// How a line is written.
+    /// The format of a line.
     public enum Format: String, Sendable, CaseIterable {
-        /// `key=value`.
+        /// The format `key=value`.
         case text
-        /// An object of texts.
+        /// A JSON object with string values.
         case json
     }
 
@@ -24,8 +23,8 @@ public struct Logger: Sendable {
     private let format: Format
     private let write: @Sendable (String) -> Void
 
-    /// A journal that drops what is below the threshold and hands the other lines, each with its LF, to `write`; by
-    /// default they go to standard error.
+    /// A logger that drops the lines below `threshold` and passes each other line, with its LF, to `write`. By default
+    /// `write` writes to standard error.
     public init(
         threshold: Level = .info,
         format: Format = .text,
@@ -36,15 +35,15 @@ public struct Logger: Sendable {
         self.write = write
     }
 
-    /// What only a developer wants to see.
+    /// Writes a line that only developers need.
     public func debug(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) { line(.debug, event, fields) }
-    /// What an operator wants to see.
+    /// Writes a line that informs the operator.
     public func info(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) { line(.info, event, fields) }
-    /// What an operator should look at.
+    /// Writes a line about a matter that the operator should check.
     public func warning(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) {
         line(.warning, event, fields)
     }
-    /// What an operator must look at.
+    /// Writes a line about a matter that the operator must attend to.
     public func error(_ event: String, _ fields: KeyValuePairs<String, String> = [:]) { line(.error, event, fields) }
 
     /// Writes an audit line, such as for a refused client. No threshold drops it.
@@ -77,7 +76,7 @@ public struct Logger: Sendable {
         return String(decoding: line, as: UTF8.self) + "}"
     }
 
-    /// Writes one line to standard error; a line is one call, so that lines of threads do not mix.
+    /// Writes one line to standard error. A line is one system call, so that lines of threads do not mix.
     public static func writeToStandardError(_ text: String) {
         var text = text
         text.withUTF8 { bytes in
@@ -85,7 +84,7 @@ public struct Logger: Sendable {
         }
     }
 
-    /// The first bytes of what somebody else wrote, as plain ASCII: what is not printable stands as `\xNN`.
+    /// Returns the first bytes of untrusted data as plain ASCII. A byte that is not printable becomes `\xNN`.
     static func excerpt(_ bytes: Bytes) -> String {
         let most = 64
         var text = ""

@@ -10,10 +10,10 @@ public enum NodeEndpoint: String, CaseIterable, Sendable {
     case metrics = "/metrics"
     case description = "/openapi.yaml"
 
-    /// True if only an operator may ask. Load balancers ask for the health, and have no token.
+    /// True if only an operator may use the route. Load balancers read the health without a token.
     var isForOperators: Bool { self == .cluster || self == .metrics }
 
-    /// Whether a request is a health check: `GET` or `HEAD` of `/healthz` or `/readyz`.
+    /// Returns true if a request is a health check: `GET` or `HEAD` of `/healthz` or `/readyz`.
     public static func isHealthCheck(_ head: HTTPRequestHead) -> Bool {
         ["GET", "HEAD"].contains(head.method) && ["/healthz", "/readyz"].contains(head.path)
     }
@@ -26,7 +26,7 @@ extension Router {
     }
 }
 
-/// What a node says of itself and of the cluster.
+/// Answers the requests of the routes that every node has.
 public struct NodeAnswers: Sendable {
     private let log: CurrentLog
     private let announcer: Announcer
@@ -37,7 +37,7 @@ public struct NodeAnswers: Sendable {
     /// Watches the node's requests.
     public let requests: RequestWatch
 
-    /// `health` says how the node does now; it is called for each request.
+    /// Makes the answers of a node. `health` returns the current health; it is called for each request.
     public init(
         _ settings: NodeSettings,
         log: CurrentLog,
@@ -55,8 +55,10 @@ public struct NodeAnswers: Sendable {
         requests = RequestWatch(metrics, logger: logger)
     }
 
-    /// Throws unless the clients' port answers this route to the client: `not_found` for an operator's path that is on
-    /// the operator's port, and on a node with keys 401 or 403 unless the token gives the right `admin` for `*`.
+    /// Throws unless the clients' port answers this route to the client.
+    ///
+    /// - Throws: `not_found` for an operator's path if the node has an operator's port. On a node with keys, 401 or 403
+    ///   for an operator's path unless the token gives the right `admin` for `*`.
     public func check(_ endpoint: NodeEndpoint, _ request: HTTPRequestHead) throws(Problem) {
         guard endpoint.isForOperators else { return }
         guard !hasAdminPort else {
@@ -65,8 +67,9 @@ public struct NodeAnswers: Sendable {
         try Access(tokens, request).requireAdmin()
     }
 
-    /// The answer of the clients' port to a request of one of these routes. `/readyz` says less where there is an
-    /// operator's port, and on a node with keys unless the client has the right `admin` or asks from the same machine.
+    /// Returns the response of the clients' port to a request of one of these routes. `/readyz` is shorter if the node
+    /// has an operator's port. On a node with keys it is also shorter, unless the client has the right `admin` or is on
+    /// the same machine.
     public func response(
         _ endpoint: NodeEndpoint,
         _ request: HTTPRequestHead,
@@ -76,15 +79,19 @@ public struct NodeAnswers: Sendable {
         return response(endpoint, isOperator: isOperator)
     }
 
-    /// True if there are no keys, or the request has a token with the right `admin` for `*`.
+    /// Returns true if there are no keys, or the request has a token with the right `admin` for `*`.
     static func isOperator(_ request: HTTPRequestHead, _ tokens: TokenGate?) -> Bool {
         guard let tokens else { return true }
         guard request.headers["authorization"] != nil else { return false }
         return (try? Access(tokens, request))?.isAdmin ?? false
     }
 
-    /// The answer to a request that may have it. `isOperator`: its client may know files and addresses. `id`: of this
-    /// node, where `/v1/cluster` says it; the clients' port may stand behind a proxy for several nodes.
+    /// Returns the response to a permitted request.
+    ///
+    /// - Parameters:
+    ///   - isOperator: True if the client may see files and addresses.
+    ///   - id: The id of this node for `/v1/cluster`; nil: it is omitted. The clients' port omits it, since one proxy
+    ///     may serve several nodes.
     func response(
         _ endpoint: NodeEndpoint,
         isOperator: @autoclosure () -> Bool,
@@ -118,7 +125,7 @@ public struct NodeAnswers: Sendable {
 }
 
 extension HTTPResponse {
-    /// An answer of JSON that no cache keeps.
+    /// Returns a JSON response that no cache stores.
     public static func json(_ body: [UInt8], status: Int = 200) -> HTTPResponse {
         HTTPResponse(
             status: status,
@@ -129,7 +136,7 @@ extension HTTPResponse {
 }
 
 extension HTTPRequest {
-    /// Reads the JSON object of the body. Throws 415 if it is said to be something else, and what `read` throws.
+    /// Reads the JSON object of the body. Throws 415 if `Content-Type` is not JSON, and the errors of `read`.
     public func json<R>(_ read: (JSONObject) throws(ReelError) -> R) throws(Problem) -> R {
         try requireJSON()
         do throws(ReelError) {
@@ -141,7 +148,7 @@ extension HTTPRequest {
         }
     }
 
-    /// Throws 415 if the body is said to be something else than JSON.
+    /// Throws 415 if `Content-Type` is not JSON.
     private func requireJSON() throws(Problem) {
         guard let type = head.headers["content-type"] else { return }
         let media = type.split(separator: ";").first.map { $0.filter { $0 != " " }.lowercased() } ?? ""
@@ -152,8 +159,8 @@ extension HTTPRequest {
 }
 
 extension NodeAnswers {
-    /// Returns the refusal of a request by its route, `Origin`, or the error that `check` throws; nil: the request is
-    /// not refused. Counts the refusal and writes its audit line.
+    /// Returns the refusal of a request by its route, its `Origin`, or the error that `check` throws; nil: the request
+    /// is not refused. Counts the refusal and writes its audit line.
     public func refusal<Endpoint>(
         of head: HTTPRequestHead,
         by origins: OriginRules,
@@ -170,7 +177,7 @@ extension NodeAnswers {
         }
     }
 
-    /// Returns the answer to a request that cannot be read, and counts it.
+    /// Returns the response to a request that cannot be read, and counts it.
     public func refusal(of violation: HTTPViolation) -> HTTPResponse {
         requests.count(nil, violation.status)
         return Problem(violation).response

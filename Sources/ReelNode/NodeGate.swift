@@ -1,16 +1,15 @@
 public import ReelNet
 
-/// What a node lets in: connections, as long as there are not too many, and as long as there is memory for them. The
-/// loops of the node share it.
+/// The admission control of a node: it bounds the connections and the memory. The loops of the node share it.
 public final class NodeGate: Sendable {
-    /// For the servers.
+    /// The gate of the servers' connections.
     public let connections: ConnectionGate
     private let tokens: TokenGate?
     private let memoryLimit: Int
     private let memoryUse: @Sendable () -> Int
     private let logger: Logger
 
-    /// A gate of these settings; what it counts is among the metrics.
+    /// A gate with these settings. Registers its counters and the metrics of the process.
     public init(_ settings: NodeSettings, metrics: Metrics, logger: Logger) {
         let gate = ConnectionGate(
             limit: settings.connections,
@@ -53,23 +52,23 @@ public final class NodeGate: Sendable {
         ) { gate.descriptorShortages }
         metrics.counter(
             "reel_node_slow_reader_resets_total",
-            "Connections reset because too little was taken of what waited for them."
+            "Connections reset because the client read too slowly."
         ) { gate.slow }
-        metrics.gauge("reel_node_resident_bytes", "Memory that the process has.", measure: settings.memoryUse)
-        metrics.gauge("reel_memory_limit_bytes", "With more memory the node takes nothing new; 0: no limit.") {
+        metrics.gauge("reel_node_resident_bytes", "Resident memory of the process.", measure: settings.memoryUse)
+        metrics.gauge("reel_memory_limit_bytes", "Above this memory use the node accepts nothing new; 0: no limit.") {
             [memoryLimit] in memoryLimit
         }
     }
 
-    /// Whether the process has more memory than it may have.
+    /// True if the process uses more memory than its limit.
     public var lacksMemory: Bool { connections.lacksMemory }
 
-    /// Looks how much memory there is, and forgets old wrong signatures. Call it about once a second.
+    /// Checks the memory, and removes old wrong signatures. Called about once a second.
     public func look() {
         tokens?.tick()
         guard memoryLimit > 0 else { return }
         var use = memoryUse()
-        // Also what those had who have left meanwhile.
+        // The resident memory may include freed memory of clients that have left.
         if use > memoryLimit {
             ResidentMemory.giveBack()
             use = memoryUse()
@@ -81,7 +80,7 @@ public final class NodeGate: Sendable {
         if lacks {
             logger.warning("the memory limit is reached: nothing new is taken", details)
         } else {
-            logger.info("there is memory again", details)
+            logger.info("memory is below the limit again", details)
         }
     }
 }

@@ -1,59 +1,61 @@
 import ReelCore
 public import ReelNet
 
-/// What an operator may set for any kind of node. Times are in milliseconds, sizes in bytes.
+/// The settings of any kind of node that an operator may change. Times are in milliseconds, sizes in bytes.
 public struct NodeSettings: Sendable {
-    /// The node's name among the others.
+    /// The node's id in the cluster.
     public var id = Hex64.text(.random(in: .min ... .max))
-    /// Where the node listens, `HOST:PORT`; port 0 takes a free one.
+    /// The address where the node listens, `HOST:PORT`; port 0 takes a free port.
     public var listen = "127.0.0.1:7350"
-    /// Where the node answers its operator, `HOST:PORT`; nil: where it answers clients.
+    /// The address of the operator's port, `HOST:PORT`; nil: operators use the clients' port.
     public var adminListen: String?
-    /// The URL that clients are told; nil: none.
+    /// The URL that clients get for this node; nil: none.
     public var advertise: String?
-    /// The URL by which other nodes reach this one; nil: that of the address it listens on.
+    /// The URL by which other nodes reach this one; nil: the URL of its address.
     public var nodeURL: String?
-    /// The certificate and key with which the node speaks TLS; nil: it speaks plain.
+    /// The certificate and key for TLS; nil: the node listens without TLS.
     public var tls: TLSServer?
-    /// Whom this node believes when it asks another one by `https`; nil: it asks none so.
+    /// The trust settings for `https` requests to other nodes; nil: the node makes no such requests.
     public var peerTLS: TLSClient?
-    /// Who may do what; nil: everybody everything.
+    /// The check of tokens; nil: every client has all rights.
     public var tokens: TokenGate?
-    /// Pages of these origins may use the node, `https://app.example`; `*` stands for all.
+    /// The origins of web pages that may use the node, such as `https://app.example`; `*` means all.
     public var allowedOrigins: Set<String> = []
-    /// Event loops that share the port.
+    /// The number of event loops that share the port.
     public var loops = 1
-    /// Open connections at most.
+    /// The maximum number of open connections.
     public var connections = 20_000
-    /// Open connections of one address at most; 0: as many as in all; nil: a tenth of all, and on this machine all.
+    /// The maximum number of open connections per address; 0: the same as `connections`. Nil:
+    /// `standardShareOfConnections`, and on this machine no limit per address.
     public var addressConnections: Int?
-    /// The largest part of all connections that one client has by default.
+    /// The default maximum number of connections per client.
     public var standardShareOfConnections: Int { max(64, connections / 10) }
-    /// Proxies that are believed when they say for whom they ask.
+    /// The proxies that are trusted to report the addresses of their clients.
     public var trustedProxies = AddressRanges()
-    /// Connections that wait in the kernel until they are accepted.
+    /// The maximum number of connections that wait in the kernel to be accepted.
     public var acceptQueue = 4_096
-    /// Whether messages of sockets are packed for who offers permessage-deflate.
+    /// True if WebSocket messages are compressed for clients that offer permessage-deflate.
     public var deflates = true
-    /// From the first byte of a request to the end of its head; of a connection, from its start, with TLS.
+    /// The timeout from the first byte of a request to the end of its head; for the first request of a connection from
+    /// its start, with TLS.
     public var handshakeMs: Int64 = 10_000
-    /// From the end of a request's head to the end of its body.
+    /// The timeout from the end of a request's head to the end of its body.
     public var bodyMs: Int64 = 30_000
-    /// Between two requests of a connection, and for a reader that takes nothing of an answer.
+    /// The timeout between two requests of a connection, and of a client that reads nothing of a response.
     public var idleMs: Int64 = 60_000
-    /// With more resident memory nothing new is taken in; 0: there is no limit.
+    /// The resident memory above which the node accepts nothing new; 0: no limit.
     public var memoryBytes = 0
-    /// How much memory the process has.
+    /// Returns the memory that the process uses.
     public var memoryUse: @Sendable () -> Int = ResidentMemory.bytes
-    /// A request's head at most.
+    /// The maximum size of a request's head.
     public var headerBytes = 16 << 10
-    /// A request's body at most.
+    /// The maximum size of a request's body.
     public var bodyBytes = 8 << 20
-    /// Within so long clients leave a node that ends.
+    /// The time over which the clients leave a node that ends.
     public var drainSpreadMs: Int64 = 2_000
-    /// What has not left by then is cut.
+    /// The time after which the remaining connections are closed.
     public var drainLimitMs: Int64 = 8_000
-    /// How often the node announces itself to the others.
+    /// The interval of the node's announcements.
     public var announceMs: Int64 = 2_000
     /// The version of the program.
     public var build = "0.1.0"
@@ -61,18 +63,18 @@ public struct NodeSettings: Sendable {
     public var commit = "unknown"
     /// The file of a log on SQLite; nil: the log is elsewhere.
     public var logFile: String?
-    /// Folders whose disks are watched, by role: `log`, `data`.
+    /// The folders of which the disks are watched, by role: `log`, `data`.
     public var watchedFolders: [String: String] = [:]
 
-    /// The defaults.
+    /// The default settings.
     public init() {}
 
-    /// The URL by which other nodes reach this one, which listens on this address.
+    /// Returns the URL by which other nodes reach this one if it listens on `address`.
     public func url(_ address: SocketAddress) -> String {
         nodeURL ?? "\(tls == nil ? "http" : "https")://\(address)"
     }
 
-    /// Reads the files of certificate and keys again; what cannot be used stays as it was.
+    /// Reads the files of the certificate and the keys again. A file that cannot be used leaves the previous state.
     func reload(_ logger: Logger) {
         if tls == nil, tokens == nil {
             logger.info("nothing to read again", ["detail": "this node has no certificate and no keys"])
@@ -98,7 +100,7 @@ public struct NodeSettings: Sendable {
 }
 
 extension HTTPServer.Settings {
-    /// The server of one of the node's loops.
+    /// The settings of the server of one of the node's loops.
     public init(_ node: NodeSettings) {
         self.init()
         acceptQueue = node.acceptQueue
@@ -110,8 +112,8 @@ extension HTTPServer.Settings {
         limits.head = node.headerBytes
         limits.body = node.bodyBytes
         tls = node.tls
-        // No browser takes an answer for another type than the one that it says, and no page of another origin can load
-        // it as an image, a script or a style (Fetch Standard, 3.2 and 3.7). Pages that may use the node ask by CORS.
+        // Browsers accept a response only with its stated type. Pages of other origins cannot load it as an image, a
+        // script or a style (Fetch Standard, 3.2 and 3.7). Pages that may use the node use CORS.
         fields = ["x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin"]
     }
 }

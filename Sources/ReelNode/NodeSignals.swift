@@ -2,12 +2,13 @@ import Glibc
 import ReelNet
 import Synchronization
 
-/// The signals of a process that runs nodes, one after the other: none has its own effect between two of them.
+/// Handles the signals of a process that runs nodes one after the other, also while no node runs.
 ///
-/// SIGTERM and SIGINT end the present node in good order, and no other follows; where there is none at the moment, a
-/// second one ends the process at once. A log that hangs does not keep the process: what has not closed soon after the
-/// node has ended is left behind. At SIGHUP the files of certificate and keys are read again; a node that has none says
-/// so and goes on.
+/// SIGTERM and SIGINT end the current node gracefully, and no further node starts. If no node runs, a second signal
+/// ends the process at once. A log that hangs does not keep the process alive: the process exits `closingMs` after the
+/// end of the node.
+///
+/// SIGHUP reads the files of the certificate and the keys again. A node without such files logs that and continues.
 public final class NodeSignals: Sendable {
     private struct State {
         var requests = 0
@@ -19,10 +20,11 @@ public final class NodeSignals: Sendable {
     private let exit: @Sendable (Int32) -> Void
     private let state = Mutex(State())
 
-    /// So long the log and the threads that ask it may take to close.
+    /// The time that the log and the threads that use it may take to close, in milliseconds.
     private static let closingMs: Int64 = 4_000
 
-    /// Takes the signals over, for the rest of the process's life. `exit` ends that, with a code; nil: the system's.
+    /// Handles the signals until the process ends. `exit` ends the process with an exit code; nil: the system's
+    /// `_exit`.
     public init(
         _ settings: NodeSettings,
         logger: Logger,
@@ -37,17 +39,17 @@ public final class NodeSignals: Sendable {
         }
     }
 
-    /// Whether the process was asked to end.
+    /// True if the process was asked to end.
     public var isEndRequested: Bool { state.withLock { $0.requests > 0 } }
 
-    /// From now on this node is the one that ends; nil: there is none.
+    /// Sets the node that a signal ends; nil: no node runs. If a signal has already arrived, the shutdown begins now.
     public func meet(_ node: GracefulShutdown?) {
         let requests = state.withLock { state in
             state.node = node
             return state.requests
         }
         guard let node, requests > 0 else { return }
-        leaveBehind(node)
+        scheduleForcedExit(node)
         for _ in 0..<min(requests, 2) { node.begin() }
     }
 
@@ -60,13 +62,13 @@ public final class NodeSignals: Sendable {
             if requests > 1 { exit(EXIT_FAILURE) }
             return
         }
-        if requests == 1 { leaveBehind(node) }
+        if requests == 1 { scheduleForcedExit(node) }
         node.begin()
     }
 
-    /// Ends the process soon after the node, whatever is still open: all that was acked is in the log, and nobody waits
-    /// for an answer any more.
-    private func leaveBehind(_ node: GracefulShutdown) {
+    /// Ends the process `closingMs` after the end of the node, even if threads still run. All acknowledged events are
+    /// in the log, and no client waits for an answer any more.
+    private func scheduleForcedExit(_ node: GracefulShutdown) {
         loop.execute { [self] in
             var (timer, untilMs): (LoopTimer?, Int64?) = (nil, nil)
             timer = loop.timer(after: .milliseconds(50), every: .milliseconds(50)) { [self] in

@@ -2,7 +2,7 @@ public import ReelLog
 import ReelNet
 import Synchronization
 
-/// Tells the journal what there is to say of the log's storage when a node starts, and when that is settled.
+/// Logs the notice about the log's storage when a node starts or the notice changes, and logs when it is settled.
 public final class NoticeWatch: Sendable {
     private let log: any EventLog
     private let end: GracefulShutdown
@@ -10,10 +10,10 @@ public final class NoticeWatch: Sendable {
     private let epochHasEnded: @Sendable () -> Bool
     private let news = Mutex(NoticeNews())
 
-    private static let pause = Duration.seconds(1)
+    private static let pollInterval = Duration.seconds(1)
 
-    /// A watch for a node on this log, as long as the node's loop runs. `epochHasEnded`: the node has read the end of
-    /// the log's epoch.
+    /// A watch for a node on this log, as long as the node's loop runs. `epochHasEnded` returns true once the node has
+    /// read the end of the log's epoch.
     public init(
         _ log: any EventLog,
         end: GracefulShutdown,
@@ -26,11 +26,11 @@ public final class NoticeWatch: Sendable {
         self.epochHasEnded = epochHasEnded
     }
 
-    /// Looks now, and then once a second.
+    /// Checks now, and then once a second.
     public func start() {
         look()
         end.loop.execute { [self] in
-            end.loop.timer(after: Self.pause, every: Self.pause) { self.look() }
+            end.loop.timer(after: Self.pollInterval, every: Self.pollInterval) { self.look() }
         }
     }
 
@@ -47,33 +47,34 @@ public final class NoticeWatch: Sendable {
     }
 }
 
-/// What a notice of the log's storage means to the journal, look by look.
+/// The decision which log line a notice of the log's storage causes.
 struct NoticeNews {
     enum Line: Equatable {
         case doubtful(String)
         case accepted
     }
 
-    private var said: String?
-    /// The notice was gone at the last look.
+    private var reported: String?
+    /// True if the notice was missing at the last look.
     private var isGone = false
 
-    /// Returns the line that this look is worth. `reel epoch new` settles the notice as `reel log accept` does, and
-    /// nobody has accepted the log then: the end of the epoch has a line of its own. The node may read that end a
-    /// little later, so a notice that is gone counts at the second look.
+    /// Returns the line to log at this look; nil: none. Both `reel log accept` and `reel epoch new` settle the notice.
+    /// Only the first one means that an operator has accepted the log; the end of the epoch has its own log line. The
+    /// node may read that end a little later than the notice disappears. Therefore a missing notice counts at the
+    /// second look.
     mutating func look(_ notice: String?, epochHasEnded: Bool) -> Line? {
         if let notice {
             isGone = false
-            guard notice != said else { return nil }
-            said = notice
+            guard notice != reported else { return nil }
+            reported = notice
             return .doubtful(notice)
         }
-        guard said != nil else { return nil }
+        guard reported != nil else { return nil }
         guard isGone || epochHasEnded else {
             isGone = true
             return nil
         }
-        (said, isGone) = (nil, false)
+        (reported, isGone) = (nil, false)
         return epochHasEnded ? nil : .accepted
     }
 }

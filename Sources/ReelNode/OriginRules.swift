@@ -1,25 +1,26 @@
 import ReelCore
 public import ReelNet
 
-/// Which pages of the web may use a node. A browser says where a page comes from (`Origin`), and other clients say
-/// nothing: those are not meant here. A page that the node's own host has served may always.
+/// The rules for web pages that use a node. A browser sends the origin of a page (`Origin`). Other clients send none,
+/// and the rules do not concern them. A page that the node's own host has served may always use the node.
 ///
-/// Whose a host is, only its name says, and whoever owns a name can have it lead to a node in somebody else's network
-/// or machine (DNS rebinding): the browser then takes that node for the page's own host. So without keys a name with a
-/// dot counts only if the node was told that it is its own. By another name no page may publish or open a socket. What
-/// a page reads from the host that it asks comes without `Origin`, like a program's request: that is refused only where
-/// no program of another machine can be meant.
+/// Only the name identifies a host. The owner of a name can resolve it to a node in another network or machine (DNS
+/// rebinding). The browser then takes that node for the page's own host. So a node without keys accepts a name with a
+/// dot only if its settings contain the name. A page of any other name may not publish or open a WebSocket.
+///
+/// A page reads from its own host without `Origin`, like a program. Such a request is refused only if no program of
+/// another machine can have sent it.
 public struct OriginRules: Hashable, Sendable {
-    /// As browsers write them, such as `https://app.example`; `*` stands for all.
+    /// The allowed origins as browsers write them, such as `https://app.example`; `*` means all.
     private let allowed: Set<String>
-    /// Names by which the node is known, without ports.
+    /// The names of the node, without ports.
     private let names: Set<String>
-    /// Pages have no token: where there are keys, a name may be anybody's.
+    /// True if the node has keys. Web pages have no token, so then any name may be used.
     private let hasKeys: Bool
-    /// Only this machine reaches the node. Then a request by a name that is not known has been led here.
+    /// True if only this machine reaches the node. A request with an unknown name is then a DNS rebinding.
     private let isLocal: Bool
 
-    /// What the settings of a node say.
+    /// The rules of a node with these settings.
     public init(_ node: NodeSettings) {
         allowed = node.allowedOrigins
         names = Set((node.allowedOrigins + [node.advertise, node.nodeURL].compactMap(\.self)).compactMap(Self.name))
@@ -27,7 +28,7 @@ public struct OriginRules: Hashable, Sendable {
         isLocal = (try? SocketAddress(parsing: node.listen))?.isLoopback != false
     }
 
-    /// Whether this is an origin as browsers write it, or `*`.
+    /// Returns true if `text` is an origin as browsers write it, or `*`.
     public static func isOrigin(_ text: String) -> Bool {
         if text == "*" { return true }
         guard let scheme = scheme(of: text) else { return false }
@@ -40,21 +41,21 @@ public struct OriginRules: Hashable, Sendable {
         ["http://", "https://"].first { text.hasPrefix($0) }
     }
 
-    /// What the answer to this request has to carry, so that the page may read it. Throws 403 where the page may not
-    /// even ask.
+    /// Returns the header fields of the response that let the page read it. Throws 403 if the page may not use the
+    /// node.
     public func fields(for request: HTTPRequestHead) throws(Problem) -> HTTPHeaders {
         var fields = HTTPHeaders()
-        // A cache must not give one page's answer to another page.
+        // A cache must not give one page's response to another page.
         if !allowed.isEmpty, !allowed.contains("*") { fields.add("vary", "origin") }
         let isKnown = isKnown(request.host)
         guard isKnown || !isLocal else {
             throw Self.refusal(
-                "found the host \(request.host), by which this node is not known, see --advertise and --allow-origin"
+                "found the host \(request.host), which is not a name of this node, see --advertise and --allow-origin"
             )
         }
         let origins = request.headers.all("origin")
         if origins.isEmpty, isForeign(request) {
-            throw Self.refusal("a page of another site asks, and says no origin that may use this node")
+            throw Self.refusal("a page of another site sent this request, without an origin that may use this node")
         }
         guard let origin = origins.first, !isKnown || !isOwn(origin, request) || origins.count > 1 else {
             return fields
@@ -93,9 +94,9 @@ public struct OriginRules: Hashable, Sendable {
         }
     }
 
-    /// True for a request that a page of another site makes without `Origin`, such as for an image or a script. The
-    /// page cannot read the answer, but it makes the node work, and it can learn from time and size (Fetch Metadata,
-    /// W3C). A link to a document of the node may lie on any page.
+    /// Returns true for a request that a page of another site makes without `Origin`, such as for an image or a script.
+    /// The page cannot read the response, but it causes work, and it can learn from time and size (Fetch Metadata,
+    /// W3C). A link to a document of the node is permitted on any page.
     private func isForeign(_ request: HTTPRequestHead) -> Bool {
         guard !hasKeys, !allowed.contains("*"), request.headers.has("sec-fetch-site", token: "cross-site") else {
             return false
@@ -104,15 +105,15 @@ public struct OriginRules: Hashable, Sendable {
             || request.headers["sec-fetch-dest"].map { $0 != "document" } ?? false
     }
 
-    /// Whether a host, perhaps with a port, is surely not a stranger's name for this node: an address, a name without a
-    /// dot, or one that the node was told.
+    /// Returns true if a host, with or without a port, cannot be an attacker's name for this node. That is an address,
+    /// a name without a dot, or a name in the node's settings.
     private func isKnown(_ host: String) -> Bool {
         guard !hasKeys, !allowed.contains("*"), host.utf8.contains(UInt8(ascii: ".")) else { return true }
         guard let name = Self.name(of: "http://" + host), name.contains(".") else { return true }
         return name.hasSuffix(".localhost") || names.contains(name) || (try? SocketAddress(name, port: 0)) != nil
     }
 
-    /// The host's name in a URL, without a port; nil if it is an IPv6 address, or no URL.
+    /// Returns the host name in a URL, without a port; nil: the host is an IPv6 address, or the text is no URL.
     private static func name(of url: String) -> String? {
         guard let scheme = scheme(of: url) else { return nil }
         let authority = url.dropFirst(scheme.count).prefix { $0 != "/" }
@@ -126,8 +127,8 @@ public struct OriginRules: Hashable, Sendable {
         return origin.dropFirst(scheme.count).lowercased() == request.host.lowercased()
     }
 
-    /// Prepares the exchange for what its request's page may do. False where that was the whole answer: the page may
-    /// not ask, or its browser wanted to know just that.
+    /// Adds the header fields that the page of the request needs to the exchange. Returns false if the exchange is
+    /// already answered: the page may not use the node, or the request was a CORS preflight.
     public func admit(_ exchange: HTTPExchange) -> Bool {
         let request = exchange.request
         do throws(Problem) {

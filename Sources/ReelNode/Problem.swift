@@ -1,57 +1,57 @@
 public import ReelCore
 public import ReelNet
 
-/// Why a request was not done, as `application/problem+json` says it.
+/// The error of a request, for a response of type `application/problem+json`.
 public struct Problem: Error, Equatable, Sendable {
     /// The HTTP status.
     public var status: Int
-    /// The stable code.
+    /// The stable error code.
     public var code: ErrorCode
-    /// What was found and what was expected.
+    /// The finding and the expectation.
     public var detail: String
-    /// The epoch that holds instead of the one given.
+    /// The epoch that is valid instead of the given one.
     public var epoch: Epoch?
     /// The first seq that can be read.
     public var first: Seq?
     /// The last seq that can be read.
     public var head: Seq?
-    /// The limit that was passed.
+    /// The limit that was exceeded.
     public var limit: Int?
-    /// Milliseconds after which the same may be tried again.
+    /// The time after which the client may retry, in milliseconds.
     public var retryMs: Int64?
-    /// The place of the bad event in its request.
+    /// The index of the bad event in its request.
     public var index: Int?
-    /// The seq that the answer is about, such as a tombstone's.
+    /// The seq that the problem is about, such as that of a tombstone.
     public var seq: Seq?
-    /// With `node_behind`: the seq up to which the node has to process the log before it can answer. `seq` says how far
-    /// it is.
+    /// With `node_behind`: the seq up to which the node must process the log before it can answer. `seq` is the seq
+    /// that it has reached.
     public var goal: Seq?
-    /// The acks of events that are in the log all the same, as a JSON array.
+    /// The acks of the events that are in the log nevertheless, as a JSON array.
     public var acks: [UInt8]?
-    /// True if no event was ever published to the stream that the request is about.
+    /// True if no event was ever published to the stream of the request.
     package var isUnpublished = false
-    /// The subject of the token, for the operator's log. The answer does not contain it.
+    /// The subject of the token, for the operator's log lines. The response does not contain it.
     package var subject: String?
-    /// True if the page that asks may not use the node, whatever its token.
+    /// True if the page that sent the request may not use the node, with any token.
     package var isOfPage = false
     /// With 405: the methods that the path has.
     public var allow: [String] = []
 
-    /// A problem of this code, with the code's own status unless another is given.
+    /// A problem with a code. `status` is the HTTP status; nil: the default of the code.
     public init(_ code: ErrorCode, _ detail: String, status: Int? = nil) {
         self.status = status ?? code.status
         self.code = code
         self.detail = detail
     }
 
-    /// The same error, said over HTTP.
+    /// The HTTP form of an error.
     public init(_ error: ReelError) {
         self.init(error.code, error.message)
         retryMs = error.retryMs
         index = error.index
     }
 
-    /// What is no proper request, or comes when the node is full.
+    /// The problem of a request that is not valid HTTP or exceeds a limit of the server.
     public init(_ violation: HTTPViolation) {
         let code: ErrorCode =
             switch violation.status {
@@ -62,7 +62,7 @@ public struct Problem: Error, Equatable, Sendable {
         self.init(code, violation.detail, status: violation.status)
     }
 
-    /// The JSON object.
+    /// The body: a JSON object.
     public var body: [UInt8] {
         var body = JSONObjectWriter()
         body.member("type", "urn:reel:error:" + code.rawValue)
@@ -82,7 +82,7 @@ public struct Problem: Error, Equatable, Sendable {
         return body.finish()
     }
 
-    /// The whole answer, with `Allow` and `Retry-After` where they belong.
+    /// The whole response, with the headers `Allow` and `Retry-After` if they apply.
     public var response: HTTPResponse {
         var headers: HTTPHeaders = ["content-type": "application/problem+json", "cache-control": "no-store"]
         if !allow.isEmpty { headers.add("allow", allow.joined(separator: ", ")) }

@@ -1,22 +1,22 @@
 import ReelCore
 public import ReelNet
 
-/// A segment of a pattern: itself, or any, by a name.
+/// A segment of a pattern: a fixed text, or a named placeholder.
 private enum PathSegment {
     case text(String)
     case name(String)
 }
 
-/// The routes of a node: method and path to an endpoint. Where GET leads, HEAD leads too (RFC 9110, 9.3.2). Path
-/// segments are split first and percent-decoded then, so that a `%2F` in a name stays in its segment.
+/// The routes of a node: method and path to an endpoint. A GET route also serves HEAD (RFC 9110, 9.3.2). The path is
+/// split into segments before percent-decoding, so that a `%2F` in a name stays in its segment.
 public struct Router<Endpoint: Sendable>: Sendable {
-    /// What a request's target leads to.
+    /// The route of a request, with the values of its placeholders and parameters.
     public struct Match: Sendable {
-        /// Where the route leads.
+        /// The endpoint of the route.
         public var endpoint: Endpoint
         /// The route's pattern, such as `/v1/streams/{stream}/head`.
         public var pattern: String
-        /// The decoded segments that stand for `{name}` in the route's pattern, by name.
+        /// The decoded segments in place of `{name}` in the route's pattern, by name.
         public var path: [String: String]
         /// The decoded query parameters, each at most once.
         public var query: [String: String]
@@ -32,10 +32,11 @@ public struct Router<Endpoint: Sendable>: Sendable {
 
     private var routes: [Route] = []
 
-    /// A router without routes: everything is `not_found`.
+    /// A router without routes: every request is `not_found`.
     public init() {}
 
-    /// Adds a route. In the pattern `{name}` stands for one segment; only the named query parameters are allowed.
+    /// Adds a route. In `pattern`, `{name}` is a placeholder for one segment. `query` has the permitted query
+    /// parameters.
     public mutating func add(_ method: String, _ pattern: String, query: Set<String> = [], _ endpoint: Endpoint) {
         let segments = pattern.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { part in
             part.hasPrefix("{") ? PathSegment.name(String(part.dropFirst().dropLast())) : .text(String(part))
@@ -43,13 +44,15 @@ public struct Router<Endpoint: Sendable>: Sendable {
         routes.append(Route(method: method, pattern: pattern, segments: segments, query: query, endpoint: endpoint))
     }
 
-    /// The routes as methods and patterns, and the query parameters that each allows.
+    /// The methods and patterns of the routes, each with the query parameters that it permits.
     public var table: [(method: String, pattern: String, query: Set<String>)] {
         routes.map { ($0.method, $0.pattern, $0.query) }
     }
 
-    /// Finds the route of a request. Throws 404, 405 with the allowed methods, or 400 for a target that is not
-    /// well-formed and for unknown or doubled query parameters.
+    /// Returns the route of a request.
+    ///
+    /// - Throws: 404 if no route has the path; 405 with the allowed methods; 400 for a malformed target, and for an
+    ///   unknown or repeated query parameter.
     public func match(_ head: HTTPRequestHead) throws(Problem) -> Match {
         guard let segments = head.segments, let parameters = head.parameters else {
             throw Problem(.badRequest, "the request's target is not percent-encoded UTF-8")

@@ -1,22 +1,22 @@
 public import ReelCore
 public import ReelNet
 
-/// A question about the folded state of a stream: asked of a snapshot node, or of a gateway that passes it on to one.
+/// A request about the folded state of a stream, to a snapshot node or to a gateway that forwards it to one.
 public struct StateRequest: Equatable, Sendable {
-    /// What is asked for.
+    /// The kinds of requests.
     public enum Kind: Equatable, Sendable {
-        /// All of it.
+        /// The whole state.
         case snapshot(epoch: Epoch?)
-        /// What was touched after a seq of this epoch.
+        /// The changes after a seq of this epoch.
         case delta(after: Seq, epoch: Epoch)
         /// One object.
         case object(model: String, id: String)
-        /// What became of events that were acked in this epoch.
+        /// The outcomes of events that were acknowledged in this epoch.
         case outcomes(of: [ServerFrame.Acked], epoch: Epoch)
-        /// At most `limit` of its sites, by the seqs of their last events, from the one behind `after` on.
+        /// At most `limit` sites of the stream, by the seqs of their last events, beginning after the seq `after`.
         case sites(after: Seq, limit: Int, epoch: Epoch?)
 
-        /// The epoch that is asked about; nil: whichever it is.
+        /// The epoch that the client expects; nil: any.
         public var epoch: Epoch? {
             switch self {
             case .snapshot(let epoch): epoch
@@ -29,30 +29,30 @@ public struct StateRequest: Equatable, Sendable {
 
     /// The stream.
     public var stream: StreamName
-    /// What is asked for.
+    /// The kind of the request.
     public var kind: Kind
-    /// The answer is to be true of this seq or a later one; −1: of any.
+    /// The lowest seq as of which the answer may be; −1: any.
     public var seqMin = Seq.none
-    /// What stands before the lines of a snapshot or delta.
+    /// The bytes before the lines of a snapshot or delta.
     public var preamble: [UInt8] = []
 
-    /// The payer of the answer; nil: the node itself asks.
+    /// The payer of the response; nil: the node makes the request itself.
     public var payer: Payer?
 
-    /// A question; one about outcomes is to be true of all that it asks about.
+    /// A request. One about outcomes needs the seqs of all its acks to be folded.
     public init(_ kind: Kind, of stream: StreamName) {
         self.stream = stream
         self.kind = kind
         if case .outcomes(let acks, _) = kind { seqMin = acks.map(\.seq).max() ?? .none }
     }
 
-    /// Which of the routes was taken.
+    /// The routes of requests about state.
     public enum Route: Sendable {
         /// `…/snapshot`, `…/delta`, `…/objects/{model}/{id}` and `…/objects?model=&id=`, `…/outcomes`, `…/sites`.
         case snapshot, delta, object, outcomes, sites
     }
 
-    /// Reads the request that took this route. Throws what the client is told.
+    /// Reads an HTTP request that matched this route. Throws the problem for the client.
     public init<Endpoint>(_ route: Route, _ match: Router<Endpoint>.Match, _ request: HTTPRequest) throws(Problem) {
         self.init(try Self.kind(route, match, request), of: try match.stream)
         guard let seq = try match.integer("min_seq", from: 0) else { return }
@@ -86,10 +86,10 @@ public struct StateRequest: Equatable, Sendable {
         }
     }
 
-    /// The sites of an answer.
+    /// The default and the maximum number of sites in a response.
     package static let (sitesDefault, sitesMax) = (1_000, 10_000)
 
-    /// At most so many events are asked for at once.
+    /// The maximum number of acks in a request about outcomes.
     private static let acksMax = 10_000
 
     private static func outcomes(_ request: HTTPRequest) throws(Problem) -> Kind {
@@ -109,7 +109,7 @@ public struct StateRequest: Equatable, Sendable {
 }
 
 extension Router {
-    /// Adds the routes of questions about state.
+    /// Adds the routes of requests about state.
     public mutating func addStateRoutes(_ endpoint: (StateRequest.Route) -> Endpoint) {
         add("GET", "/v1/streams/{stream}/snapshot", query: ["epoch", "min_seq"], endpoint(.snapshot))
         add("GET", "/v1/streams/{stream}/delta", query: ["after", "epoch", "min_seq"], endpoint(.delta))
@@ -121,7 +121,7 @@ extension Router {
 }
 
 extension Router.Match {
-    /// The stream that the path names.
+    /// The stream in the path.
     public var stream: StreamName {
         get throws(Problem) {
             guard let stream = StreamName(path["stream"] ?? "") else {
@@ -131,7 +131,7 @@ extension Router.Match {
         }
     }
 
-    /// The query parameter `epoch`, nil if it was not given.
+    /// The query parameter `epoch`; nil: it is missing.
     public var epoch: Epoch? {
         get throws(Problem) {
             guard let text = query["epoch"] else { return nil }
@@ -142,7 +142,7 @@ extension Router.Match {
         }
     }
 
-    /// A query parameter that is an integer, nil if it was not given.
+    /// Returns a query parameter that is an integer from `lowest` to `highest`; nil: it is missing.
     public func integer(_ name: String, from lowest: Int64, to highest: Int64 = largestInteger) throws(Problem)
         -> Int64?
     {
@@ -154,13 +154,13 @@ extension Router.Match {
     }
 }
 
-/// Answers questions about state in this process, on any loop, without asking another node.
+/// Answers requests about state in this process, without another node. From any loop.
 public protocol StateSource: Sendable {
-    /// Answers now or later, through the exchange. On the exchange's loop.
+    /// Answers through the exchange, now or later. On the exchange's loop.
     func respond(to request: StateRequest, _ exchange: HTTPExchange)
 
-    /// Calls back, on the loop, with what became of events of a stream that were acked in the epoch, in the order of
-    /// the acks. What is not folded yet is waited for, at most so long.
+    /// Calls `then` on the loop with the outcomes of events of a stream that were acknowledged in `epoch`, in the order
+    /// of `acks`. Waits at most `withinMs` milliseconds for events that are not folded yet. On the loop.
     func outcomes(
         of acks: [ServerFrame.Acked],
         in stream: StreamName,
@@ -170,28 +170,28 @@ public protocol StateSource: Sendable {
         then: @escaping (Result<[AckOutcome], Problem>) -> Void
     )
 
-    /// The streams that have half or more of the sites that a stream may have. On any thread.
+    /// The streams that have at least half of the sites that a stream may have. From any thread.
     var crowdedStreams: [CrowdedStream] { get }
 
-    /// How the folded state stands in each partition. On any thread.
+    /// The health of the folded state in each partition. From any thread.
     var health: RoleHealth { get }
 
-    /// What the log has lost of a partition, as the folded state shows it; nil: nothing. On any thread, for each
-    /// publish.
+    /// Returns the loss of the log in a partition, as the folded state shows; nil: none. Called for each publish. From
+    /// any thread.
     func loss(of partition: Int) -> ReelError?
 
-    /// True if a question can be answered; false if another node may know more. On any thread.
+    /// Returns true if the request can be answered; false if another node may know more. From any thread.
     func canAnswer(_ request: StateRequest) -> Bool
 
     /// Answers with a page of the streams that the client may read, through the exchange. On the exchange's loop.
     func respond(to request: StreamListRequest, for access: Access, _ exchange: HTTPExchange)
 
-    /// True if the streams of all partitions can be listed. On any thread.
+    /// Returns true if the streams of all partitions can be listed. From any thread.
     func canAnswer(_ request: StreamListRequest) -> Bool
 }
 
 extension Access {
-    /// Throws 403 unless the question may be asked.
+    /// Throws 403 unless the client may make the request.
     public func require(_ route: StateRequest.Route, of stream: StreamName) throws(Problem) {
         switch route {
         case .sites: try requireInspect(stream)

@@ -3,33 +3,33 @@ public import ReelLog
 import ReelNet
 import Synchronization
 
-/// Looks from time to time whether the store of the log still is as it must be, such as the settings of its topics:
-/// they were right when the node started, and somebody can change them while it runs.
+/// Checks at intervals if the store of the log still has the required settings, such as those of its topics. They were
+/// right when the node started, but an operator can change them while it runs.
 public final class StoreWatch: Sendable {
     private struct State {
         var complaints: [String] = []
         var isAsking = false
     }
 
-    /// How often the store is asked.
+    /// The interval of the checks.
     public static let pause = Duration.seconds(30)
 
     private let store: any LogStore
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// A watch of this store. It asks nothing before it is started.
+    /// A watch of this store. It starts with `start`.
     public init(_ store: any LogStore, logger: Logger) {
         self.store = store
         self.logger = logger
     }
 
-    /// What is not as it must be, and what to do; nil: all is. From any thread.
+    /// The wrong settings and the remedies; nil: all settings are right. From any thread.
     public var notice: String? {
         state.withLock { $0.complaints.isEmpty ? nil : $0.complaints.joined(separator: "; ") }
     }
 
-    /// Asks again and again until the node ends. `pause`: between two questions.
+    /// Checks the store every `pause` until the node ends.
     public func start(until end: GracefulShutdown, every pause: Duration = StoreWatch.pause) {
         let loop = end.loop
         loop.execute { [self] in loop.timer(after: pause, every: pause) { self.ask(on: loop) } }
@@ -43,7 +43,7 @@ public final class StoreWatch: Sendable {
         guard shouldAsk else { return }
         let store = store
         loop.offload {
-            // A store that does not answer says nothing of its settings.
+            // If the store does not answer, nothing is known about its settings.
             try? store.complaints()
         } then: { [self] found in
             answered(found)

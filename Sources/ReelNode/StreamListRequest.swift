@@ -1,29 +1,29 @@
 package import ReelCore
 public import ReelNet
 
-/// A question for the streams that there are, in name order, a page at a time.
+/// A request for a page of the existing streams, in name order.
 public struct StreamListRequest: Equatable, Sendable {
-    /// What the names begin with; empty: all.
+    /// The prefix of the names; empty: all names.
     public var prefix = ""
-    /// The page begins behind this text; empty: at the first name.
+    /// The text after which the page begins; empty: the first name.
     public var after = ""
-    /// The streams of the page at most.
+    /// The maximum number of streams in the page.
     public var limit = limitDefault
 
-    /// The streams that a gateway with keys lets the client read, by its token; nil: no gateway says it. It counts on
-    /// a node without keys, which cannot check the token itself.
+    /// The streams that the client may read by its token, as a gateway with keys reports; nil: no gateway reports it.
+    /// It has an effect on a node without keys, which cannot check the token itself.
     public var readable: [StreamPattern]?
 
-    /// The header of a passed request that names `readable`, joined by commas.
+    /// The header of a forwarded request with `readable`, joined by commas.
     package static let readableHeader = "reel-readable"
 
-    /// The streams of a page where the client names no limit, and at most.
+    /// The default and the maximum number of streams in a page.
     package static let (limitDefault, limitMax) = (100, 1_000)
 
-    /// A question for the first streams of all.
+    /// A request for the first page of all streams.
     public init() {}
 
-    /// Reads the parameters of the request. Throws what the client is told.
+    /// Reads the parameters of an HTTP request. Throws the problem for the client.
     public init<Endpoint>(_ match: Router<Endpoint>.Match, _ head: HTTPRequestHead) throws(Problem) {
         if let text = match.query["prefix"] {
             guard Self.isPrefix(text) else {
@@ -50,7 +50,7 @@ public struct StreamListRequest: Equatable, Sendable {
         }
     }
 
-    /// The ranges of names that the client may read and that the question is about, in name order. Throws 403 where
+    /// Returns the ranges of names that the request is for and that the client may read, in name order. Throws 403 if
     /// the client may read no stream at all.
     package func ranges(for access: Access) throws(Problem) -> [NameRange] {
         guard let patterns = access.grant?.read ?? readable else { return [NameRange(prefix: prefix)] }
@@ -60,25 +60,25 @@ public struct StreamListRequest: Equatable, Sendable {
         return NameRange.disjoint(patterns.compactMap { $0.range?.intersection(withPrefix: prefix) })
     }
 
-    /// True if names of streams can begin with this text.
+    /// Returns true if names of streams can begin with this text.
     package static func isPrefix(_ text: String) -> Bool {
         text.utf8.count <= StreamName.largest
             && Array((text + "a").utf8.suffix(StreamName.largest)).withUnsafeBytes(StreamName.isValid)
             && text.utf8.first != UInt8(ascii: "~")
     }
 
-    /// The request's target, as it is passed on.
+    /// The target of the forwarded request.
     package var target: String {
         let query = [("prefix", prefix), ("after", after)].filter { !$0.1.isEmpty } + [("limit", "\(limit)")]
         return "/v1/streams?" + query.map { "\($0.0)=\(HTTPRequestHead.percentEncoded($0.1))" }.joined(separator: "&")
     }
 }
 
-/// A stream as a list shows it.
+/// A stream in a list.
 package struct ListedStream: Equatable, Sendable {
     /// The name.
     package var stream: StreamName
-    /// The partition that the stream lies in.
+    /// The partition of the stream.
     package var partition: Int
     /// The number of living objects; nil: not known until the next event of the stream is folded.
     package var objects: Int?
@@ -105,7 +105,8 @@ package struct ListedStream: Equatable, Sendable {
         (self.sites, self.seq, self.atMs) = (sites, seq, atMs)
     }
 
-    /// The answer to `GET /v1/streams`. `next`: what the next page begins behind; nil: this page is the last.
+    /// Returns the body of `GET /v1/streams`. `next` is the text after which the next page begins; nil: this page is
+    /// the last.
     package static func body(_ streams: [ListedStream], of epoch: Epoch, next: String?) -> [UInt8] {
         var writer = JSONObjectWriter()
         writer.member("epoch", epoch.description)
@@ -129,7 +130,7 @@ package struct ListedStream: Equatable, Sendable {
         if let number { bytes.append(integer: number) } else { bytes.append("null") }
     }
 
-    /// Reads a stream of a node's answer.
+    /// Reads a stream of a node's response.
     package init(_ reader: inout JSONReader) throws(ReelError) {
         var (stream, partition, objects, bytes): (StreamName?, Int?, Int?, Int?)
         var (sites, seq, atMs): (Int, Seq, Int64?) = (0, .none, nil)

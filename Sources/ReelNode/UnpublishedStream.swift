@@ -1,11 +1,11 @@
 package import ReelNet
 
-/// How an answer about the state of a stream says that no event was ever published to it.
+/// The header of a response about the state of a stream to which no event was ever published.
 package enum UnpublishedStream {
-    /// The header and its value.
+    /// The name and the value of the header.
     package static let header = "reel-stream"
     package static let value = "unpublished"
 
-    /// True if an answer says it.
+    /// Returns true if a response has the header.
     package static func isSaid(in headers: HTTPHeaders) -> Bool { headers[header] == value }
 }

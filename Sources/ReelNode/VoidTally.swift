@@ -1,6 +1,6 @@
 public import ReelCore
 
-/// The records without effect that a stretch of a partition holds: how many of each kind, and a few by name.
+/// The void records in a range of a partition: the number of each kind, and a few samples.
 public struct VoidTally: Sendable {
     struct Sample: Sendable {
         var seq: Seq
@@ -8,19 +8,19 @@ public struct VoidTally: Sendable {
         var void: VoidRecord
     }
 
-    /// So many are told by name.
+    /// The maximum number of samples.
     private static let samplesMax = 5
 
     private(set) var counts: [VoidRecord.Reason: Int] = [:]
     private(set) var samples: [Sample] = []
 
-    /// None yet.
+    /// A tally without records.
     public init() {}
 
-    /// Whether there is none.
+    /// True if there are no void records.
     public var isEmpty: Bool { counts.isEmpty }
 
-    /// Counts the record at a seq.
+    /// Counts the record at `seq`.
     public mutating func add(_ void: VoidRecord, seq: Seq, key: Bytes) {
         counts[void.reason, default: 0] += 1
         if samples.count < Self.samplesMax {
@@ -28,7 +28,7 @@ public struct VoidTally: Sendable {
         }
     }
 
-    /// Counts seqs at which there is no record; the range may be empty.
+    /// Counts seqs without a record; the range may be empty.
     public mutating func add(holes: Range<Seq>) {
         guard !holes.isEmpty else { return }
         counts[.hole, default: 0] += holes.count

@@ -1,15 +1,15 @@
 public import ReelCore
 import Synchronization
 
-/// Counts the records of the log that have no effect, by reason, and names some of them in the journal: none of them
-/// stops anybody, but somebody writes them.
+/// Counts the void records of the log by reason, and logs some of them. They harm no reader, but their writer should be
+/// found. From any thread.
 public final class VoidWatch: Sendable {
     private let logger: Logger
     private let epoch: Epoch
     private let counters: [VoidRecord.Reason: Counter]
     private let limiter = Mutex(LineLimiter(lines: 10, windowMs: 10_000))
 
-    /// Counts for a log of this epoch, under this name.
+    /// Counters of the metric `name`, for a log of this epoch.
     public init(_ name: String, epoch: Epoch, metrics: Metrics, logger: Logger) {
         self.epoch = epoch
         self.logger = logger
@@ -24,17 +24,17 @@ public final class VoidWatch: Sendable {
         self.counters = counters
     }
 
-    /// Counts and tells what was found in a partition.
+    /// Counts and logs the void records of a partition.
     public func note(_ tally: VoidTally, in partition: Int) {
         for (reason, count) in tally.counts { counters[reason]?.add(count) }
         for sample in tally.samples {
-            guard let unsaid = limiter.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else { continue }
+            guard let leftOut = limiter.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else { continue }
             logger.warning(
                 "void record",
                 [
                     "epoch": "\(epoch)", "partition": "\(partition)", "seq": "\(sample.seq)",
                     "reason": sample.void.reason.rawValue, "key": sample.key, "detail": sample.void.detail,
-                    "lines_left_out": "\(unsaid)",
+                    "lines_left_out": "\(leftOut)",
                 ]
             )
         }

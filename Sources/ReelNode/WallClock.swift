@@ -1,8 +1,9 @@
 import Glibc
 
-/// The clock on the wall, for people to read; nothing is decided by it.
+/// The wall clock. Nothing about events or their order depends on it. It gives the times that people read, decides if a
+/// token has expired, and measures the windows of some limits.
 public enum WallClock {
-    /// Milliseconds since 1970.
+    /// Returns the milliseconds since 1970.
     public static func nowMs() -> Int64 {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)

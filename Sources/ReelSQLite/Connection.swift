@@ -1,40 +1,46 @@
 internal import CSQLite
 
-/// One connection to a database file. It belongs to one thread at a time and has no lock of its own; share it through
-/// a `Mutex`, or open one for each thread.
+/// A connection to a database file. One thread at a time may use it, and it has no lock of its own. Share it through a
+/// `Mutex`, or open one for each thread.
 public final class Connection {
-    /// How the file is opened.
+    /// The way in which the file is opened.
     public enum Mode: Sendable {
-        /// For reading and writing; made if it is not there.
+        /// For reading and writing; the file is created if it does not exist.
         case create
-        /// For reading and writing; it must be there.
+        /// For reading and writing; the file must exist.
         case readWrite
-        /// For reading; the file must be there. Its `-shm` beside it is still written in WAL mode.
+        /// For reading; the file must exist. In WAL mode the `-shm` file next to it is still written.
         case readOnly
     }
 
-    /// How much a commit waits for.
+    /// The durability of a commit.
     public enum Synchronous: String, Sendable {
-        /// A commit has returned: it is on the disk. A disk that fails makes the commit fail.
+        /// A commit that has returned is on the disk. A disk that fails makes the commit fail.
         case full = "FULL"
-        /// The last commits may be lost with the power, and a failing disk may go unseen: for what can be made anew.
+        /// A power failure may lose the last commits, and a failing disk may stay unnoticed. For data that can be
+        /// rebuilt.
         case normal = "NORMAL"
     }
 
-    /// How hard a checkpoint tries.
+    /// The strength of a checkpoint.
     public enum Checkpoint: Sendable {
-        /// Copies what no reader holds back, and never waits.
+        /// Copies the frames that no reader needs, and never waits.
         case passive
-        /// Waits (at most the busy time) for readers, so that the next commit begins the WAL anew.
+        /// Waits (at most the busy time) for readers, so that the next commit restarts the WAL.
         case restart
-        /// As `restart`, and cuts the WAL file to nothing.
+        /// As `restart`, and truncates the WAL file to zero bytes.
         case truncate
     }
 
     let handle: OpaquePointer
     private let observer = CommitObserver()
 
-    /// Opens `path`. Another connection's lock is waited for up to `busyMs` milliseconds.
+    /// Opens a file.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - mode: The way in which the file is opened.
+    ///   - busyMs: The time in milliseconds to wait for another connection's lock.
     public init(path: String, mode: Mode, busyMs: Int32 = 0) throws(SQLiteError) {
         let flags =
             switch mode {
@@ -50,7 +56,7 @@ public final class Connection {
         }
         handle = opened
         sqlite3_busy_timeout(handle, busyMs)
-        // A checkpoint is made by whom the design names, not by whoever happens to close last.
+        // Only the connection that the design names makes checkpoints, not the one that happens to close last.
         _ = reel_sqlite3_no_checkpoint_on_close(handle)
         _ = reel_sqlite3_defensive(handle)
         sqlite3_wal_hook(handle, { CommitObserver.committed($0, frames: $3) }, observer.context)
@@ -62,7 +68,8 @@ public final class Connection {
         sqlite3_close_v2(handle)
     }
 
-    /// Switches the file to WAL, if it is not yet, without checkpoints by itself, and sets what a commit waits for.
+    /// Switches the file to WAL mode, if it is not in it yet, and sets the durability of a commit. SQLite's automatic
+    /// checkpoints are off.
     public func useWAL(_ synchronous: Synchronous) throws(SQLiteError) {
         guard try text("PRAGMA journal_mode = WAL") == "wal" else {
             throw SQLiteError(extendedCode: SQLITE_CANTOPEN, message: "the file cannot be switched to WAL")
@@ -70,31 +77,31 @@ public final class Connection {
         try execute("PRAGMA synchronous = \(synchronous.rawValue)")
     }
 
-    /// The absolute path of the file, with links resolved; the WAL lies beside it.
+    /// The absolute path of the file, with links resolved. The WAL is next to the file.
     public var path: String {
         sqlite3_db_filename(handle, "main").map { String(cString: $0) } ?? ""
     }
 
     // MARK: Statements
 
-    /// Runs SQL text, one statement or several; rows are dropped.
+    /// Runs SQL text, one statement or several; it drops the rows.
     public func execute(_ sql: String) throws(SQLiteError) {
         guard sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK else { throw SQLiteError(handle, sql) }
     }
 
-    /// A statement to be kept and run many times.
+    /// Returns a statement that can be kept and run many times.
     public func prepare(_ sql: String) throws(SQLiteError) -> Statement {
         try Statement(self, sql)
     }
 
-    /// The first column of the first row as an integer; nil: no row, or NULL.
+    /// Returns the first column of the first row as an integer; nil if there is no row, or for NULL.
     public func integer(_ sql: String) throws(SQLiteError) -> Int64? {
         let statement = try prepare(sql)
         guard try statement.step(), !statement.isNull(0) else { return nil }
         return statement.integer(0)
     }
 
-    /// The first column of the first row as text; nil: no row, or NULL.
+    /// Returns the first column of the first row as text; nil if there is no row, or for NULL.
     public func text(_ sql: String) throws(SQLiteError) -> String? {
         let statement = try prepare(sql)
         guard try statement.step(), !statement.isNull(0) else { return nil }
@@ -105,9 +112,9 @@ public final class Connection {
 
     /// Begins a transaction that holds the write lock from the start.
     public func begin() throws(SQLiteError) { try execute("BEGIN IMMEDIATE") }
-    /// Begins a transaction for reading: all its statements see one state of the file.
+    /// Begins a transaction for reading: all its statements see the same state of the file.
     public func beginRead() throws(SQLiteError) { try execute("BEGIN") }
-    /// Ends the transaction and keeps what it wrote. An error says that nothing of it was kept.
+    /// Ends the transaction and keeps its writes. If it throws, none of the writes was kept.
     public func commit() throws(SQLiteError) {
         do {
             try execute("COMMIT")
@@ -116,15 +123,15 @@ public final class Connection {
             throw error
         }
     }
-    /// Ends the transaction, if there is one, and drops what it wrote.
+    /// Ends the transaction, if there is one, and drops its writes.
     public func rollback() {
         guard inTransaction else { return }
         sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
     }
-    /// A transaction has begun and not ended.
+    /// True while a transaction is open.
     public var inTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
-    /// Runs `body` in a transaction that holds the write lock; an error undoes all of it.
+    /// Runs `body` in a transaction that holds the write lock. An error of `body` or of the commit undoes all of it.
     public func transaction<R>(_ body: () throws(SQLiteError) -> R) throws(SQLiteError) -> R {
         try begin()
         let result: R
@@ -138,17 +145,17 @@ public final class Connection {
         return result
     }
 
-    /// How many rows the last INSERT, UPDATE or DELETE changed.
+    /// The number of rows that the last INSERT, UPDATE or DELETE changed.
     public var changes: Int { Int(sqlite3_changes(handle)) }
     /// The rowid of the last INSERT.
     public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
 
     // MARK: WAL
 
-    /// The frames that the WAL held behind this connection's last commit.
+    /// The number of frames in the WAL after this connection's last commit.
     public var walFrames: Int { observer.frames }
 
-    /// Copies the WAL into the file; true if all of it was copied.
+    /// Copies the WAL into the file. Returns true if all of it was copied.
     @discardableResult
     public func checkpoint(_ checkpoint: Checkpoint) throws(SQLiteError) -> Bool {
         let mode =
@@ -166,16 +173,16 @@ public final class Connection {
 
     // MARK: Interruption
 
-    /// A way to interrupt this connection's running call from another thread.
+    /// A handle that can interrupt this connection's running call from another thread.
     public var interrupter: Interrupter { Interrupter(handle) }
 
-    /// Interrupts the call that runs on a connection. The connection must outlive it.
+    /// A handle that interrupts the running call of a connection. The connection must outlive it.
     public struct Interrupter: @unchecked Sendable {
         private let handle: OpaquePointer
 
         init(_ handle: OpaquePointer) { self.handle = handle }
 
-        /// What runs now ends with an error of kind `interrupted`; later calls run as usual. From any thread.
+        /// Ends the running call with an error of kind `interrupted`; later calls run as usual. From any thread.
         public func interrupt() { sqlite3_interrupt(handle) }
     }
 }
@@ -183,8 +190,8 @@ public final class Connection {
 @available(*, unavailable)
 extension Connection: Sendable {}
 
-/// Told by SQLite, after each commit, how many frames the WAL holds. Setting it also switches off SQLite's own
-/// checkpoints.
+/// The receiver of SQLite's commit hook, which gives the number of frames in the WAL after each commit. To set the hook
+/// also switches SQLite's own checkpoints off.
 private final class CommitObserver {
     var frames = 0
 

@@ -4,10 +4,12 @@ internal import Glibc
 internal import Darwin
 #endif
 
-/// The file at a path, as `stat` shows it. Nothing is opened: a descriptor of a database's file that is closed takes
-/// away all locks that SQLite holds on the file for the whole process.
+/// The metadata of the file at a path, from `stat`.
+///
+/// It opens no file. To close a descriptor of a database's file would release all locks that SQLite holds on that file
+/// for the whole process.
 public struct FileLook: Sendable {
-    /// The identity of a file, whatever its name.
+    /// The identity of a file, independent of its name.
     public struct Identity: Equatable, Sendable {
         private let device: UInt64
         private let inode: UInt64
@@ -18,14 +20,14 @@ public struct FileLook: Sendable {
         }
     }
 
-    /// The identity of the file that the path leads to.
+    /// The identity of the file that the path resolves to.
     public let identity: Identity
-    /// Its size in bytes.
+    /// The size in bytes.
     public let size: Int64
-    /// True for a file, false for a folder or a device.
+    /// True for a regular file, false for a folder or a device.
     public let isFile: Bool
 
-    /// Looks at a path, through links; nil if nothing can be found there, and `errno` says why.
+    /// Reads the metadata of a path and follows links. Returns nil if nothing is found there; `errno` has the reason.
     public init?(_ path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }

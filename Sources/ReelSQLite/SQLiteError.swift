@@ -1,41 +1,41 @@
 internal import CSQLite
 
-/// Why SQLite could not do what it was asked for.
+/// An error of SQLite.
 public struct SQLiteError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// What the caller can do about it.
+    /// The class of an error, by what the caller can do about it.
     public enum Kind: Sendable {
-        /// No room on the disk: nothing was written; it works again when there is room.
+        /// The disk is full: nothing was written. Writes succeed again once there is space.
         case full
-        /// The file is damaged: put it aside, never delete it.
+        /// The file is damaged: move it aside, never delete it.
         case corrupt
-        /// The file is no SQLite database.
+        /// The file is not an SQLite database.
         case notADatabase
-        /// Somebody else holds a lock for longer than the busy time: try again.
+        /// Another connection has held a lock for longer than the busy time: try again.
         case locked
         /// The call was interrupted.
         case interrupted
-        /// The file cannot be opened, or no further one (descriptors).
+        /// The file cannot be opened, or the process has no descriptors left.
         case cannotOpen
-        /// The file or its folder can only be read.
+        /// The file or its folder is read-only.
         case readOnly
         /// The disk reports an error.
         case inputOutput
-        /// A UNIQUE, NOT NULL or CHECK rule does not hold.
+        /// A UNIQUE, NOT NULL or CHECK constraint is violated.
         case constraint
-        /// Anything else: a mistake in the statement, or memory.
+        /// Any other error: a mistake in the statement, or no memory.
         case other
     }
 
-    /// What the caller can do about it.
+    /// The class of the error.
     public var kind: Kind
     /// SQLite's primary result code.
     public var code: Int32
     /// SQLite's extended result code.
     public var extendedCode: Int32
-    /// SQLite's words, behind what was being done.
+    /// The failed action, followed by SQLite's text.
     public var message: String
 
-    /// The error of an extended result code.
+    /// Creates an error from an extended result code.
     public init(extendedCode: Int32, message: String) {
         self.code = extendedCode & 0xff
         self.extendedCode = extendedCode
@@ -55,12 +55,12 @@ public struct SQLiteError: Error, Equatable, Sendable, CustomStringConvertible {
             }
     }
 
-    /// Damage that SQLite itself does not see.
+    /// Returns an error for damage that SQLite itself does not detect.
     public static func corrupt(_ message: String) -> SQLiteError {
         SQLiteError(extendedCode: SQLITE_CORRUPT, message: message)
     }
 
-    /// A database that is not the one that was expected.
+    /// Returns an error for a database that is not the expected one.
     public static func notADatabase(_ message: String) -> SQLiteError {
         SQLiteError(extendedCode: SQLITE_NOTADB, message: message)
     }
@@ -76,6 +76,6 @@ public struct SQLiteError: Error, Equatable, Sendable, CustomStringConvertible {
         )
     }
 
-    /// The message, and SQLite's number for those who look it up.
+    /// The message, followed by SQLite's error number.
     public var description: String { "\(message) (SQLite \(extendedCode))" }
 }

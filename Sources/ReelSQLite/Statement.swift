@@ -1,11 +1,11 @@
 internal import CSQLite
 
-/// A prepared statement. Columns count from 0, parameters from 1, as in SQLite. Stepping allocates nothing, and a
-/// column's bytes are lent until the next step.
+/// A prepared statement. Columns count from 0, parameters from 1, as in SQLite. A step allocates nothing, and the bytes
+/// of a column are valid until the next step.
 public final class Statement {
     private let connection: Connection
     private let handle: OpaquePointer
-    /// The first parameter that could not be bound, said by the next step.
+    /// The error of the first parameter that could not be bound; the next step throws it.
     private var bindResult = SQLITE_OK
 
     init(_ connection: Connection, _ sql: String) throws(SQLiteError) {
@@ -29,7 +29,7 @@ public final class Statement {
 
     // MARK: Running
 
-    /// The next row: true if there is one. At the end and on an error the statement is reset.
+    /// Steps to the next row and returns true if there is one. At the end and on an error the statement is reset.
     public func step() throws(SQLiteError) -> Bool {
         guard bindResult == SQLITE_OK else {
             let result = bindResult
@@ -58,7 +58,7 @@ public final class Statement {
         while try step() {}
     }
 
-    /// Ends the run before its last row and lets go of its locks. What is bound stays bound.
+    /// Ends the run before its last row and releases its locks. Bound values stay bound.
     public func reset() {
         sqlite3_reset(handle)
     }
@@ -76,7 +76,7 @@ public final class Statement {
         bind(index, value)
     }
 
-    /// Binds a number.
+    /// Binds a floating-point number.
     public func bind(_ index: Int32, _ value: Double) {
         bound(sqlite3_bind_double(handle, index, value))
     }
@@ -100,7 +100,7 @@ public final class Statement {
         bound(reel_sqlite3_bind_blob_copy(handle, index, base, count))
     }
 
-    /// Binds text by its UTF-8, which is copied.
+    /// Binds UTF-8 text, which is copied.
     public func bind(_ index: Int32, textCopying bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress, let count = Int32(exactly: bytes.count) else {
             bound(reel_sqlite3_bind_text_copy(handle, index, "", 0))
@@ -109,7 +109,7 @@ public final class Statement {
         bound(reel_sqlite3_bind_text_copy(handle, index, base.assumingMemoryBound(to: CChar.self), count))
     }
 
-    /// Binds a blob, which is not copied: the bytes must stay until the statement is bound anew or its run has ended.
+    /// Binds a blob without a copy: the bytes must stay valid until the parameter is bound again or the run has ended.
     public func bind(_ index: Int32, lending bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress, let count = Int32(exactly: bytes.count) else {
             return bindEmpty(index, bytes.count)
@@ -117,7 +117,7 @@ public final class Statement {
         bound(sqlite3_bind_blob(handle, index, base, count, nil))
     }
 
-    /// Binds text by its UTF-8, which is not copied: it must stay until the statement is bound anew or its run has
+    /// Binds UTF-8 text without a copy: the bytes must stay valid until the parameter is bound again or the run has
     /// ended.
     public func bind(_ index: Int32, textLending bytes: UnsafeRawBufferPointer) {
         guard let base = bytes.baseAddress, let count = Int32(exactly: bytes.count) else {
@@ -137,45 +137,46 @@ public final class Statement {
     }
 
     private func bindEmpty(_ index: Int32, _ count: Int) {
-        // SQLite itself refuses what is too long, at the step.
+        // SQLite itself refuses a value that is too long, at the step.
         bound(sqlite3_bind_zeroblob64(handle, index, UInt64(count)))
     }
 
     // MARK: Columns
 
-    /// The column is NULL.
+    /// Returns true if the column is NULL.
     public func isNull(_ column: Int32) -> Bool {
         sqlite3_column_type(handle, column) == SQLITE_NULL
     }
 
-    /// The column as an integer.
+    /// Returns the column as an integer.
     public func integer(_ column: Int32) -> Int64 {
         sqlite3_column_int64(handle, column)
     }
 
-    /// The column as a number.
+    /// Returns the column as a floating-point number.
     public func double(_ column: Int32) -> Double {
         sqlite3_column_double(handle, column)
     }
 
-    /// The column's blob or text as bytes, in SQLite's memory: they last until the next step, reset or bind.
+    /// Returns the bytes of a blob or text column in SQLite's memory. They are valid until the next step, reset or
+    /// bind.
     public func bytes(_ column: Int32) -> UnsafeRawBufferPointer {
         let base = sqlite3_column_blob(handle, column)
         return UnsafeRawBufferPointer(start: base, count: base == nil ? 0 : Int(sqlite3_column_bytes(handle, column)))
     }
 
-    /// The column as a string of its own.
+    /// Returns the column as a string, copied.
     public func text(_ column: Int32) -> String {
         String(decoding: bytes(column), as: UTF8.self)
     }
 
-    /// The column as a string of its own; nil for NULL.
+    /// Returns the column as a string, copied; nil for NULL.
     public func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
 
-    /// The column as an integer; nil for NULL.
+    /// Returns the column as an integer; nil for NULL.
     public func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
 
-    /// The column as bytes of its own.
+    /// Returns the bytes of the column, copied.
     public func array(_ column: Int32) -> [UInt8] {
         Array(bytes(column))
     }

@@ -1,14 +1,15 @@
 import ReelCore
 import ReelLog
 
-/// Between the log's thread and the folder's: batches in order, bounded in records and bytes. When it is full the log's
-/// thread waits, and with it this log's tails; so a node that is far behind reads no faster than it folds.
+/// A queue of batches from the log's thread to the fold thread, bounded in records and bytes. When it is full, the
+/// log's thread waits, and with it all tails of this log object. So a node with a large lag reads no faster than it
+/// folds.
 final class BoundedBatchQueue: LogSink, Sendable {
-    /// What the folder finds in it.
+    /// The content of the queue that the fold thread takes.
     enum Mail {
-        /// Batches that follow each other.
+        /// Consecutive batches.
         case batches([RecordBatch])
-        /// The tail has ended.
+        /// The tail has ended with an error.
         case failed(LogError)
         /// The node stops.
         case closed
@@ -34,7 +35,7 @@ final class BoundedBatchQueue: LogSink, Sendable {
     private let (recordsMax, bytesMax): (Int, Int)
     private let state = Monitor(State())
 
-    /// A mailbox that takes a batch as long as it holds fewer records, and fewer bytes, than these.
+    /// A queue that accepts a batch while it holds fewer than `records` records and fewer than `bytes` bytes.
     init(records: Int, bytes: Int) {
         (recordsMax, bytesMax) = (records, bytes)
     }
@@ -52,17 +53,17 @@ final class BoundedBatchQueue: LogSink, Sendable {
         state.change { $0.failure = error }
     }
 
-    /// Wakes both sides for the last time.
+    /// Closes the queue, and wakes both threads for the last time.
     func close() {
         state.change { $0.isClosed = true }
     }
 
-    /// Waits until there is something.
+    /// Waits until the queue holds something, and takes it.
     func take() -> Mail {
         state.wait(until: { !$0.isEmpty }) { $0.take() }
     }
 
-    /// Returns what the mailbox holds, without waiting; nil: it is empty.
+    /// Takes the content of the queue without waiting; nil: it is empty.
     func takeNow() -> Mail? {
         var mail: Mail?
         state.change { if !$0.isEmpty { mail = $0.take() } }

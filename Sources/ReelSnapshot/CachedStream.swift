@@ -1,46 +1,46 @@
 import ReelCore
 import ReelSQLite
 
-/// A stream that the folder holds in memory. It belongs to the folder's thread.
+/// A stream that the projector holds in memory. On the fold thread.
 final class CachedStream {
     /// The stream's number in the file.
     let id: Int64
-    /// Its name.
+    /// The stream's name.
     let name: StreamName
-    /// The key of its records.
+    /// The key of the stream's records.
     let key: [UInt8]
     var fold: Fold
-    /// The events that its rows lack.
+    /// The events that the rows lack.
     var pending = PendingEvents()
     /// The last seq of its last chunk in the index of events; −1: there is none.
     private var lastEvent: Seq
-    /// The gateway's clock in its last event; nil: not known.
+    /// The gateway's clock in the last event, in milliseconds since 1970; nil: not known.
     private var lastMs: Int64?
-    /// The number of the batch that changed it last.
+    /// The number of the batch in which the stream last had a turn.
     var batch: Int64 = 0
-    /// The time that folding it has taken in that batch.
+    /// The time that folding the stream has taken in that batch.
     var spent = Duration.zero
-    /// Its records that wait for its next turn.
+    /// The stream's records that wait for its next turn.
     var waiting = WaitingEvents()
-    /// True if the next transaction has to write it, however long that takes.
+    /// True if the next transaction must write the stream, however long that takes.
     var mustBeWritten = false
-    /// The first seq that was folded and that its rows lack; nil: there is none.
+    /// The first seq that is folded and that the rows lack; nil: there is none.
     private var unwritten: Seq?
-    /// The number of records that were folded and that its rows lack.
+    /// The number of records that are folded and that the rows lack.
     private(set) var unwrittenCount = 0
-    /// The time that writing its rows took the last time.
+    /// The duration of the last write of the rows.
     private var writeTime = Duration.zero
-    /// When they were written.
+    /// The time of the last write of the rows.
     private var writtenAt = ContinuousClock.now
-    /// How much of the cache it counts for.
+    /// The number of entries that the stream counts for in the cache.
     private(set) var held = 0
-    /// The bytes that it counts for.
+    /// The number of bytes that the stream counts for in the cache.
     private(set) var heldBytes = 0
-    /// The bytes of its objects when its rows were written last.
+    /// The size of the stream's objects at the last write of the rows, in bytes.
     private var writtenBytes: Int
-    /// The bytes of the objects among them that changed since.
+    /// The size of those objects that have changed since then, in bytes.
     private var changedBytes = 0
-    /// The sites that had not ended when its rows were written last.
+    /// The number of sites that had not ended at the last write of the rows.
     private var writtenSites: Int
 
     init(id: Int64, name: StreamName, lastEvent: Seq, lastMs: Int64? = nil, fold: Fold) {
@@ -56,42 +56,43 @@ final class CachedStream {
 
     // MARK: Turns
 
-    /// The time, in nanoseconds, that a byte of a row takes: to be hashed, written to the WAL, and copied from there.
+    /// The estimated time to write a byte of a row, in nanoseconds: to hash it, write it to the WAL, and copy it from
+    /// there.
     private static let nanosecondsPerByte = 4
-    /// A stream that is written in such a part of a turn is written in each transaction.
+    /// The divisor of a turn: a stream is written in each transaction if its write takes less than this part of a turn.
     private static let shortPart = 20
-    /// A stream is written before it folds more than takes so long to be written.
+    /// The estimated time of a write from which on a stream is written before it folds more.
     private static let longestWrite = Duration.milliseconds(10)
-    /// A stream that is folded on and on is written after so many times the time that it takes.
+    /// The pause before the next write of a busy stream, as a multiple of the last write's duration.
     private static let writePause = 4
 
-    /// The first seq that its rows lack; the greatest seq that there is: they lack nothing.
+    /// The first seq that the rows lack; the greatest `Seq` if they lack nothing.
     var next: Seq { unwritten ?? waiting.next ?? .max }
 
-    /// True if nothing of it waits to be folded or written.
+    /// True if no record of the stream waits to be folded or written.
     var isIdle: Bool { waiting.isEmpty && unwritten == nil }
 
-    /// True if the stream may fold another event in this batch, in which its turn is so long. Each turn is one event at
-    /// least, but for a stream that has to be written first.
+    /// Returns true if the stream may fold another event in this batch. `turn` is the time of a turn. Each turn has at
+    /// least one event, except for a stream that must be written first.
     func hasTurn(of turn: Duration) -> Bool { (spent < turn || spent == .zero) && !isFull }
 
-    /// True if writing what changed takes long, where a turn is so long.
+    /// Returns true if writing the changes takes long in comparison with `turn`, the time of a turn.
     func isLong(for turn: Duration) -> Bool { max(writeTime, timeToWrite) >= turn / Self.shortPart }
 
-    /// True if no more is folded before it is written.
+    /// True if the stream must be written before it folds more.
     private var isFull: Bool { unwritten != nil && timeToWrite >= Self.longestWrite }
 
-    /// True if it is better written than folded on: events that follow share the time that writing takes.
+    /// True if the stream should be written now. Until then, more events are folded, so that they share one write.
     var isDue: Bool {
         waiting.isEmpty || isFull || ContinuousClock.now - writtenAt >= writeTime * Self.writePause
     }
 
-    /// What changed takes about so long to be written.
+    /// The estimated time to write the changes.
     private var timeToWrite: Duration { .nanoseconds(Self.nanosecondsPerByte * (changedBytes + pending.bytes)) }
 
-    /// The record at `seq` was folded. Returns true if the rows lacked nothing before.
+    /// Notes that the record at `seq` was folded. Returns true if the rows lacked nothing before.
     func folded(_ seq: Seq) -> Bool {
-        // An object that changes is written whole. Until then it is not in the fold's count of bytes.
+        // A changed object is written whole. Until then the fold does not count its bytes.
         changedBytes = max(changedBytes, writtenBytes - fold.objectBytes)
         unwrittenCount += 1
         guard unwritten == nil else { return false }
@@ -101,8 +102,8 @@ final class CachedStream {
 
     // MARK: Writing
 
-    /// Writes what the rows lack. Inside a transaction; `row` is room to be used again. Returns true if the number of
-    /// sites that have not ended is another one.
+    /// Writes the changes to the rows and the index. Inside a transaction. `row` is a buffer that the caller reuses.
+    /// Returns true if the number of sites that have not ended has changed.
     func write(to file: SnapshotFile, row: inout [UInt8]) throws -> Bool {
         let begun = ContinuousClock.now
         for chunk in pending.chunks where !chunk.isEmpty {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A wait that another thread can end early, once and for all.
+/// A sleep that another thread can end early. Once ended, it never sleeps again.
 final class CancellableSleep: @unchecked Sendable {
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -10,7 +10,7 @@ final class CancellableSleep: @unchecked Sendable {
         pthread_mutex_init(lock, nil)
         var attributes = pthread_condattr_t()
         pthread_condattr_init(&attributes)
-        // A clock that somebody sets must not make a wait longer.
+        // A change of the wall clock must not make a wait longer.
         pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         pthread_cond_init(condition, &attributes)
         pthread_condattr_destroy(&attributes)
@@ -23,7 +23,7 @@ final class CancellableSleep: @unchecked Sendable {
         condition.deallocate()
     }
 
-    /// Ends all waits, also those to come.
+    /// Ends all waits, also those that begin later. From any thread.
     func ring() {
         pthread_mutex_lock(lock)
         isRung = true
@@ -31,7 +31,7 @@ final class CancellableSleep: @unchecked Sendable {
         pthread_mutex_unlock(lock)
     }
 
-    /// Waits so many milliseconds, or until it is rung.
+    /// Waits `ms` milliseconds, or until `ring` is called.
     func wait(ms: Int32) {
         var until = timespec()
         clock_gettime(CLOCK_MONOTONIC, &until)

@@ -2,18 +2,19 @@ import Glibc
 import ReelCore
 import ReelSQLite
 
-/// The folders of a snapshot node's files, one for each epoch, named by it. What an ended epoch was folded to is kept
-/// until the next one is folded.
+/// The folders of a snapshot node's files: one for each epoch, named by the epoch. The state of an ended epoch is kept
+/// until the seeds of the next epoch are folded.
 enum EpochFolders {
-    /// The folder of an epoch's files.
+    /// Returns the folder of an epoch's files.
     static func path(of epoch: Epoch, in folder: String) -> String { "\(folder)/\(epoch)" }
 
-    /// The file of a partition, in the folder of its epoch.
+    /// Returns the file of a partition, in the folder of its epoch.
     static func file(_ partition: Int, in epochFolder: String) -> String {
         "\(epochFolder)/partition-\(partition).sqlite"
     }
 
-    /// Makes the folder of an epoch. Files that lie beside it, as they did before there were such folders, are its.
+    /// Makes the folder of an epoch. Moves files of partitions from `folder` into it: an older build had no folders of
+    /// epochs.
     static func make(_ epoch: Epoch, in folder: String) throws(SnapshotError) {
         let path = path(of: epoch, in: folder)
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
@@ -26,12 +27,12 @@ enum EpochFolders {
         }
     }
 
-    /// The epochs that have a folder.
+    /// Returns the epochs that have a folder, lowest first.
     static func epochs(in folder: String) -> [Epoch] {
         names(in: folder).compactMap(Epoch.init).sorted { $0.value < $1.value }
     }
 
-    /// Removes the folders of epochs whose end was folded, and which lead to this one.
+    /// Removes the folders of earlier epochs that are folded to their ends and lead to `epoch`.
     static func removeEnded(before epoch: Epoch, in folder: String) {
         var reached: Set<Epoch> = [epoch]
         var others = epochs(in: folder).filter { $0 != epoch }
@@ -44,7 +45,7 @@ enum EpochFolders {
         }
     }
 
-    /// The epoch that follows, if all partitions were folded to the end of this one.
+    /// Returns the epoch that follows, if all partitions are folded to the end of this epoch.
     static func following(_ epoch: Epoch, in folder: String) -> Epoch? {
         let path = path(of: epoch, in: folder)
         var next: Epoch?
@@ -60,7 +61,8 @@ enum EpochFolders {
         return next
     }
 
-    /// What a file in the folder says of the log: its `partitions`, `number` or `deployment`; nil: none does.
+    /// Returns the value of `meta` in the first file of the folder that has it: `partitions`, `number` or `deployment`;
+    /// nil: no file has it.
     static func meta(_ meta: String, in epochFolder: String) -> Int? {
         names(in: epochFolder).lazy.filter { $0.hasSuffix(".sqlite") }.compactMap { name in
             guard let connection = try? Connection(path: "\(epochFolder)/\(name)", mode: .readOnly, busyMs: 1_000)

@@ -1,21 +1,21 @@
 import ReelCore
 
-/// A chunk of the index of events: events of one stream, one behind the other, as they are delivered. Each is preceded
-/// by its seq (8 bytes), its length (3 bytes) and what became of it (1 byte), little-endian.
+/// A chunk of the index of events: consecutive events of one stream, each as it is delivered to clients. A header
+/// precedes each event, in little-endian order: its seq (8 bytes), its length (3 bytes) and its outcome (1 byte).
 struct EventChunk {
-    /// A chunk is written once it has so many bytes, so that a short range never reads a long one.
+    /// The size at which a chunk is full, in bytes. The limit keeps the read of a short range short.
     static let fullBytes = 64 << 10
 
     private(set) var bytes: [UInt8] = []
     private(set) var first = Seq.none
     private(set) var last = Seq.none
-    /// Where the value of the last event begins in `bytes`.
+    /// The offset of the last event's value in `bytes`.
     private var lastValue = 0
 
     var isEmpty: Bool { bytes.isEmpty }
     var isFull: Bool { bytes.count >= Self.fullBytes }
 
-    /// Adds an event's value and what became of it; seqs grow.
+    /// Adds an event's value and outcome. The seqs must ascend.
     mutating func append(_ seq: Seq, _ value: Bytes, _ outcome: StoredOutcome) {
         if isEmpty { first = seq }
         last = seq
@@ -37,7 +37,7 @@ struct EventChunk {
         last = .none
     }
 
-    /// Calls `body` for each event of a stored chunk until it says false. Returns false where the chunk is damaged.
+    /// Calls `body` for each event of a stored chunk until it returns false. Returns false if the chunk is damaged.
     static func forEach(in chunk: Bytes, _ body: (Seq, StoredOutcome, Bytes) -> Bool) -> Bool {
         var at = 0
         while at < chunk.count {

@@ -3,11 +3,11 @@ import ReelNet
 import ReelNode
 import Synchronization
 
-/// The questions of all loops that wait until a stream is folded up to a seq. The folder ends waits after each
-/// commit, and a timer of the question's loop ends a wait at its deadline. Nothing polls. `SnapshotNode.reach` bounds
-/// their number.
+/// The requests of all loops that wait until a stream is folded up to a seq. The fold thread ends waits after each
+/// commit, and a timer of the request's loop ends a wait at its deadline. Nothing polls. `SnapshotNode.reach` bounds
+/// the number of waits.
 final class FoldWaiters: Sendable {
-    /// A question that waits. Its ticket is used under the lock only.
+    /// A request that waits. Its ticket is used under the lock only.
     private final class Wait: @unchecked Sendable {
         let stream: StreamName
         let seq: Seq
@@ -22,16 +22,16 @@ final class FoldWaiters: Sendable {
     }
 
     private struct State {
-        /// The waits for seqs that were not read.
+        /// The waits for seqs that are not read yet.
         var unread = SeqWaits<Wait>()
-        /// The waits for seqs that were read, of streams that are folded less far.
+        /// The waits for seqs that are read, of streams that are folded less far.
         var parked: [StreamName: SeqWaits<Wait>] = [:]
 
         mutating func begin(_ wait: Wait) {
             wait.ticket = unread.add(wait, for: wait.seq)
         }
 
-        /// True if the wait has not ended before.
+        /// Ends a wait. Returns true if the wait had not ended before.
         mutating func end(_ wait: Wait) -> Bool {
             guard let ticket = wait.ticket.take() else { return false }
             _ = wait.isParked ? parked[wait.stream]?.cancel(ticket) : unread.cancel(ticket)
@@ -39,7 +39,7 @@ final class FoldWaiters: Sendable {
             return true
         }
 
-        /// Ends the waits that have what they wait for.
+        /// Ends the waits that are fulfilled, and returns them.
         mutating func folded(to status: PartitionSupervisor.Status) -> [Wait] {
             var ended: [Wait] = []
             for wait in unread.reached(status.readSeq) {
@@ -61,8 +61,8 @@ final class FoldWaiters: Sendable {
 
     private let state = Mutex(State())
 
-    /// Calls back on the loop once the stream is folded up to this seq, at the latest after so many milliseconds.
-    /// `isFolded` is asked once more when the wait has begun, so that no commit is missed. On the loop.
+    /// Calls `then` on the loop once `stream` is folded up to `seq`, after `ms` milliseconds at the latest. `isFolded`
+    /// is called once after the wait has begun, so that no commit is missed. On the loop.
     func reach(
         _ seq: Seq,
         of stream: StreamName,
@@ -88,7 +88,7 @@ final class FoldWaiters: Sendable {
         }
     }
 
-    /// The partition is folded to here. From the folder's thread.
+    /// Ends the waits that `status` fulfills. On the fold thread.
     func folded(to status: PartitionSupervisor.Status) {
         let ended = state.withLock { $0.folded(to: status) }
         for wait in ended { wait.then.loop.execute { wait.then.value() } }

@@ -1,11 +1,11 @@
 import Glibc
 import ReelCore
 
-/// Holds a folder for one process: two snapshot nodes never write the same files. The lock ends with the process.
+/// A lock of a folder for one process: two snapshot nodes never write the same files. The lock ends with the process.
 final class FolderLock: Sendable {
     private let descriptor: Int32
 
-    /// Makes the folder if it is not there, and locks it. Throws at once where another process has it.
+    /// Makes the folder if it does not exist, and locks it. Throws at once if another process has locked it.
     init(folder: String) throws(SnapshotError) {
         try Self.make(folder)
         let path = folder + "/lock"
@@ -13,7 +13,7 @@ final class FolderLock: Sendable {
         guard descriptor >= 0 else {
             throw SnapshotError(.internal, "cannot open \(path): \(String(cString: strerror(errno)))")
         }
-        // A file of an earlier build, which any user of the machine could lock.
+        // An earlier build made the lock file so that any user of the machine could lock it.
         var file = stat()
         if fstat(descriptor, &file) == 0, file.st_mode & 0o777 == 0o644 { fchmod(descriptor, 0o600) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
@@ -31,12 +31,12 @@ final class FolderLock: Sendable {
         close(descriptor)
     }
 
-    /// Lets another process have the folder.
+    /// Unlocks the folder, so that another process can lock it.
     func release() {
         flock(descriptor, LOCK_UN)
     }
 
-    /// Makes a folder and those above it, for this user alone.
+    /// Makes a folder and its parents, accessible to this user only.
     private static func make(_ folder: String) throws(SnapshotError) {
         var status = stat()
         if stat(folder, &status) == 0 {

@@ -1,4 +1,4 @@
-/// How many events of a batch came to which outcome. Allocates once for a batch.
+/// The number of events of a batch by outcome. Allocates once for a batch.
 struct OutcomeTally {
     private var counts = [Int](repeating: 0, count: StoredOutcome.all.count + 1)
 
@@ -7,6 +7,6 @@ struct OutcomeTally {
         counts[Int(outcome.code)] += 1
     }
 
-    /// The number of events with the outcome.
+    /// Returns the number of events with the outcome.
     func count(of outcome: StoredOutcome) -> Int { counts[Int(outcome.code)] }
 }

@@ -2,30 +2,31 @@ import Glibc
 import ReelSQLite
 import Synchronization
 
-/// Where a partition's file lies. Opening it for a read and putting it aside take turns, so that no reader ever gets
-/// the pages of one file with the WAL of the next.
+/// The path of a partition's file. A lock separates opening the file for a read from setting it aside. So no reader
+/// gets the pages of one file with the WAL of the next.
 final class PartitionFileSlot: Sendable {
-    /// Why a file could not be put aside.
+    /// The error of a file that could not be set aside.
     struct NotPutAside: Error {
-        /// What stood in the way, and what to do.
+        /// The obstacle, and the remedy.
         var reason: String
     }
 
-    /// So many files are kept aside; then somebody has to look at them.
+    /// The maximum number of files that are set aside. An operator must remove them before another one is.
     static let asideMost = 8
 
     let path: String
-    /// How many files were put aside while the node ran: which file lies here now.
+    /// The number of files that were set aside while the node runs; it identifies the current file.
     private let generation = Mutex(0)
 
     init(_ path: String) {
         self.path = path
     }
 
-    /// Which file lies here now.
+    /// The generation of the current file.
     var current: Int { generation.withLock { $0 } }
 
-    /// A connection within a read that has begun: it holds the file that it opened, whatever lies here later.
+    /// Returns a connection inside a read that has begun. The connection keeps the file that it opened, even if the
+    /// file is set aside later.
     func beginRead() throws -> (Connection, StoredPosition) {
         try generation.withLock { _ in
             let connection = try Connection(path: path, mode: .readOnly, busyMs: 1_000)
@@ -34,7 +35,7 @@ final class PartitionFileSlot: Sendable {
         }
     }
 
-    /// Renames the file with its WAL, so that nothing is mixed and nothing is lost, and says what it is called now.
+    /// Renames the file together with its WAL, so that neither is lost or used with another file. Returns the new path.
     func putAside() throws(NotPutAside) -> String {
         try generation.withLock { generation throws(NotPutAside) in
             var number = 0
@@ -45,7 +46,8 @@ final class PartitionFileSlot: Sendable {
                 )
             }
             let aside = "\(path).aside-\(number)"
-            // The file first: SQLite drops a WAL that it finds without its file, and never reads it into another one.
+            // Rename the file first. SQLite drops a WAL that it finds without its file, and never applies it to another
+            // file.
             for suffix in ["", "-wal", "-shm"] where access(path + suffix, F_OK) == 0 {
                 guard rename(path + suffix, aside + suffix) == 0 else {
                     throw NotPutAside(reason: "cannot rename \(path + suffix): \(String(cString: strerror(errno)))")

@@ -3,37 +3,38 @@ import ReelLog
 import ReelNode
 import ReelSQLite
 
-/// Folds one partition: applies the log's records to the streams in memory, and writes what changed, with the position,
-/// in one transaction. It belongs to one thread at a time. After an error it is thrown away; another one goes on from
-/// the file.
+/// Folds one partition. It applies the log's records to the streams in memory, and writes the changes and the position
+/// in one transaction. Only one thread may use it. After an error it is discarded, and a new one continues from the
+/// file.
 ///
-/// Streams are folded in turns: a stream that has taken its time in a batch waits with the rest of its records, and
-/// the others are folded and written without it. A stream whose rows take long to write is written in turns, too.
+/// Streams are folded in turns. A stream that has used up its turn in a batch waits with its remaining records, while
+/// the others are folded and written. A stream with rows that take long to write is written in turns, too.
 final class PartitionProjector {
-    /// Why it cannot go on.
+    /// The reasons why folding cannot continue.
     enum Stop: Error {
-        /// A barrier that this version does not know stands at this seq.
+        /// The record at this seq is a barrier that this version does not know.
         case unknownBarrier(Seq)
-        /// The log's batch does not go on where the file ends.
+        /// The log's batch does not continue where the file ends.
         case hole(found: Seq, expected: Seq)
     }
 
-    /// What one batch was.
+    /// The result of one transaction.
     struct Report {
-        /// Consecutive seqs that were read.
+        /// The number of consecutive seqs that were read.
         var seqs = 0
-        /// Events folded.
+        /// The number of events folded.
         var events = 0
-        /// What became of them.
+        /// The outcomes of these events.
         var outcomes = OutcomeTally()
         var voids = VoidTally()
-        /// Before a barrier at this seq, which this version does not know, it ended; nil: it did not.
+        /// The seq of a barrier that this version does not know, before which the batch ended; nil: there was none.
         var unknownBarrier: Seq?
     }
 
-    /// The time that all streams together may take of a transaction.
+    /// The time that all streams together may take in a transaction.
     private static let turnsMax = Duration.milliseconds(10)
-    /// The records that are read beyond the first one that waits. After a restart they are read again.
+    /// The maximum number of seqs that are read beyond the first record that waits. After a restart they are read
+    /// again.
     private static let aheadMax: Seq = 1 << 20
 
     private let file: SnapshotFile
@@ -42,26 +43,27 @@ final class PartitionProjector {
     private var rules: PartitionRules
     private var event = ParsedEvent()
     private var streams: StreamCache
-    /// The stream of the last event; the next one is often of the same.
+    /// The stream of the last event; the next event often belongs to the same.
     private var latest: CachedStream?
     private var batch: Int64 = 0
-    /// The last seq that the file holds, of all streams that do not wait.
+    /// The last seq that the file holds in all streams that do not wait.
     private var stored: Seq
     /// The last record that was read.
     private var last: Witness?
-    /// The streams whose records wait for a turn.
+    /// The streams with records that wait for a turn.
     private var waiting: [CachedStream] = []
-    /// The streams that were folded beyond their rows. Between transactions these are streams that take long to write.
+    /// The streams that are folded further than their rows. Between transactions these are streams that take long to
+    /// write.
     private var unwritten: [CachedStream] = []
-    /// The time that one stream may take of a transaction.
+    /// The time that one stream may take in a transaction.
     var turn: Duration
-    /// When the last event was folded.
+    /// The time when the last event was folded.
     private var clock = ContinuousClock.now
-    /// When the running transaction folds no further event of a stream that has had one.
+    /// The time after which the running transaction folds no further event of a stream of which it has folded one.
     private var end = ContinuousClock.now
-    /// The index has every event from this seq on.
+    /// The first seq from which on the index holds every event.
     private var oldestEvent: Seq
-    /// The seq of the last barrier in the index; −1: there is none.
+    /// The seq of the last barrier in the index; −1: none.
     private var lastBarrier: Seq
     private var checkpoint: CheckpointPlan
     private var row: [UInt8] = []
@@ -70,25 +72,25 @@ final class PartitionProjector {
 
     /// The next seq to read.
     private(set) var next: Seq
-    /// The seq behind the seeds that were folded; 0: there were none.
+    /// The seq after the folded seeds; 0: there were none.
     private var seedsEnd: Seq
-    /// How long the last transaction took.
+    /// The duration of the last transaction.
     private(set) var commitTime = Duration.zero
-    /// How long the checkpoint behind it took; nil: there was none.
+    /// The duration of the checkpoint after the last transaction; nil: there was none.
     private(set) var checkpointTime: Duration?
 
-    /// Where in its life the partition is.
+    /// The phase of the partition.
     var phase: PartitionRules.Phase { rules.phase }
 
-    /// The next seq to write: the file holds what lies before it of all streams.
+    /// The next seq to write: the file holds all streams up to the seq before it.
     var floor: Seq { min(unwritten.lazy.map(\.next).min() ?? next, waiting.lazy.map(\.next).min() ?? next) }
 
-    /// The streams that wait to be folded or written, and the first seq of each that its rows lack.
+    /// The streams that wait to be folded or written, each with the first seq that its rows lack.
     var waitingSeqs: [StreamName: Seq] {
         Dictionary((unwritten + waiting).map { ($0.name, $0.next) }) { first, _ in first }
     }
 
-    /// The records that wait to be folded or written.
+    /// The number of records that wait to be folded or written.
     var waitingCount: Int {
         waiting.reduce(0) { $0 + $1.waiting.count } + unwritten.reduce(0) { $0 + $1.unwrittenCount }
     }
@@ -97,13 +99,13 @@ final class PartitionProjector {
         waiting.reduce(0) { $0 + $1.waiting.bytes } + unwritten.reduce(0) { $0 + $1.pending.bytes }
     }
 
-    /// True if no more records may wait: the next ones are read once some of these are written.
+    /// True if no more records may wait: the caller reads on once some of these are written.
     var isCrowded: Bool {
         waitingCount >= settings.queuedEvents || waitingBytes >= settings.queuedBytes || next - floor >= Self.aheadMax
     }
 
-    /// Goes on where the file says. The log is the one that was folded; of it the records are read again that waited
-    /// when the file was written.
+    /// Continues at the position of the file. `log` must be the log that was folded into the file. The records that
+    /// waited when the file was written are read from it again.
     init(
         file: SnapshotFile,
         identity: SnapshotFile.Identity,
@@ -145,17 +147,24 @@ final class PartitionProjector {
                     default: return
                     }
                     guard let (name, next) = streams[owner], record.seq >= next else { return }
-                    put(record, into: try self.streams.stream(name, asOf: next - 1))
+                    enqueue(record, into: try self.streams.stream(name, asOf: next - 1))
                 }
             }
         }
         guard waitingSeqs == position.waiting else {
-            throw SnapshotFile.Unusable(reason: "the log has no record where a stream of the file waits")
+            throw SnapshotFile.Unusable(reason: "the log lacks a record for which a stream of the file waits")
         }
     }
 
-    /// Folds `entries` of a batch, which account for the seqs up to `end`, and writes what they changed; of what a
-    /// barrier stops that is not known, all before it. Records of streams that wait are put behind those that wait.
+    /// Folds `entries` of a batch and writes the changes. Records of streams that wait are queued after the waiting
+    /// ones.
+    ///
+    /// - Parameters:
+    ///   - entries: The entries to fold.
+    ///   - records: The batch that holds the entries.
+    ///   - end: The seq after the last one that the entries account for.
+    /// - Returns: The result. If it has an `unknownBarrier`, everything before that barrier is folded.
+    /// - Throws: `Stop.hole`, and the errors of the file.
     func fold(_ entries: ArraySlice<RecordBatch.Entry>, of records: RecordBatch, upTo end: Seq) throws -> Report {
         beginTurns()
         var report = Report()
@@ -183,14 +192,14 @@ final class PartitionProjector {
         return report
     }
 
-    /// Gives the streams that wait a turn, the one that waits longest first, and writes what changed, also of streams
-    /// that take long to write. Streams for which the transaction has no time are the first in the next one.
+    /// Gives each waiting stream a turn, the longest-waiting first, and writes the changes, also of streams that take
+    /// long to write. Streams for which the transaction has no time are the first in the next one.
     func foldWaiting() throws -> Report {
         beginTurns()
         var report = Report()
         for _ in waiting.indices where hasTime {
             let stream = waiting.removeFirst()
-            touch(stream)
+            startTurn(stream)
             while stream.hasTurn(of: turn), let record = stream.waiting.popFirst() {
                 try fold(record, in: stream, &report)
             }
@@ -207,17 +216,17 @@ final class PartitionProjector {
         end = clock + max(Self.turnsMax, turn)
     }
 
-    /// False once the streams together have taken so long that the transaction is written.
+    /// False once the streams together have used up the time of the transaction.
     private var hasTime: Bool { clock < end }
 
-    /// Seqs at which there is no record; the range may be empty.
+    /// Counts seqs without a record; the range may be empty.
     private func hole(_ seqs: Range<Seq>, _ report: inout Report) {
         guard !seqs.isEmpty else { return }
         rules.hole()
         report.voids.add(holes: seqs)
     }
 
-    /// False: it is a barrier that this version does not know.
+    /// Folds a record. Returns false for a barrier that this version does not know.
     private func fold(_ key: Bytes, _ value: Bytes, _ seq: Seq, _ report: inout Report) throws -> Bool {
         switch rules.read(key: key, value: value, into: &event) {
         case .event:
@@ -226,7 +235,7 @@ final class PartitionProjector {
             if stream.waiting.isEmpty, mayFold, stream.hasTurn(of: turn) {
                 try foldEvent(value, seq, in: stream, &report)
             } else {
-                put(WaitingEvents.Record(seq: seq, value: Array(value)), into: stream)
+                enqueue(WaitingEvents.Record(seq: seq, value: Array(value)), into: stream)
             }
         case .seed(let seed):
             let stream = try stream(key)
@@ -241,10 +250,10 @@ final class PartitionProjector {
                     stream.fold.apply(barrier, seq: seq)
                     folded(seq, in: stream)
                 } else {
-                    put(WaitingEvents.Record(seq: seq, value: [], barrier: barrier), into: stream)
+                    enqueue(WaitingEvents.Record(seq: seq, value: [], barrier: barrier), into: stream)
                 }
             }
-            // It holds for all streams, also those not in memory: the position says so.
+            // The barrier applies to all streams, also to those that are not in memory: the position records that.
             var chunk = EventChunk()
             chunk.append(seq, value, StoredOutcome(code: 0))
             if !file.connection.inTransaction { try file.connection.begin() }
@@ -270,14 +279,14 @@ final class PartitionProjector {
         clock = now
     }
 
-    /// The record at this seq is folded in its stream and not written yet.
+    /// Notes that the record at this seq is folded in its stream and not written yet.
     private func folded(_ seq: Seq, in stream: CachedStream) {
         if stream.folded(seq) { unwritten.append(stream) }
     }
 
     // MARK: Streams that wait
 
-    private func put(_ record: WaitingEvents.Record, into stream: CachedStream) {
+    private func enqueue(_ record: WaitingEvents.Record, into stream: CachedStream) {
         if stream.waiting.isEmpty { waiting.append(stream) }
         stream.waiting.append(record)
     }
@@ -289,7 +298,7 @@ final class PartitionProjector {
             folded(record.seq, in: stream)
         } else {
             try record.value.withUnsafeBytes { value in
-                // It was an event when it was read.
+                // The record was an event when it was read.
                 try event.parse(value)
                 try foldEvent(value, record.seq, in: stream, &report)
             }
@@ -298,31 +307,31 @@ final class PartitionProjector {
 
     // MARK: Streams
 
-    /// The stream of this name, as one that changes.
+    /// Returns the stream of this name and begins its turn.
     private func stream(named name: StreamName) throws -> CachedStream {
         let key = Array(name.description.utf8)
         return try key.withUnsafeBytes { key throws in try stream(key) }
     }
 
-    /// The stream of a record's key, as one that changes.
+    /// Returns the stream of a record's key and begins its turn.
     private func stream(_ key: Bytes) throws -> CachedStream {
         let stream: CachedStream
         if let latest, latest.key.withUnsafeBytes({ $0.equals(key) }) {
             stream = latest
         } else {
-            // The rules have let only valid names through.
+            // The rules have accepted valid names only.
             guard let name = StreamName(bytes: key) else {
                 throw SnapshotError(.internal, "found a key that is no stream")
             }
             stream = try streams.stream(name, asOf: stored)
             latest = stream
         }
-        touch(stream)
+        startTurn(stream)
         return stream
     }
 
-    /// Begins the stream's turn in this batch.
-    private func touch(_ stream: CachedStream) {
+    /// Begins the stream's turn in this batch, unless it has begun.
+    private func startTurn(_ stream: CachedStream) {
         guard stream.batch != batch else { return }
         stream.batch = batch
         stream.spent = .zero
@@ -334,8 +343,8 @@ final class PartitionProjector {
 
     // MARK: Writing
 
-    /// Writes in one transaction what was folded, and the position. Streams that take long to write are written only
-    /// with `longOnes`, in the order in which they were folded: one, and more while there is time.
+    /// Writes the folded changes and the position in one transaction. Streams that take long to write are written only
+    /// with `longOnes`, in the order in which they were folded: at least one, and more while there is time.
     private func write(longOnes: Bool) throws {
         let start = ContinuousClock.now
         var sitesChanged = false
@@ -351,7 +360,7 @@ final class PartitionProjector {
             if isLong { mayBeLong = mayBeLong && ContinuousClock.now < end }
         }
         unwritten = left
-        // Seeds are no events: the index begins behind them.
+        // Seeds are not events: the index begins after them.
         let floor = floor
         oldestEvent = max(oldestEvent, floor - settings.keptEvents, seedsEnd)
         try file.trimEvents(before: oldestEvent)

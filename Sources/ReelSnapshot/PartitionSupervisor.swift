@@ -4,13 +4,15 @@ import ReelNode
 import ReelSQLite
 import Synchronization
 
-/// Keeps one partition folded for as long as the node runs: a thread that opens the file, tails the log from where the
-/// file ends, and folds. Whatever goes wrong, it begins again from the file, which is never ahead of its own data;
-/// a file that cannot be used is put aside and made anew from the log.
+/// Keeps one partition folded while the node runs. Its thread opens the file, tails the log from the file's position
+/// on, and folds.
+///
+/// After any error the thread starts again from the file. The file's position is never ahead of its data. A file that
+/// cannot be used is set aside, and a new one is folded from the log.
 final class PartitionSupervisor: @unchecked Sendable {
-    /// The time, in milliseconds, that a stream waits before it is called slow.
+    /// The time after which a stream that waits is logged as slow, in milliseconds.
     private static let slowMs: Int64 = 5_000
-    /// The longest turn of a stream.
+    /// The longest turn of a stream. It applies while the node catches up with the log's end as of the start.
     private static let turnMax = Duration.milliseconds(50)
 
     let identity: SnapshotFile.Identity
@@ -23,22 +25,22 @@ final class PartitionSupervisor: @unchecked Sendable {
     private let metrics: SnapshotMetrics
     private let status = Mutex(Status())
     private let mailbox = Mutex<BoundedBatchQueue?>(nil)
-    private let doubts = Mutex<StateReader.Damage?>(nil)
+    private let damageReport = Mutex<StateReader.Damage?>(nil)
     private let warnings = Mutex(LineLimiter(lines: 1, windowMs: 60_000))
     private let slowStreams = Mutex(LineLimiter(lines: 1, windowMs: 60_000))
     private let isStopping = Atomic<Bool>(false)
-    /// The time that folding and writing have taken, in nanoseconds.
+    /// The time spent in folding and writing, in nanoseconds.
     let foldedNs = Atomic<Int64>(0)
-    /// The questions that wait until a seq is folded.
+    /// The requests that wait until a seq is folded.
     let waits = FoldWaiters()
     private let wake = CancellableSleep()
-    /// The stream that waits at the lowest seq, and since when; nil: none waits. Belongs to the thread.
+    /// The stream that waits at the lowest seq, and since when; nil: none waits. On the fold thread.
     private var slowest: (stream: StreamName, sinceMs: Int64)?
-    /// Belongs to the thread.
+    /// On the fold thread.
     private var crowdWatch = CrowdWatch()
-    /// How long the next file waits that is made anew; belongs to the thread.
+    /// The delay before the next new file is made, in milliseconds. On the fold thread.
     private var nextFileMs: Int32 = 0
-    /// Called once what the epoch begins with was folded; belongs to the thread.
+    /// Called once, when the seeds of the epoch are folded. On the fold thread.
     private var whenOpen: (@Sendable () -> Void)?
     private var thread: LogThread?
 
@@ -65,10 +67,10 @@ final class PartitionSupervisor: @unchecked Sendable {
         self.metrics = metrics
     }
 
-    /// How it stands now. From any thread.
+    /// A copy of the current status. From any thread.
     var now: Status { status.withLock { $0 } }
 
-    /// What the log has lost of the partition. From any thread, for each publish.
+    /// The records that the log has lost in the partition; nil: none. Called for each publish. From any thread.
     var loss: ReelError? {
         status.withLock { status in
             guard let problem = status.problem, problem.code.isLoss else { return nil }
@@ -80,7 +82,7 @@ final class PartitionSupervisor: @unchecked Sendable {
         thread = try LogThread("reel-fold-\(identity.partition)") { self.run() }
     }
 
-    /// Ends the thread behind the batch that it folds. Waits for it.
+    /// Stops the thread after the batch that it folds, and waits for it.
     func stop() {
         isStopping.store(true, ordering: .sequentiallyConsistent)
         mailbox.withLock { $0 }?.close()
@@ -89,21 +91,22 @@ final class PartitionSupervisor: @unchecked Sendable {
         thread = nil
     }
 
-    /// A reader found that the rows are not what was written: the file is put aside and made anew. From any thread.
+    /// Reports that a reader found damaged rows. The fold thread then sets the file aside and makes a new one. From any
+    /// thread.
     func doubt(_ damage: StateReader.Damage) {
-        doubts.withLock { $0 = damage }
+        damageReport.withLock { $0 = damage }
         mailbox.withLock { $0 }?.close()
     }
 
-    /// An answer could not be made, which is said once a minute. From any thread.
-    func lacksRoom(_ room: Spool.NoRoom) { unanswered(room.reason, event: "no room for a large answer") }
+    /// Logs that the disk had no space for a response, at most once a minute. From any thread.
+    func lacksRoom(_ room: Spool.NoRoom) { unanswered(room.reason, event: "no disk space for a large response") }
 
-    /// The same for any other reason, which clients are not told.
-    func unanswered(_ detail: String, event: String = "an answer could not be made") {
-        guard let unsaid = warnings.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else { return }
+    /// Logs that a response failed for a reason that clients do not see, at most once a minute. From any thread.
+    func unanswered(_ detail: String, event: String = "response failed") {
+        guard let leftOut = warnings.withLock({ $0.admit(nowMs: WallClock.nowMs()) }) else { return }
         logger.warning(
             event,
-            ["partition": "\(identity.partition)", "detail": detail, "lines_left_out": "\(unsaid)"]
+            ["partition": "\(identity.partition)", "detail": detail, "lines_left_out": "\(leftOut)"]
         )
     }
 
@@ -113,42 +116,44 @@ final class PartitionSupervisor: @unchecked Sendable {
         while !isStopping.load(ordering: .sequentiallyConsistent) {
             do {
                 try foldToTheEnd()
-                try lookAtDoubts()
+                try checkDamageReport()
             } catch {
                 recover(from: error)
             }
         }
-        foldBack()
+        checkpointWAL()
     }
 
-    /// Copies the WAL into the file, so that the file alone is whole and no large WAL stays beside it.
-    private func foldBack() {
-        // SQLite opens the WAL at the first read. A file that is damaged, or that another program reads, keeps it.
+    /// Copies the WAL into the file, so that the file is complete without a large WAL.
+    private func checkpointWAL() {
+        // SQLite opens the WAL at the first read. SQLite keeps the WAL of a damaged file, or of one that another
+        // program reads.
         guard let connection = try? Connection(path: place.path, mode: .readWrite, busyMs: 1_000),
             (try? connection.integer("PRAGMA schema_version")) != nil
         else { return }
         _ = try? connection.checkpoint(.truncate)
     }
 
-    /// A doubt about a file that was put aside meanwhile is none; until then it stays one.
-    private func lookAtDoubts() throws {
-        let damage = doubts.withLock { $0 }
+    /// Throws if a reader has reported damage of the current file. A report about a file that was set aside since then
+    /// is void; until then it stays valid.
+    private func checkDamageReport() throws {
+        let damage = damageReport.withLock { $0 }
         if let damage, damage.file == place.current { throw SnapshotFile.Unusable(reason: damage.reason) }
     }
 
-    /// Folds until the node stops, a reader doubts, or something fails.
+    /// Folds until the node stops, a reader reports damage, or something fails.
     private func foldToTheEnd() throws {
         let mailbox = BoundedBatchQueue(records: settings.queuedEvents, bytes: settings.queuedBytes)
         self.mailbox.withLock { $0 = mailbox }
-        try lookAtDoubts()
+        try checkDamageReport()
         guard log.epoch == identity.epoch else {
             throw LogError(.epochChanged, "found epoch \(log.epoch), expected \(identity.epoch)")
         }
-        // While the log is away nothing is read of the file: opening it looks at all its streams.
+        // Ask the log first: opening the file reads all of its streams, which is useless while the log is unavailable.
         let bounds = try log.bounds(identity.partition)
         let file = try open()
         let position = try StoredPosition(reading: file.connection)
-        // On a full disk, too, the file is compared with the log, and answers.
+        // Write only values that differ: on a full disk, too, the file is compared with the log and answers requests.
         if position.number != Int64(number) { try file.setMeta("number", Int64(number)) }
         if position.deployment != deployment {
             try file.setMeta("deployment", Int64(bitPattern: deployment.value))
@@ -166,14 +171,14 @@ final class PartitionSupervisor: @unchecked Sendable {
             $0.note(folder)
         }
         waits.folded(to: now)
-        // What was lost was brought back.
-        if loss != nil { setWell() }
+        // The log has the lost records again.
+        if loss != nil { clearProblem() }
         crowdWatch.look(at: folder.crowd, logger)
         notifyIfOpen(folder)
         try clearProblemIfIdle(folder)
         let tail = log.tail(identity.partition, from: folder.next, to: mailbox)
         defer {
-            // First the mailbox: the log's thread may wait in it.
+            // Close the queue first: the log's thread may be waiting in it.
             mailbox.close()
             tail.cancel()
         }
@@ -199,9 +204,9 @@ final class PartitionSupervisor: @unchecked Sendable {
         var isUpgraded = false
         let file = try SnapshotFile(path: place.path, identity: identity, number: number) {
             isUpgraded = true
-            logger.info("snapshot file is brought to a newer format", fields)
+            logger.info("snapshot file upgrade started", fields)
         }
-        if isUpgraded { logger.info("snapshot file has the newer format", fields) }
+        if isUpgraded { logger.info("snapshot file upgrade finished", fields) }
         return file
     }
 
@@ -216,7 +221,8 @@ final class PartitionSupervisor: @unchecked Sendable {
                 try foldAllThatWaits(with: folder)
                 throw PartitionProjector.Stop.unknownBarrier(seq)
             }
-            // What comes and what waits take turns, each in a transaction of its own: what comes is mostly short.
+            // New records and waiting records alternate, each in a transaction of its own: a batch of new records is
+            // mostly short.
             repeat {
                 try foldWaiting(with: folder)
             } while folder.isCrowded
@@ -228,14 +234,15 @@ final class PartitionSupervisor: @unchecked Sendable {
         if folder.waitingCount > 0 { _ = try timed(folder) { try folder.foldWaiting() } }
     }
 
-    /// Before folding stops: no stream is left behind for what comes after its records.
+    /// Folds all waiting records before folding stops, so that every stream is folded up to the last record that was
+    /// read.
     private func foldAllThatWaits(with folder: PartitionProjector) throws {
         while folder.waitingCount > 0, !isStopping.load(ordering: .sequentiallyConsistent) {
             try foldWaiting(with: folder)
         }
     }
 
-    /// Runs one transaction of the fold, and notes what it did.
+    /// Runs one transaction of the fold and records its metrics.
     private func timed(
         _ folder: PartitionProjector,
         _ body: () throws -> PartitionProjector.Report
@@ -244,7 +251,7 @@ final class PartitionSupervisor: @unchecked Sendable {
         let report = try body()
         let (seconds, attoseconds) = (ContinuousClock.now - begun).components
         foldedNs.add(seconds * 1_000_000_000 + attoseconds / 1_000_000_000, ordering: .relaxed)
-        // Until all is read that there was at the start most answers wait anyway.
+        // Until the node has read the log's end as of the start, most requests wait anyway, so turns may be longer.
         folder.turn = folder.next <= status.withLock(\.goal) ? max(Self.turnMax, settings.turn) : settings.turn
         metrics.commits.record(folder.commitTime)
         if let time = folder.checkpointTime { metrics.checkpoints.record(time) }
@@ -253,20 +260,21 @@ final class PartitionSupervisor: @unchecked Sendable {
     }
 
     private func notifyIfOpen(_ folder: PartitionProjector) {
-        guard folder.phase != .seeds, let tell = whenOpen.take() else { return }
-        tell()
+        guard folder.phase != .seeds, let notify = whenOpen.take() else { return }
+        notify()
     }
 
-    /// Where nothing is left to fold, nothing will come that says that a problem is over.
+    /// Clears the problem if nothing is left to fold: no later batch would clear it.
     private func clearProblemIfIdle(_ folder: PartitionProjector) throws(LogError) {
-        // A file that took the place of the log's is found by the tail only.
+        // Only the tail detects that another file has replaced the log's file.
         guard status.withLock({ $0.problem.map { $0.code != .epochChanged } ?? false }) else { return }
         guard try log.bounds(identity.partition).last == folder.floor - 1 else { return }
-        setWell()
+        clearProblem()
     }
 
-    /// The partition is folded again, or still. What was logged as begun is logged as ended.
-    private func setWell(_ change: (inout Status) -> Void = { _ in }) {
+    /// Clears the problem, since the partition is folded, and logs that folding resumed. Each logged problem gets such
+    /// a line.
+    private func clearProblem(_ change: (inout Status) -> Void = { _ in }) {
         let problem = status.withLock { status in
             change(&status)
             return status.problem.take()
@@ -279,9 +287,9 @@ final class PartitionSupervisor: @unchecked Sendable {
     }
 
     private func note(_ report: PartitionProjector.Report, _ folder: PartitionProjector) {
-        setWell { $0.note(folder) }
+        clearProblem { $0.note(folder) }
         waits.folded(to: now)
-        sayWhichWaits()
+        logSlowestStream()
         crowdWatch.look(at: folder.crowd, logger)
         notifyIfOpen(folder)
         metrics.events.add(report.events)
@@ -289,19 +297,19 @@ final class PartitionSupervisor: @unchecked Sendable {
         metrics.voids.note(report.voids, in: identity.partition)
     }
 
-    /// The stream that is behind the others for some time is named once a minute.
-    private func sayWhichWaits() {
+    /// Logs the slowest stream once a minute if it has been waiting longer than `slowMs`.
+    private func logSlowestStream() {
         let (status, nowMs) = (now, WallClock.nowMs())
         guard let (stream, next) = status.waiting.min(by: { $0.value < $1.value }) else { return slowest = nil }
         guard let slowest, slowest.stream == stream else { return slowest = (stream, nowMs) }
-        guard nowMs - slowest.sinceMs >= Self.slowMs, let unsaid = slowStreams.withLock({ $0.admit(nowMs: nowMs) })
+        guard nowMs - slowest.sinceMs >= Self.slowMs, let leftOut = slowStreams.withLock({ $0.admit(nowMs: nowMs) })
         else { return }
         logger.warning(
             "stream is folded slowly",
             [
                 "partition": "\(identity.partition)", "stream": stream.description, "seq": "\(next - 1)",
                 "read_to": "\(status.readSeq)", "waiting_streams": "\(status.waiting.count)",
-                "waiting_events": "\(status.waitingCount)", "lines_left_out": "\(unsaid)",
+                "waiting_events": "\(status.waitingCount)", "lines_left_out": "\(leftOut)",
             ]
         )
     }
@@ -328,7 +336,7 @@ final class PartitionSupervisor: @unchecked Sendable {
             waitMs = 5_000
         case let error as LogError:
             problem = SnapshotError(error)
-            // What was lost may be brought back, but not soon.
+            // Lost records may be restored, but not within seconds.
             if error.code == .diverged || error.code == .aheadOfLog { waitMs = 5_000 }
         case PartitionProjector.Stop.unknownBarrier(let seq):
             problem = SnapshotError(
@@ -337,19 +345,21 @@ final class PartitionSupervisor: @unchecked Sendable {
             )
             waitMs = 10_000
         case PartitionProjector.Stop.hole(let found, let expected):
-            problem = SnapshotError(.nodeBehind, "the log went on at seq \(found), expected \(expected)")
+            problem = SnapshotError(.nodeBehind, "the log continued at seq \(found), expected \(expected)")
         default:
             problem = SnapshotError(.internal, "\(error)")
         }
-        let isNews = status.withLock { status in
-            // A loss that was witnessed stays one while the log is away, until the file was compared with it again.
+        let isNew = status.withLock { status in
+            // A detected loss stays the problem while the log is unavailable, until the file was compared with the log
+            // again.
             if status.problem?.code.isLoss == true, !problem.code.isLoss { return false }
             defer { status.problem = problem }
-            // What the log does not have any more is answered again once the two were compared, not once it is away.
+            // A log that contradicts the file refuses all requests. They are answered again only after a new
+            // comparison, not because the log becomes unavailable.
             if Status.refusal(by: problem) != nil { status.isVerified = false }
             return status.problem != problem
         }
-        if isNews {
+        if isNew {
             logger.error(
                 "folding stopped",
                 ["partition": "\(identity.partition)", "code": problem.code.rawValue, "detail": problem.message]
@@ -358,15 +368,15 @@ final class PartitionSupervisor: @unchecked Sendable {
         if waitMs > 0 { wake.wait(ms: waitMs) }
     }
 
-    /// Puts the file aside, and says how long to wait before the next one is made: longer each time, as long as this
-    /// process runs, up to a minute.
+    /// Sets the file aside. Returns the problem and the delay before the next file is made, in milliseconds. The delay
+    /// doubles with each file, from 1 s up to one minute, until the process ends.
     private func putAside(_ reason: String) -> (problem: SnapshotError, waitMs: Int32) {
         do throws(PartitionFileSlot.NotPutAside) {
             let aside = try place.putAside()
             status.withLock { $0 = Status() }
             logger.warning("file put aside", ["file": place.path, "as": aside, "reason": reason])
             defer { nextFileMs = min(60_000, max(1_000, 2 * nextFileMs)) }
-            return (SnapshotError(.nodeBehind, "the snapshot's file could not be used and is made anew"), nextFileMs)
+            return (SnapshotError(.nodeBehind, "the snapshot's file could not be used; a new one is made"), nextFileMs)
         } catch {
             return (SnapshotError(.internal, "the snapshot's file cannot be used: \(reason); \(error.reason)"), 10_000)
         }
@@ -374,6 +384,6 @@ final class PartitionSupervisor: @unchecked Sendable {
 }
 
 extension [PartitionSupervisor] {
-    /// How the log does; the worst of what the partitions meet.
+    /// The state of the log: the worst state that any partition sees.
     var logState: LogState { map(\.now.log).max() ?? .ok }
 }

@@ -1,19 +1,19 @@
 import ReelCore
 
-/// The events of one stream that are folded and not in the index yet, as chunks of it.
+/// The events of one stream that are folded and not in the index yet, as chunks.
 struct PendingEvents {
     private(set) var chunks: [EventChunk] = []
-    /// The bytes of the events' values.
+    /// The size of the events' values in bytes.
     private(set) var bytes = 0
 
-    /// Adds an event's value and what became of it; seqs grow.
+    /// Adds an event's value and outcome. The seqs must ascend.
     mutating func append(_ seq: Seq, _ value: Bytes, _ outcome: StoredOutcome) {
         if chunks.last?.isFull ?? true { chunks.append(EventChunk()) }
         chunks[chunks.count - 1].append(seq, value, outcome)
         bytes += value.count
     }
 
-    /// Forgets the events; room for one chunk remains.
+    /// Removes the events; keeps the memory of one chunk.
     mutating func removeAll() {
         chunks.removeSubrange(min(1, chunks.count)...)
         if !chunks.isEmpty { chunks[0].removeAll() }

@@ -1,9 +1,9 @@
 import ReelNet
 import Synchronization
 
-/// Work whose answer is the same for all who ask the same question at the same time. It is done in rounds: once for all
-/// who have asked before a round begins. A question that is asked during a round is answered by the next round, so no
-/// answer is older than its question.
+/// Coalesces concurrent requests that have the same answer. The work for a question runs in rounds. One round answers
+/// all requests that arrived before it began. A request that arrives during a round is answered by the next round, so
+/// no answer is older than its request.
 final class RequestCoalescer<Question: Hashable & Sendable, Answer: Sendable>: Sendable {
     private typealias Asker = LoopBound<(Answer) -> Bool>
 
@@ -13,14 +13,20 @@ final class RequestCoalescer<Question: Hashable & Sendable, Answer: Sendable>: S
         var askers: [Asker]
     }
 
-    /// The next round of each question that has a round under way or waiting for a thread; nil: nobody has asked since
-    /// that round began.
+    /// The next round of each question that has a round running or waiting for a thread; nil: no request has arrived
+    /// since that round began.
     private let rounds = Mutex<[Question: Round?]>([:])
 
-    /// Asks a question. For the first asker of a round, `begin` is called for the round's work, which runs on a thread
-    /// where it may block for long. `begin` returns nil if no more may be begun now for this asker. Then the result is
-    /// false, and `then` is not called. Otherwise `then` is called on the loop, paced, and returns true if the answer
-    /// was still wanted. On the loop.
+    /// Adds a request. On the loop.
+    ///
+    /// - Parameters:
+    ///   - question: The question; equal questions share a round.
+    ///   - begin: Called for the first request of a round, under the lock of this object. Returns the work of the
+    ///     round, which runs on a thread where it may block for long; nil: the limits permit no further work for this
+    ///     request.
+    ///   - then: Called on the loop, paced (`EventLoop.throttled`), with the answer. Returns true if the client still
+    ///     wanted it.
+    /// - Returns: False if `begin` returned nil. Then `then` is not called.
     func ask(
         _ question: Question,
         on loop: EventLoop,
@@ -39,7 +45,7 @@ final class RequestCoalescer<Question: Hashable & Sendable, Answer: Sendable>: S
         return isTaken
     }
 
-    /// Runs the next round, and those that are asked for meanwhile.
+    /// Runs the next round of a question, and then those that were requested meanwhile.
     private func run(_ question: Question, on loop: EventLoop) {
         loop.offload(isLong: true) { [self] in
             let round = rounds.withLock { $0.updateValue(nil, forKey: question) ?? nil }

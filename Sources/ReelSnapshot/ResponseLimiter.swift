@@ -1,23 +1,24 @@
 import ReelNode
 import Synchronization
 
-/// A bound on something that answers hold while they are made or read, on all loops; no payer holds more than a quarter
-/// of it, so that a client with many questions, or a slow reader, leaves places for the others.
+/// A limit on a resource that responses hold while they are made or read, on all loops. One payer holds at most a
+/// quarter of it. So a client with many requests, or a slow reader, leaves permits for the others.
 final class ResponseLimiter: Sendable {
-    private let most: Int
+    private let permits: Int
     private let open = Atomic<Int>(0)
     private let shares: PayerShares
 
-    /// `share`: what one payer holds at most; nil: a quarter.
+    /// A limit of `most` permits. `share` is the maximum for one payer; nil: a quarter. Local payers have no such
+    /// maximum.
     init(most: Int, share: Int? = nil) {
-        self.most = most
+        permits = most
         shares = PayerShares(.standard(share ?? max(1, most / 4)))
     }
 
-    /// A place for an answer, given back with the last reference to it; nil: too many are under way, in all or for this
-    /// payer. Nil for the payer: the node itself asks.
+    /// Takes a permit, which is returned with the last reference to it. Nil: too many are taken, in total or by this
+    /// payer. A nil `payer` means that the node takes the permit for itself.
     func take(for payer: Payer? = nil) -> Place? {
-        guard open.add(1, ordering: .relaxed).newValue <= most else {
+        guard open.add(1, ordering: .relaxed).newValue <= permits else {
             open.subtract(1, ordering: .relaxed)
             return nil
         }
@@ -28,10 +29,10 @@ final class ResponseLimiter: Sendable {
         return Place(self, payer)
     }
 
-    /// True if there is no free place.
-    var isFull: Bool { open.load(ordering: .relaxed) >= most }
+    /// True if no permit is free.
+    var isFull: Bool { open.load(ordering: .relaxed) >= permits }
 
-    /// One answer under way.
+    /// A permit for one response.
     final class Place: Sendable {
         private let answers: ResponseLimiter
         private let payer: Payer?

@@ -4,19 +4,20 @@ import ReelSQLite
 
 /// The streams of a partition that have many sites.
 struct SiteCrowd: Equatable, Sendable {
-    /// The sites of the stream that has the most.
+    /// The number of sites of the stream that has the most.
     var most = 0
-    /// The number of streams that have half or more of the sites that a stream may have.
+    /// The number of streams that have at least half of the sites that a stream may have.
     var halfFull = 0
-    /// The largest of these streams.
+    /// The streams among them with the most sites.
     var streams: [CrowdedStream] = []
 
-    /// At most this number of streams is named.
+    /// The maximum number of streams in `streams`.
     private static let namedMax = 100
 
     init() {}
 
-    /// What a partition's file says, as of `seq`. Reads the rows of crowded streams, besides that an index alone.
+    /// Reads the crowded streams from a partition's file, as of `seq`. Reads the rows of crowded streams only, and else
+    /// an index.
     init(of partition: Int, seq: Seq, in connection: Connection) throws {
         most = Int(try connection.integer("SELECT max(sites) FROM stream") ?? 0)
         guard most >= CrowdedStream.sitesMin else { return }
@@ -33,18 +34,18 @@ struct SiteCrowd: Equatable, Sendable {
     }
 }
 
-/// Warns of each stream that runs out of sites: once when it has half of them, and once when it has all.
+/// Logs a warning for each stream that runs out of sites: once when it has half of them, and once when it has all.
 struct CrowdWatch {
     private var isFull: [StreamName: Bool] = [:]
     private var limiter = LineLimiter(lines: 10, windowMs: 60_000)
 
-    /// Writes a line for each stream that has come to half of its sites, or to all, since the call before.
+    /// Logs a line for each stream that has reached half of its sites, or all, since the previous call.
     mutating func look(at crowd: SiteCrowd, _ logger: Logger, nowMs: Int64 = WallClock.nowMs()) {
         var current: [StreamName: Bool] = [:]
         for stream in crowd.streams {
             let hasAll = stream.sites >= Limits.sites
             current[stream.stream] = hasAll
-            guard isFull[stream.stream].map({ hasAll && !$0 }) ?? true, let unsaid = limiter.admit(nowMs: nowMs) else {
+            guard isFull[stream.stream].map({ hasAll && !$0 }) ?? true, let leftOut = limiter.admit(nowMs: nowMs) else {
                 continue
             }
             logger.warning(
@@ -53,7 +54,7 @@ struct CrowdWatch {
                     "stream": "\(stream.stream)", "partition": "\(stream.partition)", "sites": "\(stream.sites)",
                     "limit": "\(Limits.sites)",
                     "do": "reel site retire \(stream.stream) --idle-events N --dry-run",
-                    "lines_left_out": "\(unsaid)",
+                    "lines_left_out": "\(leftOut)",
                 ]
             )
         }

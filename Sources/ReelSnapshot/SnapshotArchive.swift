@@ -3,21 +3,23 @@ public import ReelCore
 public import ReelLog
 import ReelSQLite
 
-/// The folders of snapshot nodes, read beside them or after them: what a new epoch can begin with.
+/// The folders of snapshot nodes, as the state that a new epoch can begin with. The nodes may run meanwhile.
 public final class SnapshotArchive: StateArchive {
-    /// The log that was folded.
+    /// The epoch of the log that was folded.
     public let epoch: Epoch
-    /// How many partitions it has.
+    /// The number of partitions of that log.
     public let partitions: Int
-    /// How many logs were the current one before it; nil: no file says so.
+    /// The number of logs that were the current one before that log; nil: no file records it.
     public let number: Int?
-    /// The deployment of the log; nil: no file says so.
+    /// The deployment of the log; nil: no file records it.
     public let deployment: Deployment?
     private let folders: [String]
 
-    /// The files of the current log (nil: of the last one of which there are any) in these folders: each the data
-    /// folder of a node, its `snapshot` folder, or a copy of that. Throws `bad_request` where there are none, or also
-    /// those of a log that came no sooner than the current one: its state would be left out.
+    /// Finds the files of the log `current` in `folders`; nil: of the last log that has files there. Each folder is the
+    /// data folder of a node, its `snapshot` folder, or a copy of that.
+    ///
+    /// - Throws: `bad_request` if the folders have no such files. Also if they have files of another log that is not
+    ///   older than the current one, since the new epoch would omit that state.
     public init(folders: [String], of current: CurrentLog?) throws(SnapshotError) {
         let roots = folders.map { EpochFolders.epochs(in: $0 + "/snapshot").isEmpty ? $0 : $0 + "/snapshot" }
         let found = Set(roots.flatMap(EpochFolders.epochs))
@@ -26,7 +28,7 @@ public final class SnapshotArchive: StateArchive {
                 roots.contains { EpochFolders.following(epoch, in: $0).map(found.contains) ?? false }
             }
         )
-        // An epoch whose log was lost leads nowhere either: the one that followed has the higher number.
+        // The epoch of a lost log has no successor either. The epoch after it has the higher number.
         let numbers = Dictionary(
             uniqueKeysWithValues: found.subtracting(followed).map { epoch in
                 let folders = roots.map { EpochFolders.path(of: epoch, in: $0) }
@@ -63,11 +65,10 @@ public final class SnapshotArchive: StateArchive {
             .map { Deployment(UInt64(bitPattern: Int64($0))) }
     }
 
-    /// The logs whose state lies in a node's `snapshot` folder, lowest epoch first.
+    /// Returns the epochs that have state in a node's `snapshot` folder, lowest epoch first.
     public static func epochs(in folder: String) -> [Epoch] { EpochFolders.epochs(in: folder) }
 
-    /// The highest state of a partition: of the folder whose file is furthest and holds all streams with their
-    /// digests.
+    /// Returns the most advanced state of a partition among the files that hold all streams with their digests.
     public func state(of partition: Int) throws -> ArchivedState? {
         let identity = SnapshotFile.Identity(epoch: epoch, partition: partition, partitions: partitions)
         var (known, unread) = ([(file: String, next: Seq)](), [String]())
@@ -91,20 +92,20 @@ public final class SnapshotArchive: StateArchive {
         return nil
     }
 
-    /// The last seq that any folder has read and folded of a partition, but for streams that wait; nil: none has
-    /// anything that can be read.
+    /// Returns the last seq of a partition that any folder has read; streams that wait may be folded less far. Nil: no
+    /// file can be read.
     public func furthest(_ partition: Int) -> Seq? {
         folders.compactMap { try? Self.position(of: EpochFolders.file(partition, in: $0))?.read }.max().map { $0 - 1 }
     }
 
-    /// How far a file is; nil: there is none, or no state in it yet.
+    /// Returns the position of a file; nil: there is no file, or it has no state yet.
     private static func position(of file: String) throws -> StoredPosition? {
         if access(file, F_OK) != 0, errno == ENOENT { return nil }
         let position = try StoredPosition(reading: try Connection(path: file, mode: .readOnly, busyMs: 1_000))
         return position.isInsideSeeds ? nil : position
     }
 
-    /// All streams of a file, in one consistent read.
+    /// Returns all streams of a file, in one consistent read.
     private static func state(of identity: SnapshotFile.Identity, in file: String) throws -> ArchivedState {
         let connection = try Connection(path: file, mode: .readOnly, busyMs: 1_000)
         try connection.beginRead()
@@ -116,7 +117,7 @@ public final class SnapshotArchive: StateArchive {
             of: identity.partitions,
             epoch: identity.epoch,
             next: position.next,
-            // What waits lies before the end of the epoch.
+            // The waiting records precede the end of the epoch.
             phase: position.waiting.isEmpty ? position.phase : .open
         )
         let names = try connection.prepare("SELECT name FROM stream NOT INDEXED")

@@ -1,21 +1,21 @@
 import ReelCore
 import ReelSQLite
 
-// A file of format 3 has rows without hashes. Its first opening writes them anew with hashes, in one transaction: the
-// log may have been trimmed, so that the file could not be made from it.
+// A file of format 3 has rows without hashes. The first opening rewrites them with hashes in one transaction. The log
+// may have been trimmed, so the file could not be folded again from the log.
 extension SnapshotFile {
-    /// The form of the file before rows had hashes.
+    /// The format before rows had hashes.
     static let formatWithoutHashes: Int64 = 3
 
-    /// The form of the file before the rows of streams had `StreamFigures`.
+    /// The format before the rows of streams had `StreamFigures`.
     static let formatWithoutFigures: Int64 = 4
 
-    /// The form of the file before streams were folded in turns: all were folded equally far.
+    /// The format before streams were folded in turns: all were folded up to the same seq.
     static let formatWithoutTurns: Int64 = 5
 
-    /// Throws `Unusable` if an object of a file of format 3 or 4 may have more runs than the fold allows since
-    /// format 5. A new fold of the log then makes such a text plain at the event that passed the limit. A run has at
-    /// least three bytes in a row, so a shorter row has no more than 65,537 runs.
+    /// Throws `Unusable` if an object of a file of format 3 or 4 may have more runs than the fold allows since format
+    /// 5. A new fold of the log then makes such a text plain at the event that exceeded the limit. A run has at least
+    /// three bytes in a row, so a shorter row has no more than 65,537 runs.
     static func checkRuns(in connection: Connection) throws {
         let large = try connection.integer("SELECT count(*) FROM object WHERE length(data) > \(3 * 65_537)") ?? 0
         guard large == 0 else {
@@ -23,8 +23,8 @@ extension SnapshotFile {
         }
     }
 
-    /// Makes a file of format 4 or 5 one of this format, in one transaction. Each stream of format 4 gets its figures
-    /// when it is next written to: its row, and the row's hash, stay as they are until then.
+    /// Upgrades a file of format 4 or 5 to the current format in one transaction. A stream of format 4 gets its figures
+    /// at its next write: its row and the row's hash stay as they are until then.
     static func upgrade(_ connection: Connection, from found: Int64) throws {
         try connection.begin()
         if found == formatWithoutFigures {
@@ -40,8 +40,9 @@ extension SnapshotFile {
         try connection.commit()
     }
 
-    /// Sets the tables of format 3 aside and makes those of this format, inside the transaction that it begins. Throws
-    /// `Unusable` unless each stream has the digest that was written with it: damaged rows get no hashes.
+    /// Renames the tables of format 3 and makes those of the current format, inside a transaction that it begins.
+    /// Throws `Unusable` unless each stream has the digest that was written with it, so that damaged rows get no
+    /// hashes.
     static func beginUpgrade(_ connection: Connection, _ identity: Identity) throws {
         try connection.begin()
         let position = try StoredPosition(reading: connection)
@@ -61,7 +62,7 @@ extension SnapshotFile {
         try createTables(connection)
     }
 
-    /// Writes the rows that were set aside, and commits.
+    /// Copies the rows of the renamed tables, drops these tables, and commits.
     func finishUpgrade() throws {
         func forEachRow(_ columns: String, of table: String, _ body: (Statement) throws -> Void) throws {
             let rows = try connection.prepare("SELECT \(columns) FROM old_\(table)")
@@ -92,7 +93,7 @@ extension SnapshotFile {
             try setObject(row.integer(0), key: row.array(1), data: row.bytes(2))
         }
         try forEachRow("stream, key, data", of: "site") { row in
-            guard let site = StoredStream.site(of: row.bytes(1)) else { throw Unusable(reason: "found no site's key") }
+            guard let site = StoredStream.site(of: row.bytes(1)) else { throw Unusable(reason: "found a bad site key") }
             try setSite(row.integer(0), site, data: row.bytes(2))
         }
         for table in Self.tables { try connection.execute("DROP TABLE old_\(table)") }

@@ -7,51 +7,52 @@ import ReelSQLite
 ///
 /// | table | row |
 /// | --- | --- |
-/// | `meta` | whose file it is, `next`, the hash of the last record, and what the barriers have said |
-/// | `stream` | a stream's number, its name, what is known of it as a whole, its digest, and figures for lists |
+/// | `meta` | the epoch and partition, `next`, the hash of the last record, and the effect of the barriers |
+/// | `stream` | a stream's number, name, head, digest, and figures for lists |
 /// | `object` | an object or a tombstone of a stream, as the fold stores it |
 /// | `site` | a site of a stream, as the fold stores it |
-/// | `event` | events of one stream that follow each other, by the seq of the last one; and each barrier |
-/// | `waiting` | a stream whose events wait for their turn, by its name, and the next seq to fold of it |
+/// | `event` | consecutive events of one stream, by the seq of the last one; and each barrier |
+/// | `waiting` | a stream with events that wait for their turn, by its name, and its next seq to fold |
 ///
-/// The last column of each row is its hash (`StoredRow`).
+/// The last column of each row, or in `stream` the seventh, is its hash (`StoredRow`).
 ///
-/// All of it can be made anew from the log, so a commit does not wait for the disk. It belongs to one thread at a time.
+/// The log can restore all of it, so a commit does not wait for the disk. Only one thread may use it.
 final class SnapshotFile {
-    /// The form of the tables and rows; a file of another form is put aside.
+    /// The current format of the tables and rows. Older formats are upgraded; a file of any other format is set aside.
     static let format: Int64 = 6
 
     /// The tables that each format has.
     static let tables = ["meta", "stream", "object", "site", "event"]
 
-    /// Stands in place of a stream's number where a barrier stands in the index.
+    /// The stream number under which the index holds barriers.
     static let barriers: Int64 = 0
 
-    /// Where it says from which seq on the index has every event and barrier. Under `events` an earlier version said
-    /// that of events only.
+    /// The name of the `meta` row with the first seq from which on the index holds every event and barrier. An earlier
+    /// version used the name `events` for a row that covered events only.
     static let indexBegin = "index"
 
-    /// The size of a page, also of a frame in the WAL.
+    /// The size of a page, and of a frame in the WAL, in bytes.
     static let pageBytes = 8_192
 
-    /// Whose file it is.
+    /// The partition that a file belongs to.
     struct Identity: Equatable {
         var epoch: Epoch
         var partition: Int
         var partitions: Int
     }
 
-    /// Why a file cannot be used. It is put aside and made anew.
+    /// The reason why a file cannot be used. The file is set aside, and a new one is made.
     struct Unusable: Error {
-        /// What was found and what was expected.
+        /// The findings and the expectation.
         var reason: String
     }
 
-    /// Whether an error of opening, reading or writing says that the file is not as it was written.
+    /// True if an error of opening, reading or writing means that the content of the file is damaged.
     static func isDamage(_ error: any Error) -> Bool {
         switch error {
         case is Unusable: true
-        // A row that cannot be read back; that a delta is asked from too far back is the only other one.
+        // `truncated` means that the start of a delta is too old. Any other such error means that a row cannot be
+        // decoded.
         case let error as ReelError: error.code != .truncated
         case let error as SQLiteError: error.kind == .corrupt || error.kind == .notADatabase
         default: false
@@ -71,8 +72,14 @@ final class SnapshotFile {
     /// True if the table `waiting` may have rows.
     private var hasWaiting = true
 
-    /// Opens the file for writing, or makes it, for the log of this number. Throws `Unusable` where it is damaged or
-    /// somebody else's. `willUpgrade` is called before the rows of an older file get hashes, which takes a while.
+    /// Opens the file for writing, or makes it.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - identity: The partition that the file must belong to.
+    ///   - number: The number of logs that were the current one before this log.
+    ///   - willUpgrade: Called before the rows of a file of format 3 get hashes, which takes a while.
+    /// - Throws: `Unusable` if the file is damaged or belongs to another partition.
     init(path: String, identity: Identity, number: Int = 0, willUpgrade: () -> Void = {}) throws {
         connection = try Connection(path: path, mode: .create, busyMs: 2_000)
         try connection.execute("PRAGMA page_size = \(Self.pageBytes)")
@@ -111,7 +118,7 @@ final class SnapshotFile {
         if isNew { try describe(identity, number) } else if isOld { try finishUpgrade() }
     }
 
-    /// Writes a row in place where it is there already, which costs less than to replace it.
+    /// Returns the SQL that writes a row. It updates an existing row in place, which is cheaper than replacing it.
     private static func put(_ table: String) -> String {
         """
         INSERT INTO \(table) VALUES (?, ?, ?, ?)
@@ -149,7 +156,7 @@ final class SnapshotFile {
         )
     }
 
-    /// Says whose file a new one is, and commits it.
+    /// Writes the identity of a new file, and commits.
     private func describe(_ identity: Identity, _ number: Int) throws {
         try setMeta("format", Self.format)
         try setMeta("epoch", Int64(bitPattern: identity.epoch.value))
@@ -160,8 +167,8 @@ final class SnapshotFile {
         try connection.commit()
     }
 
-    /// Throws `Unusable` unless each stream has its hash and is found by its name: one that is not would be begun
-    /// again, and a number that is damaged might be given to another stream.
+    /// Throws `Unusable` unless each stream has its hash and is found by its name. A stream that is not found would be
+    /// folded from scratch, and a damaged number might be given to another stream.
     private static func verifyStreams(_ connection: Connection) throws {
         let rows = try connection.prepare("SELECT \(StoredRow.streamColumns) FROM stream NOT INDEXED")
         while try rows.step() { try StoredRow.checkStream(rows) }
@@ -174,8 +181,8 @@ final class SnapshotFile {
         guard lost == 0 else { throw Unusable(reason: "the index of the streams' names is damaged") }
     }
 
-    /// Returns the format of the file. Throws `Unusable` unless it is the file of this partition, in this format or in
-    /// one that can be upgraded.
+    /// Returns the format of the file. Throws `Unusable` unless it is the file of this partition, in the current format
+    /// or in one that can be upgraded.
     @discardableResult
     static func verify(_ connection: Connection, _ identity: Identity) throws -> Int64 {
         let meta = try StoredMeta(reading: connection)
@@ -195,7 +202,7 @@ final class SnapshotFile {
                     + " expected epoch \(identity.epoch), partition \(identity.partition) of \(identity.partitions)"
             )
         }
-        guard let next = meta["next"], next >= 0 else { throw Unusable(reason: "it has no position") }
+        guard let next = meta["next"], next >= 0 else { throw Unusable(reason: "the file has no position") }
         return found
     }
 
@@ -209,7 +216,7 @@ final class SnapshotFile {
         try putMeta.run()
     }
 
-    /// Writes which streams wait, in place of what was written before.
+    /// Writes the streams that wait, and replaces those written before.
     func setWaiting(_ waiting: [StreamName: Seq]) throws {
         if hasWaiting { try connection.execute("DELETE FROM waiting") }
         for (name, next) in waiting {
@@ -295,14 +302,14 @@ final class SnapshotFile {
         try statement.run()
     }
 
-    /// Writes events of a stream that follow each other. `before` is the last seq of the chunk before this one.
+    /// Writes consecutive events of a stream. `before` is the last seq of the stream's previous chunk.
     func addEvents(_ stream: Int64, _ chunk: EventChunk, behind before: Seq) throws {
         try chunk.bytes.withUnsafeBytes {
             try addEvents(stream, first: chunk.first, last: chunk.last, before: before, data: $0)
         }
     }
 
-    /// The same for a chunk as it is stored.
+    /// Writes a chunk in its stored form.
     func addEvents(_ stream: Int64, first: Seq, last: Seq, before: Seq, data: Bytes) throws {
         putEvents.bind(1, last)
         putEvents.bind(2, stream)
@@ -313,7 +320,7 @@ final class SnapshotFile {
         try putEvents.run()
     }
 
-    /// Forgets events whose chunk ends before a seq.
+    /// Deletes the chunks that end before a seq.
     func trimEvents(before seq: Seq) throws {
         trimEvents.bind(1, seq)
         try trimEvents.run()

@@ -3,7 +3,7 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// The HTTP side of a snapshot node: questions about state, ranges from its index, and what every node has.
+/// The HTTP side of a snapshot node: requests about state, ranges from its index, and the routes that every node has.
 final class SnapshotHTTP: HTTPHandler {
     enum Endpoint: Sendable {
         case events, head, streams, crowdedStreams
@@ -18,7 +18,7 @@ final class SnapshotHTTP: HTTPHandler {
     private let origins: OriginRules
     private let largeInput = LargeInput()
 
-    /// `tokens`: who may read what; nil: everybody everything.
+    /// Makes the handler. `tokens` checks the rights of clients; nil: every client may read everything.
     init(_ node: SnapshotNode, answers: NodeAnswers, tokens: TokenGate?, origins: OriginRules) {
         self.tokens = tokens
         self.origins = origins
@@ -27,7 +27,7 @@ final class SnapshotHTTP: HTTPHandler {
         router = Self.routes
     }
 
-    /// What a snapshot node answers; openapi.yaml says the same.
+    /// The routes of a snapshot node; openapi.yaml documents them.
     static var routes: Router<Endpoint> {
         var router = Router<Endpoint>()
         router.add("GET", "/v1/streams/{stream}/events", query: ["after", "epoch", "limit"], .events)
@@ -85,7 +85,7 @@ final class SnapshotHTTP: HTTPHandler {
         }
     }
 
-    /// The rights of the client; throws unless they include what the request needs.
+    /// Returns the rights of the client. Throws unless they include the right that the request needs.
     private func access(_ match: Router<Endpoint>.Match, _ head: HTTPRequestHead) throws(Problem) -> Access {
         switch match.endpoint {
         case .node(let endpoint):

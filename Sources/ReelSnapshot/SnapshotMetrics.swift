@@ -2,19 +2,19 @@ import ReelCore
 import ReelNode
 import Synchronization
 
-/// What a snapshot node counts.
+/// The metrics of a snapshot node.
 struct SnapshotMetrics: Sendable {
     /// Events folded.
     let events: Counter
-    /// What became of them, in the order of `StoredOutcome.all`.
+    /// Events folded by outcome, in the order of `StoredOutcome.all`.
     private let outcomes: [Counter]
     /// Records without effect.
     let voids: VoidWatch
-    /// Snapshots, deltas and objects answered.
+    /// Requests answered: snapshots, deltas, objects, outcomes and sites.
     let answers: Counter
-    /// How long the transactions took.
+    /// The durations of the transactions.
     let commits: Histogram
-    /// How long copying the WAL into the file took.
+    /// The durations of copying the WAL into the file.
     let checkpoints: Histogram
 
     private static let bounds = [1, 2, 5, 10, 20, 50, 100, 1_000].map { Duration.milliseconds($0) }
@@ -24,7 +24,7 @@ struct SnapshotMetrics: Sendable {
         outcomes = StoredOutcome.all.map { outcome in
             metrics.counter(
                 "reel_snapshot_outcomes_total",
-                "What became of the events folded.",
+                "Outcomes of the folded events.",
                 labels: ["outcome": outcome.description]
             )
         }
@@ -42,7 +42,7 @@ struct SnapshotMetrics: Sendable {
         answers = metrics.counter("reel_snapshot_answers_total", "Snapshots, deltas and objects answered.")
     }
 
-    /// Counts what became of the events of a batch.
+    /// Counts the outcomes of the events of a batch.
     func add(_ tally: OutcomeTally) {
         for (index, counter) in outcomes.enumerated() {
             let count = tally.count(of: StoredOutcome(StoredOutcome.all[index]))
@@ -50,12 +50,12 @@ struct SnapshotMetrics: Sendable {
         }
     }
 
-    /// What is asked for when it is read.
+    /// Registers the metrics that are measured when they are read.
     static func watch(_ keepers: [PartitionSupervisor], _ metrics: Metrics) {
         for keeper in keepers {
             metrics.timedCounter(
                 "reel_snapshot_fold_seconds_total",
-                "Time that folding and writing have taken; a second a second is all that there is.",
+                "Time spent on folding and writing; one second per second is the maximum.",
                 labels: ["partition": "\(keeper.identity.partition)"]
             ) { .nanoseconds(keeper.foldedNs.load(ordering: .relaxed)) }
         }
@@ -69,7 +69,7 @@ struct SnapshotMetrics: Sendable {
         for keeper in keepers {
             metrics.gauge(
                 "reel_snapshot_waiting_events",
-                "Events that were read, and wait for the turn of their stream to be folded or written.",
+                "Events that were read and wait to be folded or written.",
                 labels: ["partition": "\(keeper.identity.partition)"]
             ) { keeper.now.waitingCount }
         }
@@ -84,7 +84,7 @@ struct SnapshotMetrics: Sendable {
         for state in LogState.allCases {
             metrics.gauge(
                 "reel_snapshot_log_state",
-                "How the log does: 1 for the state that it is in, 0 for the others.",
+                "The state of the log: 1 for the current state, 0 for the others.",
                 labels: ["state": state.rawValue]
             ) { keepers.logState == state ? 1 : 0 }
         }

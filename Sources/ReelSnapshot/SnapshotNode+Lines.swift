@@ -4,9 +4,10 @@ import ReelNet
 import ReelNode
 import Synchronization
 
-// Snapshots and deltas, which are made once for all who ask for the same at the same time.
+// Snapshots and deltas. Concurrent requests for the same lines share one result.
 extension SnapshotNode {
-    /// What a client holds already needs no lines; all others who ask the same meanwhile get the same ones.
+    /// Answers with a snapshot or delta: 304 if the client holds the current one, else the lines. Clients that ask for
+    /// the same lines at the same time share them. On the exchange's loop.
     func answerWithLines(
         _ request: StateRequest,
         after: Seq,
@@ -31,7 +32,7 @@ extension SnapshotNode {
             switch seq {
             case .failure(let problem): exchange.respond(problem.response)
             case .success(let seq):
-                // What the client holds may be all that this node has, and not what was asked for.
+                // The client may hold everything that this node has, but not the seq that it asks for.
                 guard seq >= needed,
                     let held = exchange.request.held(etag: Self.etag(epoch, seq))
                 else {
@@ -43,7 +44,7 @@ extension SnapshotNode {
         }
     }
 
-    /// `needed`: the seq that the lines must be true of, or a later one.
+    /// Answers with shared lines. `needed` is the lowest seq as of which the lines may be.
     private func shareLines(
         _ request: StateRequest,
         from needed: Seq,
@@ -56,11 +57,11 @@ extension SnapshotNode {
         let (stream, payer) = (request.stream, request.payer)
         let question = LinesQuestion(stream: stream, after: after)
         let isTaken = lines.ask(question, on: exchange.loop) {
-            guard let place = openResponses.take(for: payer) else { return nil }
+            guard let permit = openResponses.take(for: payer) else { return nil }
             return { [self] in
                 Result { () throws(Problem) in
-                    defer { withExtendedLifetime(place) {} }
-                    // A file may have been put aside since the question came.
+                    defer { withExtendedLifetime(permit) {} }
+                    // The file may have been set aside since the request arrived.
                     try Self.check(keeper, epoch, nil)
                     let made: StateReader.Lines
                     do {
@@ -69,8 +70,8 @@ extension SnapshotNode {
                         throw Self.problem(of: error, keeper)
                     }
                     guard made.spool.memory == nil else { return SharedLines(made, nil) }
-                    guard let place = openSpools.take() else { throw tooManyAnswers() }
-                    return SharedLines(made, place)
+                    guard let permit = openSpools.take() else { throw tooManyAnswers() }
+                    return SharedLines(made, permit)
                 }
             }
         } then: { [self] result in
@@ -99,15 +100,15 @@ extension SnapshotNode {
         var after: Seq
     }
 
-    /// Lines that were made once, for all who are answered with them.
+    /// Lines that were made once, for all clients that get them.
     final class SharedLines: Sendable {
         let lines: StateReader.Lines
-        /// The place of their file, as long as somebody reads it; nil: they are in memory.
-        private let place: ResponseLimiter.Place?
+        /// The permit of the spool file, held until its last reader has ended; nil: the lines are in memory.
+        private let permit: ResponseLimiter.Place?
 
-        init(_ lines: StateReader.Lines, _ place: ResponseLimiter.Place?) {
+        init(_ lines: StateReader.Lines, _ permit: ResponseLimiter.Place?) {
             self.lines = lines
-            self.place = place
+            self.permit = permit
         }
     }
 }

@@ -3,9 +3,10 @@ import ReelLog
 public import ReelNet
 public import ReelNode
 
-// What became of events that were acked.
+// Outcomes of acknowledged events.
 extension SnapshotNode {
-    /// Calls back on the loop with the outcomes of acked events. Waits up to `withinMs` for events not yet folded.
+    /// Calls `then` on the loop with the outcomes of acknowledged events, in the order of `acks`. Waits up to
+    /// `withinMs` milliseconds for events that are not folded yet. On the loop.
     public func outcomes(
         of acks: [ServerFrame.Acked],
         in stream: StreamName,
@@ -19,12 +20,12 @@ extension SnapshotNode {
         do throws(Problem) {
             try Self.check(keeper, own, epoch)
         } catch {
-            // Only what a node lacks may come while it is waited for.
+            // Waiting can only help where the node has not folded far enough.
             if error.code != .nodeBehind { return then(.failure(error)) }
         }
         let seq = acks.map(\.seq).max() ?? .none
         let isTaken = reach(seq, of: stream, keeper, withinMs: withinMs, on: loop) { [self] in
-            guard let place = openResponses.take() else { return then(.failure(tooManyAnswers())) }
+            guard let permit = openResponses.take() else { return then(.failure(tooManyAnswers())) }
             let reader = reader(of: keeper)
             loop.offload {
                 Result { () throws(Problem) in
@@ -36,14 +37,14 @@ extension SnapshotNode {
                     }
                 }
             } then: { result in
-                withExtendedLifetime(place) {}
+                withExtendedLifetime(permit) {}
                 then(result)
             }
         }
         if !isTaken { then(.failure(tooManyWaits())) }
     }
 
-    /// The answer to `POST …/outcomes`.
+    /// Returns the response to `POST …/outcomes`.
     static func outcomes(
         of acks: [ServerFrame.Acked],
         _ stream: StreamName,

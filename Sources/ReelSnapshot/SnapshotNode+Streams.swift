@@ -3,12 +3,13 @@ import ReelLog
 public import ReelNet
 public import ReelNode
 
-// The list of streams: a page of names out of the files of all partitions.
+// The list of streams: a page of names from the files of all partitions.
 extension SnapshotNode {
-    /// Searches of one page at most. A token with many patterns needs one for each pattern and partition.
+    /// The maximum number of searches for one page. A token with many patterns needs one for each pattern and
+    /// partition.
     private static let searchesMax = 10_000
 
-    /// True if this node can list the streams of all partitions.
+    /// Returns true if this node can list the streams of all partitions.
     public func canAnswer(_ request: StreamListRequest) -> Bool {
         keepers.allSatisfy { keeper in
             let status = keeper.now
@@ -25,7 +26,7 @@ extension SnapshotNode {
             return exchange.respond(error.response)
         }
         let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
-        guard let place = openResponses.take(for: payer) else { return exchange.respond(tooManyAnswers().response) }
+        guard let permit = openResponses.take(for: payer) else { return exchange.respond(tooManyAnswers().response) }
         let epoch = log.epoch
         exchange.loop.offload { [self] in
             Result { () throws(Problem) in try page(of: request, in: ranges) }
@@ -35,11 +36,11 @@ extension SnapshotNode {
             case .success(let page):
                 exchange.respond(.json(ListedStream.body(page.streams, of: epoch, next: page.next)))
             }
-            withExtendedLifetime(place) {}
+            withExtendedLifetime(permit) {}
         }
     }
 
-    /// A page of streams. `next`: what the next page begins behind; nil: this page is the last.
+    /// Returns a page of streams. `next` is the text after which the next page begins; nil: this page is the last.
     func page(
         of request: StreamListRequest,
         in ranges: [NameRange]
@@ -49,7 +50,8 @@ extension SnapshotNode {
         var streams: [ListedStream] = []
         for keeper in keepers {
             try Self.check(keeper, log.epoch)
-            // One stream more says whether another page follows. What lies behind the last of so many is not read.
+            // One additional stream shows that another page follows. Later partitions need no stream after the last of
+            // these.
             let bound = streams.count > request.limit ? streams.last?.stream : nil
             do {
                 streams += try reader(of: keeper, from: keeper.now.goal).streams(
@@ -77,8 +79,11 @@ extension SnapshotNode {
             try check(keeper, epoch, nil)
             let status = keeper.now
             guard status.seq >= status.goal else { throw StateReader.behind(status.seq, status.goal) }
-            guard let stop = status.lastingStop else { return }
-            throw Problem(.nodeBehind, "folding has stopped: \(stop.code.rawValue): \(stop.reason); ask another node")
+            guard status.lastingStop != nil, let problem = status.problem else { return }
+            throw Problem(
+                .nodeBehind,
+                "folding has stopped: \(problem.code.rawValue): \(problem.publicMessage); ask another node"
+            )
         } catch {
             var problem = error
             problem.detail = "partition \(keeper.identity.partition): \(problem.detail)"

@@ -2,11 +2,16 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-// Waiting for the fold, and what a client is told for whom there is no place.
+// Waits for the fold, and the refusals of clients that exceed a limit.
 extension SnapshotNode {
-    /// Calls back once a stream is folded up to a seq; also after a while without, at the latest after `withinMs`.
-    /// Returns false, and does not call back, if as many questions wait as may, in all or of this payer. Nil for the
-    /// payer: the node itself asks.
+    /// Calls `then` once `stream` is folded up to `seq`, or after `withinMs` or `settings.reachMs` milliseconds at the
+    /// latest. Calls it before returning if the seq is folded already. On the loop.
+    ///
+    /// - Parameters:
+    ///   - seq: The seq to wait for.
+    ///   - withinMs: The maximum time to wait, in milliseconds.
+    ///   - payer: The payer of the wait; nil: the node waits for itself.
+    /// - Returns: False if too many requests wait, in total or of this payer. Then `then` is not called.
     func reach(
         _ seq: Seq,
         of stream: StreamName,
@@ -20,7 +25,7 @@ extension SnapshotNode {
             then()
             return true
         }
-        guard let place = foldWaiters.take(for: payer) else { return false }
+        guard let permit = foldWaiters.take(for: payer) else { return false }
         keeper.waits.reach(
             seq,
             of: stream,
@@ -28,7 +33,7 @@ extension SnapshotNode {
             on: loop,
             isFolded: { keeper.now.seq(of: stream) >= seq }
         ) {
-            withExtendedLifetime(place) {}
+            withExtendedLifetime(permit) {}
             then()
         }
         return true

@@ -6,30 +6,38 @@ public import ReelNode
 import ReelSQLite
 import Synchronization
 
-/// A snapshot node's work, without its sockets: keeps all partitions of a log folded in SQLite, one file each, and
-/// answers questions about their state.
+/// A snapshot node without its sockets. It folds all partitions of a log into SQLite, one file per partition, and
+/// answers requests about their state.
 public final class SnapshotNode: StateSource {
     let log: any EventLog
     let settings: SnapshotSettings
     let keepers: [PartitionSupervisor]
     private let metrics: SnapshotMetrics
     private let lock: FolderLock
-    /// Answers that are being made.
+    /// The limit of responses that are being made.
     let openResponses: ResponseLimiter
-    /// Answers too large for memory, each read by all who share it.
+    /// The limit of spooled responses: they are too large for memory, and the clients that ask for the same share one.
     let openSpools: ResponseLimiter
-    /// The questions that wait for the fold.
+    /// The limit of requests that wait for the fold.
     let foldWaiters: ResponseLimiter
-    /// The clients that read these answers.
+    /// The limit of clients that read spooled responses; it bounds the share of each payer.
     let spoolReaders: ResponseLimiter
     let limits: LimitMeters
-    /// Snapshots and deltas, by what follows which seq in which stream.
+    /// Snapshots and deltas in the making, by stream and by the seq that they follow.
     let lines = RequestCoalescer<LinesQuestion, Result<SharedLines, Problem>>()
 
-    /// Takes the folder for itself and begins to fold. The log must be this node's own: when folding does not keep up,
-    /// its tails are held back. `number`: how many logs were the current one before; nil for `deployment`: the log is
-    /// the first of its own. Both stand in the files too, for where only they are left. Throws where the folder is
-    /// another process's or cannot be made.
+    /// Locks the folder for this process and begins to fold. The log object must belong to this node alone: when
+    /// folding is slower than the log, the queue holds up all tails of that object. `number` and `deployment` are also
+    /// written to the files, for the case that only the files are left.
+    ///
+    /// - Parameters:
+    ///   - log: The log to fold.
+    ///   - number: The number of logs that were the current one before this log.
+    ///   - deployment: The deployment of the log; nil: the log is the first of its deployment.
+    ///   - settings: The settings of the node.
+    ///   - logger: Receives the log lines.
+    ///   - metrics: Receives the metrics.
+    /// - Throws: `SnapshotError` if another process has the folder or the folder cannot be made.
     public init(
         log: any EventLog,
         number: Int = 0,
@@ -60,7 +68,8 @@ public final class SnapshotNode: StateSource {
                 logger: logger,
                 metrics: counted
             ) {
-                // What the old epoch was folded to is not needed any more once all of the new one is.
+                // The state of the previous epoch is no longer needed once all partitions of the new epoch have folded
+                // their seeds.
                 let isLast = closed.withLock { closed in
                     closed -= 1
                     return closed == 0
@@ -77,22 +86,22 @@ public final class SnapshotNode: StateSource {
         }
     }
 
-    /// The last seq folded, and written, of each partition.
+    /// The last seq of each partition that is folded and written in all streams.
     public var positions: [Seq] { keepers.map { $0.now.seq } }
 
-    /// Whether the epoch has ended in a partition that was folded to there.
+    /// True if the end of the epoch is folded in at least one partition.
     public var epochHasEnded: Bool {
         keepers.contains { if case .ended = $0.now.phase { true } else { false } }
     }
 
-    /// Why partitions do not go on, code and sentence each; empty if all do.
+    /// The reasons why partitions are not folded, each with its code; empty if all are folded.
     var problems: [String] {
         keepers.compactMap { keeper in
             keeper.now.problem.map { "partition \(keeper.identity.partition): \($0.code.rawValue): \($0.message)" }
         }
     }
 
-    /// How the folded state stands in each partition.
+    /// The health of the folded state in each partition. From any thread.
     public var health: RoleHealth {
         var problems = problems
         if openResponses.isFull || openSpools.isFull {
@@ -118,18 +127,20 @@ public final class SnapshotNode: StateSource {
         )
     }
 
-    /// What the log has lost of a partition, as the folded state shows it; nil: nothing.
+    /// The records that the log has lost in a partition, as the folded state shows; nil: none. From any thread.
     public func loss(of partition: Int) -> ReelError? { keepers[partition].loss }
 
-    /// True if this node can answer a question. A question with a bound waits until the bound is folded.
+    /// True if this node can answer a request. A request with a minimum seq counts as answerable: it waits until that
+    /// seq is folded.
     public func canAnswer(_ request: StateRequest) -> Bool {
         let status = keepers[request.stream.partition(of: log.partitions)].now
         return status.refusal == nil && status.lastingStop == nil
             && (request.seqMin != .none || status.seq(of: request.stream) >= status.goal)
     }
 
-    /// Returns once every file was compared with the log, or it is known why one cannot be, or after a time. A
-    /// gateway of this process that starts then acknowledges nothing into a log that has lost something. Blocks.
+    /// Blocks until each file was compared with the log or has a problem that prevents it, at most `ms` milliseconds. A
+    /// gateway of the same process that starts afterwards acknowledges nothing into a log that has lost records. Not on
+    /// an event loop.
     public func waitUntilCompared(ms: Int64) {
         let until = ContinuousClock.now + .milliseconds(ms)
         while ContinuousClock.now < until, keepers.contains(where: { !$0.now.isVerified && $0.now.problem == nil }) {
@@ -137,16 +148,17 @@ public final class SnapshotNode: StateSource {
         }
     }
 
-    /// The streams that have half or more of the sites that a stream may have.
+    /// The streams that have at least half of the sites that a stream may have.
     public var crowdedStreams: [CrowdedStream] { keepers.flatMap { $0.now.crowd.streams } }
 
-    /// How the log does; the worst of what the partitions meet.
+    /// The state of the log: the worst state that any partition sees.
     var logState: LogState { keepers.logState }
 
-    /// The codes of why partitions answer nothing.
+    /// The code of each partition that answers no requests.
     var refusals: [ErrorCode] { keepers.compactMap { $0.now.refusal?.code } }
 
-    /// Ends folding behind the batch that is being written, and gives the folder back. Not on an event loop.
+    /// Stops folding after the batch that is being written, and unlocks the folder. Waits for the threads. Not on an
+    /// event loop.
     public func close() {
         for keeper in keepers { keeper.stop() }
         lock.release()
@@ -154,13 +166,13 @@ public final class SnapshotNode: StateSource {
 
     // MARK: Answers
 
-    /// Answers a question about state through the exchange. On its loop.
+    /// Answers a request about state through the exchange, now or later. On the exchange's loop.
     public func respond(to request: StateRequest, _ exchange: HTTPExchange) {
         let keeper = keepers[request.stream.partition(of: log.partitions)]
         do throws(Problem) {
             try Self.check(keeper, log.epoch, request.kind.epoch)
         } catch {
-            // Only what a node lacks may come while it is waited for.
+            // Waiting can only help where the node has not folded far enough.
             if error.code != .nodeBehind { return exchange.respond(error.response) }
         }
         let (seq, stream) = (request.seqMin, request.stream)
@@ -202,11 +214,11 @@ public final class SnapshotNode: StateSource {
         _ exchange: HTTPExchange,
         _ body: @escaping @Sendable (StateReader) throws -> HTTPResponse
     ) {
-        guard let place = openResponses.take(for: request.payer) else {
+        guard let permit = openResponses.take(for: request.payer) else {
             return exchange.respond(tooManyAnswers().response)
         }
         let epoch = log.epoch
-        // A file that is put aside meanwhile is replaced by one that has less.
+        // The supervisor may set the file aside and begin a new one with less state: the reader checks the seq again.
         let reader = reader(of: keeper, from: keeper.now.seqNeeded(by: request))
         exchange.loop.offload {
             Result { () throws(Problem) in
@@ -218,16 +230,16 @@ public final class SnapshotNode: StateSource {
             case .failure(let problem): exchange.respond(problem.response)
             case .success(let response): exchange.respond(response)
             }
-            withExtendedLifetime(place) {}
+            withExtendedLifetime(permit) {}
         }
     }
 
-    /// A reader that answers with nothing older than this seq.
+    /// Returns a reader of the partition's file that refuses a state older than `seqMin`.
     func reader(of keeper: PartitionSupervisor, from seqMin: Seq = .none) -> StateReader {
         StateReader(place: keeper.place, identity: keeper.identity, folder: settings.folder, seqMin: seqMin)
     }
 
-    /// Answers how far a stream's partition is folded here.
+    /// Answers `GET …/head`: the seqs of a stream that this node has folded. On the exchange's loop.
     func respondWithHead(of stream: StreamName, _ exchange: HTTPExchange) {
         let partition = stream.partition(of: log.partitions)
         let (log, keeper) = (log, keepers[partition])
@@ -257,16 +269,24 @@ public final class SnapshotNode: StateSource {
         }
     }
 
-    /// The first seq of a partition that can be read: of the log, or where that is away, of this node's index.
+    /// Returns the first seq of a partition that can be read: from the log, or from this node's index if the log is
+    /// unavailable.
     private static func first(of log: any EventLog, _ partition: Int, _ ends: StateReader.Ends) -> Seq {
         guard let bounds = try? log.bounds(partition) else { return ends.head < 0 ? .none : ends.indexed }
         return bounds.first < 0 ? .none : max(bounds.first, ends.seedsEnd)
     }
 
-    /// An answer of ranges has about so many bytes at most; its `to` says how far it got.
+    /// The size at which an events response ends, in bytes; it may exceed this by one page. Its `to` is the last seq
+    /// that it covers.
     private static let rangeBytes = 4 << 20
 
-    /// Answers what follows a seq, from the index, a page at a time.
+    /// Answers with the events after a seq from the index, page by page. On the exchange's loop.
+    ///
+    /// - Parameters:
+    ///   - after: The seq before the first event.
+    ///   - wanted: The epoch that the client expects; nil: any.
+    ///   - limit: The maximum number of events and barriers.
+    ///   - payer: The payer of the response.
     func respondWithEvents(
         of stream: StreamName,
         after: Seq,
@@ -295,7 +315,7 @@ public final class SnapshotNode: StateSource {
         _ exchange: HTTPExchange
     ) {
         guard exchange.isOpen else { return }
-        guard let place = openResponses.take(for: payer) else { return reply.fail(tooManyAnswers()) }
+        guard let permit = openResponses.take(for: payer) else { return reply.fail(tooManyAnswers()) }
         let (epoch, keeper) = (log.epoch, keepers[stream.partition(of: log.partitions)])
         let reader = reader(of: keeper)
         let (after, left) = (reply.answer.to, limit - reply.answer.count)
@@ -309,7 +329,7 @@ public final class SnapshotNode: StateSource {
                 }
             }
         } then: { [self] result in
-            withExtendedLifetime(place) {}
+            withExtendedLifetime(permit) {}
             switch result {
             case .failure(let problem): reply.fail(problem)
             case .success(let page):
@@ -326,7 +346,7 @@ public final class SnapshotNode: StateSource {
         }
     }
 
-    /// Whether questions of this epoch can be answered from this partition at all.
+    /// Throws unless this partition can answer requests of the epoch `wanted` at all; nil: any epoch.
     static func check(_ keeper: PartitionSupervisor, _ epoch: Epoch, _ wanted: Epoch?) throws(Problem) {
         if let wanted, wanted != epoch {
             var problem = Problem(.epochChanged, "found epoch \(wanted), expected \(epoch)")
@@ -336,13 +356,14 @@ public final class SnapshotNode: StateSource {
         if let refusal = keeper.now.refusal { throw Problem(refusal.code, refusal.publicMessage) }
     }
 
-    /// The same of a question about state, which is answered only once all is folded that there was at the start.
+    /// Throws unless this partition can answer a request about state. The partition must have folded the seq that the
+    /// request needs; without a minimum seq that is the end of the log at the start.
     static func check(_ keeper: PartitionSupervisor, _ epoch: Epoch, _ request: StateRequest) throws(Problem) {
         try check(keeper, epoch, request.kind.epoch)
         let status = keeper.now
         let needed = status.seqNeeded(by: request)
         let seq = status.seq(of: request.stream)
-        // The state of a fold that has stopped for good becomes ever older.
+        // If folding has stopped for good, the state becomes ever older.
         if seq < needed {
             var problem = StateReader.behind(seq, needed)
             if let stop = status.problem {
@@ -393,7 +414,7 @@ public final class SnapshotNode: StateSource {
             return Problem(.nodeBehind, "this node has not begun partition \(keeper.identity.partition) yet; ask again")
         case let room as Spool.NoRoom:
             keeper.lacksRoom(room)
-            return Problem(.nodeBehind, "the node has no room to prepare the answer; ask again, or a peer")
+            return Problem(.nodeBehind, "the node has no disk space to prepare the response; ask again, or a peer")
         case let damage as StateReader.Damage:
             keeper.doubt(damage)
             let advice = "ask again, or a peer"
@@ -402,30 +423,5 @@ public final class SnapshotNode: StateSource {
             keeper.unanswered("\(error)")
             return Problem(.nodeBehind, "the snapshot's file cannot be read now; ask again, or a peer")
         }
-    }
-}
-
-extension ObjectState {
-    /// The object as `GET …/objects/{model}/{id}` answers it.
-    var json: [UInt8] {
-        var json: [UInt8] = []
-        json.append(#"{"object":[""#)
-        json += model
-        json.append(#"",""#)
-        json += id
-        json.append(#""],"seq":"#)
-        json.append(integer: seq)
-        json.append(#","fields":{"#)
-        for (index, field) in fields.enumerated() {
-            json.append(index == 0 ? "\"" : ",\"")
-            json += field.name
-            json.append("\":[")
-            json += field.value
-            json.append(",")
-            json.append(integer: field.seq)
-            json.append("]")
-        }
-        json.append("}}")
-        return json
     }
 }

@@ -4,23 +4,31 @@ public import ReelNet
 public import ReelNode
 import Synchronization
 
-/// A snapshot node as a process of its own: it folds the log, answers over HTTP, and announces itself to the others.
+/// A snapshot node as a process: it folds the log, answers over HTTP, and announces itself to its peers.
 public final class SnapshotServer: Sendable {
-    /// Where it listens.
+    /// The address where the node listens.
     public let address: SocketAddress
-    /// Where it answers its operator, if that is a port of its own.
+    /// The port for the operator; nil: the node has no such port.
     public let admin: AdminPort?
-    /// Ends it in good order.
+    /// The graceful shutdown of the node.
     public let end: GracefulShutdown
     private let node: SnapshotNode
     private let server: LoopBound<HTTPServer>
 
-    /// Opens a snapshot node on a log and listens. The log must be this node's own, and is the caller's to close, after
-    /// the end. `number`: how many logs were the current one before; nil for `deployment`: the log is the first of its
-    /// own. `notice` says what an operator must see to though the node serves; nil: nothing. Not on an event loop.
+    /// Opens a snapshot node on a log and listens. The log object must belong to this node alone. The caller closes it
+    /// after the node has ended. Not on an event loop.
     ///
-    /// Throws `LogError` where the log cannot be read, `SnapshotError` where the folder cannot be had, and `NetError`
-    /// where the address cannot be listened on.
+    /// - Parameters:
+    ///   - log: The log to fold.
+    ///   - number: The number of logs that were the current one before this log.
+    ///   - deployment: The deployment of the log; nil: the log is the first of its deployment.
+    ///   - settings: The settings of the snapshot node.
+    ///   - common: The settings that every kind of node has.
+    ///   - logger: Receives the log lines.
+    ///   - metrics: Receives the metrics.
+    ///   - notice: Returns a matter that an operator must attend to although the node serves; nil: none.
+    /// - Throws: `LogError` if the log cannot be read, `SnapshotError` if the folder cannot be locked or made, and
+    ///   `NetError` if the node cannot listen on the address.
     public init(
         log: any EventLog,
         number: Int = 0,
@@ -32,7 +40,7 @@ public final class SnapshotServer: Sendable {
         notice: @escaping @Sendable () -> String? = { nil }
     ) throws {
         let wanted = try SocketAddress(parsing: common.listen)
-        // A log that cannot be read is said at the start.
+        // A log that cannot be read is reported at the start.
         for partition in 0..<log.partitions { _ = try log.bounds(partition) }
         let node = try SnapshotNode(
             log: log,
@@ -132,10 +140,10 @@ public final class SnapshotServer: Sendable {
         logger.info("listening", ["address": "\(address)", "node": id, "epoch": "\(log.epoch)"])
     }
 
-    /// Whether the node has read the end of the epoch.
+    /// True if the node has folded the end of the epoch.
     public var epochHasEnded: Bool { node.epochHasEnded }
 
-    /// Returns once it has ended and nothing of it runs any more.
+    /// Returns once the node has ended and none of its threads run any more.
     public func waitUntilEnded() async {
         await end.wait()
         server.loop.stop()

@@ -1,36 +1,37 @@
-/// What an operator may set for a snapshot node, beside what every node has. Sizes in bytes.
+/// The settings of a snapshot node that an operator may change, in addition to `NodeSettings`. Sizes are in bytes.
 public struct SnapshotSettings: Sendable {
-    /// The folder of the partitions' files; one process has it.
+    /// The folder of the partitions' files. Only one process may use it.
     public var folder: String
-    /// Events that are folded and written in one transaction at most.
+    /// The maximum number of records that are folded and written in one transaction.
     public var batchEvents = 4_096
-    /// The time that folding one stream may take of a transaction, or one event. The stream's other events wait. A
-    /// stream whose rows take more than a twentieth of it to be written is written in turns, too.
+    /// The time that folding one stream may take in a transaction; one event may exceed it. The stream's other events
+    /// wait. Writes of a stream's rows take turns, too, if they take more than a twentieth of this time.
     public var turn = Duration.milliseconds(5)
-    /// Events that wait between the log and the fold at most.
+    /// The maximum number of records that wait between the log and the fold.
     public var queuedEvents = 16_384
-    /// Their bytes, about: one batch of the log more may wait.
+    /// The maximum size of these records in bytes; one batch of the log may exceed it.
     public var queuedBytes = 16 << 20
-    /// Streams, objects, tombstones and sites that are kept folded in memory at most, of each partition; but the stream
-    /// written to last is kept whole.
+    /// The maximum number of streams, objects, tombstones and sites that each partition keeps in memory. The most
+    /// recently written stream is always kept whole.
     public var cachedObjects = 1_000_000
-    /// The bytes of the objects of those streams, by the same rule.
+    /// The maximum size of the objects of those streams in bytes, with the same exception.
     public var cachedBytes = 256 << 20
-    /// Seqs of a partition whose events are kept for ranges.
+    /// The number of a partition's last seqs of which the index keeps the events for ranges.
     public var keptEvents: Int64 = 1_000_000
-    /// The WAL of a file is copied into it when it has grown to this.
+    /// The size of the WAL at which it is copied into the file, in bytes.
     public var checkpointBytes = 32 << 20
-    /// Answers that are made at once at most; further questions are refused with `overloaded`.
+    /// The maximum number of responses that are made at once; further requests are refused with `overloaded`.
     public var openResponses = 64
-    /// Questions that wait at once for a seq that is not folded yet at most.
+    /// The maximum number of requests that wait at once for a seq that is not folded yet.
     public var foldWaiters = 16_384
-    /// Answers too large for memory that are read at once at most, each by all who share it.
+    /// The maximum number of spooled responses that are read at once. A spooled response is too large for memory, and
+    /// the clients that ask for the same one share it.
     public var openSpools = 256
-    /// An answer too large for memory is read within so long, in milliseconds. So a client has to read the faster, the
-    /// larger its answer is.
+    /// The time within which a client must read a spooled response, in milliseconds. A client must therefore read a
+    /// larger response faster.
     public var spoolMs: Int64 = 600_000
 
-    /// So long, in milliseconds, an answer waits for the seq that it is to be true of.
+    /// The maximum time that a request waits until the seq that it needs is folded, in milliseconds.
     public var reachMs: Int64 = 5_000
 
     /// The defaults, for a folder.

@@ -1,28 +1,29 @@
 import Glibc
 import ReelCore
 
-/// Bytes that are written once and read by any number of readers, each at its own pace: in memory while they are few,
-/// in a file without a name when they are many. So a slow reader holds neither the database nor much memory.
+/// Bytes that are written once and read by any number of readers, each at its own pace. A small spool is in memory, a
+/// large one in a file without a name. A slow reader therefore holds neither the database nor much memory.
 final class Spool: Sendable {
-    /// What is kept in memory at most.
+    /// The size from which on a spool is in a file, in bytes.
     static let memoryBytes = 1 << 20
-    /// What is read at once.
+    /// The size of a piece that is read at once, in bytes.
     static let pieceBytes = 256 << 10
 
-    /// The disk did not take what was spooled.
+    /// The error of a disk that did not accept the spooled bytes.
     struct NoRoom: Error {
         var reason: String
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     let count: Int
     private let bytes: [UInt8]
     private let descriptor: Int32
 
-    /// All bytes, where they are in memory.
+    /// All bytes; nil: they are in a file.
     var memory: [UInt8]? { descriptor < 0 ? bytes : nil }
 
-    /// Collects what `produce` appends, until it says false. The file, if it comes to one, is made in `folder`.
+    /// Collects the bytes that `produce` appends, until it returns false. The file, if one is needed, is made in
+    /// `folder`.
     init(folder: String, _ produce: (inout [UInt8]) -> Bool) throws(NoRoom) {
         var bytes: [UInt8] = []
         var written = 0
@@ -50,7 +51,7 @@ final class Spool: Sendable {
         if descriptor >= 0 { close(descriptor) }
     }
 
-    /// The piece from an offset on; empty at the end. May block on the disk.
+    /// Returns the piece that begins at `offset`; empty at the end. May block on the disk.
     func piece(from offset: Int) throws(SnapshotError) -> [UInt8] {
         let length = min(Self.pieceBytes, count - offset)
         if descriptor < 0 { return Array(bytes[offset..<offset + length]) }

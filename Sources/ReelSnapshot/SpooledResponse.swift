@@ -2,8 +2,8 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-/// Sends spooled lines to a client at its own pace: what is in memory as one array, which all who are sent it share; of
-/// a file a piece, and the next one when that is with the kernel.
+/// Sends spooled lines to a client at the client's pace. Lines in memory are written as one array, which all responses
+/// share. Lines in a file are written in pieces: the next piece is read once the kernel has accepted the previous one.
 final class SpooledResponse {
     private let shared: SnapshotNode.SharedLines
     private let preamble: [UInt8]
@@ -15,7 +15,15 @@ final class SpooledResponse {
     private var offset = 0
     private var isReading = false
 
-    /// `preamble` stands before the lines. `withinMs`: what does not lie in memory is read within so long, or cut off.
+    /// Makes a response.
+    ///
+    /// - Parameters:
+    ///   - shared: The lines.
+    ///   - preamble: The bytes before the lines.
+    ///   - etag: The entity tag; sent only without a preamble.
+    ///   - share: The client's share of `SnapshotNode.spoolReaders`; nil if the lines are in memory.
+    ///   - withinMs: The time within which the client must read lines in a file, in milliseconds. Then the connection
+    ///     is aborted.
     init(
         _ shared: SnapshotNode.SharedLines,
         preamble: [UInt8],
@@ -34,7 +42,7 @@ final class SpooledResponse {
 
     private var lines: StateReader.Lines { shared.lines }
 
-    /// Begins. The exchange keeps the answer until it has ended or its client has gone.
+    /// Starts sending. The exchange keeps this object until the response has ended or the client has gone.
     func send(through exchange: HTTPExchange) {
         var headers: HTTPHeaders = ["content-type": "application/x-ndjson", "cache-control": "no-cache"]
         if preamble.isEmpty { headers.add("etag", etag) }

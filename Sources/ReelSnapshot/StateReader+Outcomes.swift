@@ -8,13 +8,15 @@ extension StateReader {
     private struct Indexed {
         var author: (site: Site, op: Op)?
         var outcome: StoredOutcome
-        /// The record's value of a duplicate; of others it is not needed.
+        /// The record's value of a duplicate; empty for other events, which do not need it.
         var value: [UInt8] = []
     }
 
-    /// What became of events of a stream, in the order of the acks, from the index. Throws `truncated` for a seq that
-    /// it no longer has, and `bad_request` where another event stands. For duplicates it looks for the copies that were
-    /// consumed.
+    /// Returns the outcomes of events of a stream from the index, in the order of `acks`. For a duplicate it also
+    /// searches the index for the copy that the fold consumed.
+    ///
+    /// - Throws: `node_behind` for a seq that is not folded yet. `truncated` for a seq that the index no longer holds,
+    ///   or holds without an outcome. `bad_request` if the record at the seq is not the event of the ack.
     func outcomes(of acks: [ServerFrame.Acked], in stream: StreamName) throws -> [AckOutcome] {
         try reading(stream) { connection, position in
             guard let highest = acks.map(\.seq).max(), highest <= position.seq else {
@@ -25,7 +27,7 @@ extension StateReader {
             var chunks = try row.map { row in
                 try StoredChunks(of: row.integer(0), from: oldest, end: row.integer(5), in: connection)
             }
-            // Where the index begins, the chunk before it is missing by right.
+            // The chunk before the first seq of the index may have been trimmed, so earlier seqs are not looked up.
             let found = try events(at: acks.map(\.seq).filter { $0 >= oldest }, in: &chunks)
             var rows = try acks.map { ack in
                 guard let event = found[ack.seq], let author = event.author, author == (ack.site, ack.op) else {
@@ -34,7 +36,7 @@ extension StateReader {
                         problem.first = oldest
                         throw problem
                     }
-                    throw Problem(.badRequest, "at seq \(ack.seq) stands no event \(ack.op) of \(ack.site)")
+                    throw Problem(.badRequest, "found no event \(ack.op) of \(ack.site) at seq \(ack.seq)")
                 }
                 guard let known = event.outcome.outcome else {
                     throw Problem(.truncated, "the event at seq \(ack.seq) was indexed without its outcome")
@@ -50,7 +52,7 @@ extension StateReader {
         }
     }
 
-    /// The events of a stream at some seqs; those that the index does not have are missing.
+    /// Returns the events of a stream at `seqs`; events that the index does not hold are missing in the result.
     private func events(at seqs: [Seq], in chunks: inout StoredChunks?) throws -> [Seq: Indexed] {
         var found: [Seq: Indexed] = [:]
         let wanted = Set(seqs)
@@ -74,7 +76,7 @@ extension StateReader {
         return found
     }
 
-    /// Chunks of events that are read for the first copies of one request, in bytes.
+    /// The maximum size of the chunks that one request reads to find consumed copies, in bytes.
     private static let copiesBytes = 4 << 20
 
     private struct EventName: Hashable {
@@ -82,8 +84,8 @@ extension StateReader {
         var op: Op
     }
 
-    /// Adds the copies that the fold has consumed to duplicates. Looks backwards from the last events of their sites,
-    /// through a bounded part of the index: a copy that is far back stays unknown.
+    /// Adds the consumed copy to each duplicate. Searches backwards from the last events of the sites, through a
+    /// bounded part of the index: a copy that is further back stays unknown.
     private func addFirstCopies(
         to rows: inout [AckOutcome],
         _ found: [Seq: Indexed],
@@ -124,7 +126,7 @@ extension StateReader {
         }
     }
 
-    /// The seq of the last event of a site that was consumed; −1: the stream does not know the site any more.
+    /// Returns the seq of the last consumed event of a site; −1: the stream no longer knows the site.
     private func lastConsumed(
         of site: Site,
         in stream: StreamName,
@@ -155,7 +157,7 @@ extension StateReader {
 }
 
 extension Outcome {
-    /// True if the event counts: its op is used up.
+    /// True if the fold consumed the event, so that its op is used up.
     fileprivate var isConsumed: Bool {
         switch self {
         case .applied, .rejected: true

@@ -3,28 +3,29 @@ import ReelNode
 import ReelSQLite
 
 extension StateReader {
-    /// Some of the sites of a stream, by the seqs of their last events.
+    /// A page of the sites of a stream, in the order of the seqs of their last events.
     struct SitesPage {
-        /// The position that the page is true of.
+        /// The seq as of which the page is correct.
         var seq: Seq
-        /// The epoch that follows, once the end of this one was folded.
+        /// The epoch that follows, if the end of this epoch is folded.
         var next: Epoch?
-        /// The sites of the stream that have not ended.
+        /// The number of the stream's sites that have not ended.
         var living = 0
-        /// Those that have ended and are not forgotten.
+        /// The number of the stream's sites that have ended and are not forgotten.
         var ended = 0
         var sites: [ListedSite] = []
-        /// The page has all sites from the one behind `after` on whose last event lies at or before this seq.
+        /// The seq up to which the page is complete: it holds every site with a last event after `after` and up to this
+        /// seq.
         var to: Seq
-        /// No event was ever published to the stream.
+        /// True if no event was ever published to the stream.
         var isUnpublished = false
     }
 
-    /// Chunks of events that are read for the times of one page, in bytes.
+    /// The maximum size of the chunks of events that one page reads to find times, in bytes.
     private static let timesBytes = 16 << 20
 
-    /// At most `limit` sites of a stream, from the first one whose last event lies behind `after` on, with the time of
-    /// that event where the index of events has it.
+    /// Returns at most `limit` sites of a stream, beginning with the first one with a last event after the seq `after`.
+    /// Adds the time of that event if the index of events holds it.
     func sites(of stream: StreamName, after: Seq, limit: Int) throws -> SitesPage {
         try reading(stream) { connection, position in
             guard after <= position.seq else { throw Self.behind(position.seq, after) }
@@ -55,7 +56,7 @@ extension StateReader {
         }
     }
 
-    /// Looks up the times of the sites' last events. Cuts the page where that would take too long.
+    /// Looks up the times of the sites' last events. Cuts the page where that would read more than `timesBytes`.
     private func addTimes(
         to page: inout SitesPage,
         of stream: StoredStream,
@@ -92,7 +93,7 @@ extension StateReader {
 }
 
 extension StateReader.SitesPage {
-    /// The page as `GET …/sites` answers it.
+    /// Returns the page as the JSON of `GET …/sites`.
     func json(of stream: StreamName, _ identity: SnapshotFile.Identity, nowMs: Int64) -> [UInt8] {
         var writer = JSONObjectWriter()
         writer.member("stream", stream.description)

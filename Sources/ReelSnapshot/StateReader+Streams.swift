@@ -3,8 +3,14 @@ import ReelNode
 import ReelSQLite
 
 extension StateReader {
-    /// The streams of this partition in these ranges of names, from the first one behind `after` on, in name order: at
-    /// most `limit`, and none behind `bound`. Reads the rows that it returns, and no state.
+    /// Returns the streams of this partition in ranges of names, in name order. Reads only the rows that it returns,
+    /// and no state.
+    ///
+    /// - Parameters:
+    ///   - ranges: The ranges, in name order and disjoint.
+    ///   - after: The first stream follows this text; empty: no lower bound.
+    ///   - bound: All streams are before this one; nil: no upper bound.
+    ///   - limit: The maximum number of streams.
     func streams(
         in ranges: ArraySlice<NameRange>,
         after: String,
@@ -19,7 +25,7 @@ extension StateReader {
                 """
             )
             var streams: [ListedStream] = []
-            // No name has a space: the text is the first one behind `after`.
+            // No name contains a space, so this is the first text after the name `after`.
             let behind = after.isEmpty ? "" : after + " "
             for range in ranges where range.isPrefix || isHere(range.text) {
                 guard streams.count < limit, bound.map({ $0.description > range.lower }) ?? true else { break }
@@ -38,7 +44,7 @@ extension StateReader {
         }
     }
 
-    /// True if the stream of this name lies in this partition.
+    /// True if the stream of this name belongs to this partition.
     private func isHere(_ name: String) -> Bool {
         StreamName(name)?.partition(of: identity.partitions) == identity.partition
     }

@@ -3,44 +3,44 @@ import ReelLog
 import ReelNode
 import ReelSQLite
 
-/// Reads the state of streams out of a partition's file, beside the thread that writes it: each answer is one
-/// consistent read of a committed state, however the writer goes on meanwhile. Blocks; for a worker's thread.
+/// Reads the state of streams from a partition's file, while another thread writes it. Each answer is one consistent
+/// read of a committed state. Blocks: for worker threads only.
 struct StateReader: Sendable {
     let place: PartitionFileSlot
     let identity: SnapshotFile.Identity
-    /// Where large answers are spooled.
+    /// The folder for spooled responses.
     let folder: String
-    /// Nothing older than this is answered with.
+    /// The lowest seq that an answer may be as of.
     var seqMin = Seq.none
 
-    /// The rows are not what was written.
+    /// The error for damaged rows.
     struct Damage: Error {
-        /// Which of the place's files it was.
+        /// The generation of the file (`PartitionFileSlot.current`).
         var file: Int
         var reason: String
     }
 
-    /// An answer in lines.
+    /// A snapshot or delta as lines.
     struct Lines: Sendable {
-        /// The position that the lines are true of.
+        /// The seq as of which the lines are correct.
         var seq: Seq
         var spool: Spool
-        /// No event was ever published to the stream.
+        /// True if no event was ever published to the stream.
         var isUnpublished = false
     }
 
-    /// The position that answers about a stream are true of at this moment.
+    /// Returns the seq as of which answers about a stream are correct now.
     func seq(of stream: StreamName) throws -> Seq {
         try reading(stream) { _, position in position.seq }
     }
 
-    /// What a file holds of a stream's partition.
+    /// The seqs of a stream's partition that a file covers.
     struct Ends {
-        /// The index has every event from this seq on.
+        /// The first seq from which on the index holds every event.
         var indexed: Seq
-        /// The seq behind the seeds; 0: there are none.
+        /// The seq after the seeds; 0: there are none.
         var seedsEnd: Seq
-        /// The last seq that was folded of the stream; −1: none.
+        /// The last seq that is folded in the stream; −1: none.
         var head: Seq
     }
 
@@ -50,7 +50,7 @@ struct StateReader: Sendable {
         }
     }
 
-    /// The lines of a snapshot, or with `after` ≥ 0 of a delta.
+    /// Returns the lines of a snapshot, or with `after` ≥ 0 of the delta since the seq `after`.
     func lines(of stream: StreamName, after: Seq) throws -> Lines {
         var (fold, isUnpublished) = try read(stream)
         guard after <= fold.seq else { throw Self.behind(fold.seq, after) }
@@ -59,7 +59,7 @@ struct StateReader: Sendable {
         return Lines(seq: fold.seq, spool: spool, isUnpublished: isUnpublished)
     }
 
-    /// A node that has processed the log up to a seq cannot answer what must be true of a later one.
+    /// Returns the error of a node that has folded up to `seq`, for a request that needs `needed`.
     static func behind(_ seq: Seq, _ needed: Seq) -> Problem {
         let percent = 100 * (seq + 1) / max(1, needed + 1)
         var problem = Problem(
@@ -73,12 +73,12 @@ struct StateReader: Sendable {
         return problem
     }
 
-    /// True if an event was ever published to the stream.
+    /// Returns true if an event was ever published to the stream.
     func knows(_ stream: StreamName) throws -> Bool {
         try reading(stream) { connection, _ in try StoredStream.row(of: stream, in: connection) != nil }
     }
 
-    /// A stream as of its position in the file, and true if no event was ever published to it.
+    /// Returns the fold of a stream as of its position in the file, and true if no event was ever published to it.
     private func read(_ stream: StreamName) throws -> (Fold, Bool) {
         try reading(stream) { connection, position in
             let stored = try StoredStream(stream, identity: identity, seq: position.seq, in: connection)?.fold
@@ -92,7 +92,7 @@ struct StateReader: Sendable {
         }
     }
 
-    /// One object or tombstone; nil if there is none.
+    /// Returns one object or tombstone; nil: there is none.
     func object(of stream: StreamName, model: String, id: String) throws -> ObjectState? {
         try reading(stream) { connection, position -> ObjectState? in
             guard let row = try StoredStream.row(of: stream, in: connection) else { return nil }
@@ -120,9 +120,15 @@ struct StateReader: Sendable {
         }
     }
 
-    /// What follows a seq in a stream up to another, at most `limit` events and about so many bytes of it, from the
-    /// index, and the last seq that it knows. Throws `truncated` where the index begins later, `node_behind` beyond its
-    /// end.
+    /// Returns the events of a stream and the barriers of its partition after a seq, from the index.
+    ///
+    /// - Parameters:
+    ///   - after: The seq before the first event.
+    ///   - to: The last seq of the range.
+    ///   - limit: The maximum number of events and barriers.
+    ///   - bytes: The size at which the page ends, in bytes; the last event may exceed it.
+    /// - Returns: The page, and the last seq that the node has folded in the stream.
+    /// - Throws: `truncated` if the index begins after `after + 1`, `node_behind` if `after` is beyond the folded seqs.
     func page(
         of stream: StreamName,
         after: Seq,
@@ -165,7 +171,8 @@ struct StateReader: Sendable {
         }
     }
 
-    /// The barriers behind a seq, up to another: one more than an answer may hold, or all.
+    /// Returns the barriers from after the seq `after` to `end`: at most one more than `limit`, which the caller needs
+    /// to detect that the page is full.
     private func barriers(
         behind after: Seq,
         to end: Seq,
@@ -190,12 +197,12 @@ struct StateReader: Sendable {
         return barriers
     }
 
-    /// A piece of a stream that is being gathered, with the barriers of its partition between the events.
+    /// A page that is being filled with events of a stream and the barriers of its partition, in seq order.
     private struct Page {
         var chunk: EventRange
         let limit: Int
         let bytes: Int
-        /// Those that were not passed yet.
+        /// The barriers that are not in the page yet.
         var barriers: ArraySlice<DeliveredEvent>
         private var isFull = false
 
@@ -203,7 +210,7 @@ struct StateReader: Sendable {
             (self.chunk, self.limit, self.bytes, self.barriers) = (chunk, limit, bytes, barriers)
         }
 
-        /// Adds an event behind the barriers that stand before it; false where the piece is full before that.
+        /// Adds an event after the barriers that precede it. Returns false if the page is full before that.
         mutating func add(_ seq: Seq, _ value: Bytes) -> Bool {
             addBarriers(before: seq)
             return take(seq, value)
@@ -227,17 +234,17 @@ struct StateReader: Sendable {
         }
     }
 
-    /// Runs `body` in one consistent read of the file, with the position of a stream; nil: with that of all streams.
+    /// Runs `body` in one consistent read of the file, with the position of `stream`; nil: of all streams.
     func reading<R>(_ stream: StreamName?, _ body: (Connection, StoredPosition) throws -> R) throws -> R {
         let file = place.current
         do {
             let (connection, position) = try place.beginRead()
             defer { connection.rollback() }
             guard position.format == SnapshotFile.format else {
-                throw SnapshotError(.nodeBehind, "this node is bringing its file to a newer format; ask again")
+                throw SnapshotError(.nodeBehind, "this node is upgrading its file; ask again")
             }
             guard !position.isInsideSeeds else {
-                throw SnapshotError(.nodeBehind, "this node is still reading what the epoch begins with; ask again")
+                throw SnapshotError(.nodeBehind, "this node is still reading the seeds of the epoch; ask again")
             }
             let own = stream.map(position.of) ?? position
             guard own.seq >= seqMin else { throw Self.behind(own.seq, seqMin) }

@@ -1,8 +1,8 @@
 import ReelCore
 import ReelSQLite
 
-/// The chunks of one stream in the index of events, in the order of their seqs, each compared with its hash. Each chunk
-/// names the one before it, and the stream's row names the last one: so no chunk can be missing unnoticed.
+/// The chunks of one stream in the index of events, in seq order, each compared with its hash. Each chunk names the one
+/// before it, and the stream's row names the last one, so a missing chunk is always detected.
 struct StoredChunks {
     private let stream: Int64
     private let rows: Statement
@@ -10,13 +10,16 @@ struct StoredChunks {
     private var from: Seq
     /// The last seq of the last chunk of the stream; −1: there is none.
     private let end: Seq
-    /// The last seq of the chunk that stands before the one that was read last; −1: it was the first.
+    /// The last seq of the chunk that precedes the chunk read last; −1: the chunk read last is the first.
     private(set) var previous = Seq.none
-    /// The last seq of the chunk that was read before; nil: none was.
+    /// The last seq of the chunk read last, since the start or the last `seek`; nil: none was read.
     private var before: Seq?
 
-    /// The chunks of a stream, or of `SnapshotFile.barriers`, that end at `from` or later. `end` is the last seq of the
-    /// last one, −1 where there is none.
+    /// The chunks of a stream that end at `from` or later.
+    ///
+    /// - Parameters:
+    ///   - stream: The number of the stream, or `SnapshotFile.barriers`.
+    ///   - end: The last seq of the stream's last chunk; −1: there is none.
     init(of stream: Int64, from: Seq, end: Seq, in connection: Connection) throws(SQLiteError) {
         (self.stream, self.from, self.end) = (stream, from, end)
         rows = try connection.prepare(
@@ -26,7 +29,7 @@ struct StoredChunks {
         rows.bind(2, from)
     }
 
-    /// The bytes of the next chunk and its last seq, lent until the next call; nil: there is none.
+    /// Returns the next chunk and its last seq; nil: there is none. The bytes are valid until the next call.
     mutating func next() throws -> (last: Seq, data: Bytes)? {
         guard try rows.step() else {
             guard end == before ?? end, before != nil || end < from else { throw Self.missing(end) }
@@ -40,7 +43,7 @@ struct StoredChunks {
         return (last, data)
     }
 
-    /// Goes on with the chunks that end at `from` or later.
+    /// Continues with the chunks that end at `from` or later.
     mutating func seek(_ from: Seq) {
         rows.reset()
         rows.bind(2, from)

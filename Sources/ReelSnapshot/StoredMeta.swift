@@ -1,11 +1,11 @@
 import ReelCore
 import ReelSQLite
 
-/// What a partition's file says of itself: the rows of `meta`, each compared with its hash. All of them are read, so
-/// that a row whose name is damaged is found as well.
+/// The rows of the table `meta` of a partition's file, each compared with its hash. All rows are read, so that a row
+/// with a damaged name is detected as well.
 struct StoredMeta {
     private var values: [String: Int64] = [:]
-    /// False for a file of format 3, whose rows have no hashes.
+    /// False for a file of format 3, which has no hashes of rows.
     let isHashed: Bool
 
     init(reading connection: Connection) throws {
@@ -14,7 +14,7 @@ struct StoredMeta {
             rows = try connection.prepare("SELECT name, value, hash FROM meta")
             isHashed = true
         } catch {
-            // The column is missing. Any other error is met again.
+            // The column is missing. The next statement repeats any other error.
             rows = try connection.prepare("SELECT name, value FROM meta")
             isHashed = false
         }
@@ -26,9 +26,9 @@ struct StoredMeta {
         }
     }
 
-    /// The form of the file's rows; 0: no row says it.
+    /// The format of the file's rows; 0: no row contains it.
     var format: Int64 { values["format"] ?? 0 }
 
-    /// The value of this name; nil: there is none.
+    /// Returns the value of this name; nil: there is none.
     subscript(name: String) -> Int64? { values[name] }
 }

@@ -1,11 +1,11 @@
 import ReelCore
 
-/// What became of an event, in the byte that the index has for it.
+/// The outcome of an event, as the byte that the index stores.
 struct StoredOutcome: Equatable {
-    /// 0: it is not known, since an older version wrote the chunk.
+    /// The index in `all` plus one; 0: not known, since an older version wrote the chunk.
     let code: UInt8
 
-    /// The numbers are stored: a new one goes to the end.
+    /// The indices are stored: add new outcomes at the end only.
     static let all: [Outcome] =
         [.applied, .duplicate, .gap, .stale, .tooManySites, .foreign]
         + [.badBase, .stale, .deleted, .noObject, .guard, .type, .range, .tooLarge].map(Outcome.rejected)
@@ -18,6 +18,6 @@ struct StoredOutcome: Equatable {
         code = UInt8((Self.all.firstIndex(of: outcome) ?? -1) + 1)
     }
 
-    /// Nil where it is not known.
+    /// The outcome; nil: not known.
     var outcome: Outcome? { code > 0 && code <= Self.all.count ? Self.all[Int(code) - 1] : nil }
 }

@@ -2,35 +2,35 @@ import ReelCore
 import ReelLog
 import ReelSQLite
 
-/// How far a file has been folded, and what the barriers up to there have said.
+/// The position up to which a file is folded, with the effect of the barriers up to there.
 struct StoredPosition {
-    /// The next seq to fold: what lies before it is folded in all streams.
+    /// The next seq to fold: every stream is folded up to the seq before it.
     var next: Seq = 0
-    /// The next seq to read: what lies between `next` and it is folded but for the streams in `waiting`.
+    /// The next seq to read: the streams in `waiting` are folded less far, and all others up to the seq before it.
     var read: Seq = 0
-    /// The streams whose events wait for their turn, and the first seq of each that its rows lack.
+    /// The streams with events that wait for their turn, each with the first seq that its rows lack.
     var waiting: [StreamName: Seq] = [:]
-    /// Where in its life the partition is.
+    /// The phase of the partition.
     var phase = PartitionRules.Phase.seeds
-    /// The last record that was read, by which the log is known again; nil: there was none.
+    /// The last record that was read, which identifies the log; nil: there was none.
     var last: Witness?
-    /// The seq behind the seeds that were folded; 0: there were none.
+    /// The seq after the folded seeds; 0: there were none.
     var seedsEnd: Seq = 0
-    /// How many logs were the current one before the file's; nil: that was not written yet.
+    /// The number of logs that were the current one before the file's log; nil: not written yet.
     var number: Int64?
-    /// The deployment of the file's log; nil: that was not written yet.
+    /// The deployment of the file's log; nil: not written yet.
     var deployment: Deployment?
-    /// The seq from which on the index has every event and barrier; without an index the next seq.
+    /// The first seq from which on the index holds every event and barrier; without an index the next seq.
     var oldestEvent: Seq
     /// The seq of the last barrier in the index; −1: there is none.
     var lastBarrier: Seq
-    /// The form of the file's rows: another one where an older build wrote it.
+    /// The format of the file's rows; it differs from the current one if an older build wrote the file.
     var format = SnapshotFile.format
 
     /// The last seq that is folded in all streams.
     var seq: Seq { next - 1 }
 
-    /// The position of one stream, as if the file had no other.
+    /// Returns the position of one stream, as if the file held no other stream.
     func of(_ stream: StreamName) -> StoredPosition {
         var position = self
         position.waiting = [:]
@@ -42,13 +42,13 @@ struct StoredPosition {
         return position
     }
 
-    /// The epoch that follows, once the end of this one was folded.
+    /// The epoch that follows, if the end of this epoch is folded.
     var following: Epoch? {
         if case .ended(let epoch) = phase, waiting.isEmpty { epoch } else { nil }
     }
 
-    /// Whether the state that the epoch begins with was not read whole yet: no snapshot is made of a seq inside it.
-    /// Only the first log may begin with none; in each partition of another one stands at least what opens it.
+    /// True if the seeds of the epoch are not read completely: no snapshot is made of a seq inside them. Only the first
+    /// log may begin without seeds; in any other log each partition holds at least the barrier that opens it.
     var isInsideSeeds: Bool { phase == .seeds && (next > 0 || number ?? 0 > 0) }
 
     init(
@@ -71,7 +71,7 @@ struct StoredPosition {
         self.lastBarrier = lastBarrier
     }
 
-    /// The position that a file holds.
+    /// Reads the position of a file.
     init(reading connection: Connection) throws {
         let meta = try StoredMeta(reading: connection)
         next = meta["next"] ?? 0
@@ -94,21 +94,21 @@ struct StoredPosition {
             }
     }
 
-    /// The streams that wait, each row compared with its hash.
+    /// Returns the streams that wait; compares each row with its hash.
     private static func waiting(in connection: Connection) throws -> [StreamName: Seq] {
         var waiting: [StreamName: Seq] = [:]
         let rows = try connection.prepare("SELECT name, next, hash FROM waiting")
         while try rows.step() {
             try StoredRow.check(StoredRow.waiting(rows.bytes(0), rows.integer(1)), rows, 2, "of `waiting`")
             guard let name = StreamName(rows.text(0)) else {
-                throw SnapshotFile.Unusable(reason: "found a stream without a name that waits")
+                throw SnapshotFile.Unusable(reason: "found a waiting stream without a valid name")
             }
             waiting[name] = rows.integer(1)
         }
         return waiting
     }
 
-    /// Writes it, but for the log's number and deployment. Inside a transaction.
+    /// Writes the position without the log's number and deployment. Inside a transaction.
     func write(to file: SnapshotFile) throws {
         try file.setMeta("next", next)
         try file.setMeta("read", read)

@@ -2,11 +2,11 @@ import ReelCore
 import ReelLog
 import ReelSQLite
 
-/// The hashes of the rows of a partition's file. SQLite does not detect a flipped byte, so each row is compared with
-/// its hash by the read that uses it.
+/// The hashes of the rows of a partition's file. SQLite does not detect a flipped byte, so each read compares the rows
+/// that it uses with their hashes.
 ///
-/// A flipped byte in a key can also hide a row. So a read that finds no stream or object looks at both rows beside the
-/// place where the row would be: a search that a damaged key has led elsewhere ends beside that key.
+/// A flipped byte in a key can also hide a row. Therefore a read that finds no stream or object checks the two rows
+/// next to the missing row's position. A search that a damaged key has misled ends next to that key.
 enum StoredRow {
     // MARK: The hash of each kind of row
 
@@ -49,7 +49,7 @@ enum StoredRow {
         return hash.stored
     }
 
-    /// The hash of an object or a site.
+    /// Returns the hash of an object or a site.
     static func entry(_ table: RowHash.Table, _ stream: Int64, _ key: Bytes, _ data: Bytes) -> Int64 {
         var hash = RowHash(of: table)
         hash.add(stream)
@@ -74,7 +74,7 @@ enum StoredRow {
     static let streamColumns = "id, name, head, digest, sites, event, hash, objects, bytes, at"
     static let streamColumnsWithoutFigures = "id, name, head, digest, sites, event, hash, NULL, NULL, NULL"
 
-    /// The figures in a row of `stream`; nil: format 4 has written the row.
+    /// Returns the figures in a row of `stream`; nil: format 4 has written the row.
     static func figures(_ row: Statement) -> StreamFigures? {
         guard let objects = row.optionalInteger(7), let bytes = row.optionalInteger(8) else { return nil }
         return StreamFigures(objects: Int(objects), bytes: Int(bytes), atMs: row.optionalInteger(9))
@@ -94,7 +94,7 @@ enum StoredRow {
         try check(hash, row, 6, "of stream \(row.integer(0))")
     }
 
-    /// Throws `Unusable` unless a column has this hash.
+    /// Throws `Unusable` unless the column `column` holds `hash`. `name` describes the row in the error.
     static func check(
         _ hash: Int64,
         _ row: Statement,
@@ -108,7 +108,7 @@ enum StoredRow {
 
     // MARK: Rows that are not found
 
-    /// Throws `Unusable` where a damaged row may have hidden a stream that was not found by its name.
+    /// Throws `Unusable` if a damaged row may have hidden a stream that was not found by its name.
     static func checkAbsence(
         of name: StreamName,
         in connection: Connection,
@@ -123,14 +123,14 @@ enum StoredRow {
             row.bind(1, name)
             guard try row.step() else { continue }
             try checkStream(row)
-            // The name may be that of the table, the order that of the index.
+            // SQLite may read the name from the table, but the order from the index.
             guard name.utf8.lexicographicallyPrecedes(row.bytes(1)) == (beside == ">"),
                 !name.utf8.elementsEqual(row.bytes(1))
             else { throw SnapshotFile.Unusable(reason: "the index of the streams' names is damaged") }
         }
     }
 
-    /// Throws `Unusable` where a damaged row may have hidden an object or site that was not found by its key.
+    /// Throws `Unusable` if a damaged row may have hidden an object or site that was not found by its key.
     static func checkAbsence(
         of key: [UInt8],
         in table: RowHash.Table,

@@ -2,18 +2,23 @@ import ReelCore
 import ReelLog
 import ReelSQLite
 
-/// A stream as it lies in a partition's file, read back into a fold.
+/// A stream that was read from a partition's file into a fold.
 struct StoredStream {
     /// The stream's number in the file.
     let id: Int64
     /// The last seq of its last chunk in the index of events; −1: there is none.
     let lastEvent: Seq
-    /// The gateway's clock in the last event; nil: not known.
+    /// The gateway's clock in the last event, in milliseconds since 1970; nil: not known.
     let lastMs: Int64?
     var fold: Fold
 
-    /// Reads a stream whole, as of `seq`, the position of the file; nil if nobody wrote to it yet. Throws `Unusable`
-    /// where the rows are not what was written.
+    /// Reads a whole stream. Nil if the stream has no row: no event or seed of it is folded.
+    ///
+    /// - Parameters:
+    ///   - seq: The position of the stream in the file.
+    ///   - listsChanges: True if the fold must list its changes.
+    ///   - format: The format of the file.
+    /// - Throws: `Unusable` if the rows are damaged.
     init?(
         _ name: StreamName,
         identity: SnapshotFile.Identity,
@@ -44,8 +49,8 @@ struct StoredStream {
         }
     }
 
-    /// Reads a stream without its objects, as of `seq`, the position of the file; nil if nobody wrote to it yet. The
-    /// digest, which covers the objects, is not compared.
+    /// Reads a stream without its objects, as of `seq`, the position of the stream in the file. Nil if the stream has
+    /// no row. The digest is not compared, since it covers the objects.
     init?(sitesOf name: StreamName, identity: SnapshotFile.Identity, seq: Seq, in connection: Connection) throws {
         guard
             let rows = try Rows(
@@ -67,13 +72,13 @@ struct StoredStream {
         }
     }
 
-    /// What the file holds of a stream besides its objects.
+    /// The data of a stream in the file, without its objects.
     private struct Rows {
         let id: Int64
         let lastEvent: Seq
         let lastMs: Int64?
         let digest: UInt64
-        /// The sites that have not ended.
+        /// The number of sites that have not ended.
         let sites: Int
         var loader: FoldLoader
 
@@ -109,7 +114,7 @@ struct StoredStream {
         }
     }
 
-    /// The row of a stream, with `StoredRow.streamColumns`, compared with its hash; nil if nobody wrote to it yet.
+    /// Returns the row of a stream with `StoredRow.streamColumns`, compared with its hash; nil: the stream has no row.
     static func row(of name: StreamName, in connection: Connection, format: Int64 = SnapshotFile.format) throws
         -> Statement?
     {
@@ -154,7 +159,7 @@ struct StoredStream {
         }
     }
 
-    /// An object as a row's key: model, a zero byte, id, as they stand between the quotes of canonical JSON.
+    /// Returns the key of an object's row: model, a zero byte, id, each as between the quotes of canonical JSON.
     static func key(model: String, id: String) -> [UInt8] {
         var key: [UInt8] = []
         key.append(quoted: model)
@@ -166,7 +171,7 @@ struct StoredStream {
         return key + quoted.dropFirst().dropLast()
     }
 
-    /// A site as a row's key: the sixteen bytes of the UUID.
+    /// Returns the key of a site's row: the 16 bytes of the UUID.
     static func key(of site: Site) -> [UInt8] {
         withUnsafeBytes(of: (site.high.bigEndian, site.low.bigEndian)) { Array($0) }
     }

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelSQLite
 
-/// The streams of one partition that are folded in memory. It belongs to the folder's thread.
+/// The streams of one partition that are folded in memory. On the fold thread.
 struct StreamCache {
     private let file: SnapshotFile
     private let identity: SnapshotFile.Identity
@@ -9,9 +9,9 @@ struct StreamCache {
     private var streams: [StreamName: CachedStream] = [:]
     /// The number of the next stream that the file does not know.
     private var newStream: Int64
-    /// Objects, tombstones, sites and streams in memory.
+    /// The number of objects, tombstones, sites and streams in memory.
     private var held = 0
-    /// The bytes of their objects.
+    /// The size of their objects, in bytes.
     private var heldBytes = 0
 
     init(_ file: SnapshotFile, _ identity: SnapshotFile.Identity, _ settings: SnapshotSettings) throws {
@@ -21,7 +21,7 @@ struct StreamCache {
         newStream = (try file.connection.integer("SELECT max(id) FROM stream") ?? 0) + 1
     }
 
-    /// The stream of this name, which the file holds as of a seq where it is not in memory.
+    /// Returns the stream of this name. If it is not in memory, it is read from the file, which holds it as of `seq`.
     mutating func stream(_ name: StreamName, asOf seq: Seq) throws -> CachedStream {
         if let known = streams[name] { return known }
         let stream: CachedStream
@@ -48,8 +48,8 @@ struct StreamCache {
         return stream
     }
 
-    /// Writes what changed of a stream. Inside a transaction; `row` is room to be used again. Returns true if the
-    /// number of its sites that have not ended is another one.
+    /// Writes the changes of a stream. Inside a transaction. `row` is a buffer that the caller reuses. Returns true if
+    /// the number of the stream's sites that have not ended has changed.
     mutating func write(_ stream: CachedStream, row: inout [UInt8]) throws -> Bool {
         held -= stream.held
         heldBytes -= stream.heldBytes
@@ -59,8 +59,8 @@ struct StreamCache {
         return sitesChanged
     }
 
-    /// Drops the streams that were written to longest ago, until few enough objects are in memory; a quarter more than
-    /// needed, so that it is not done for every batch. Returns false if there are few enough.
+    /// Drops the least recently changed idle streams if memory exceeds its limits. It drops them down to three quarters
+    /// of the limits, so that it does not run for every batch. Returns false if the limits are not exceeded.
     mutating func evict() -> Bool {
         guard held > settings.cachedObjects || heldBytes > settings.cachedBytes else { return false }
         let idle = streams.values.filter(\.isIdle).sorted { $0.batch < $1.batch }

@@ -1,4 +1,4 @@
-/// What the row of a stream says about the state and the last event, for lists of streams.
+/// The figures in the row of a stream about the state and the last event, for lists of streams.
 struct StreamFigures: Equatable, Sendable {
     /// The number of living objects.
     var objects: Int

@@ -2,12 +2,14 @@ import ReelCore
 import ReelLog
 
 extension TailVerifier {
-    /// How many records before a stored position are read again: as many as a verifier remembers.
+    /// The number of records before a stored position that are read again: as many as a verifier remembers.
     private static let readAgain: Seq = 1_024
 
-    /// A verifier for who goes on at a stored position. It reads the records before it again, so it knows what it knew.
-    /// Throws `ahead_of_log` or `diverged` where the log is not the one that was folded, `truncated` where it begins
-    /// behind it, and the errors of a read.
+    /// Returns a verifier for a reader that continues at a stored position. It reads the records before the position
+    /// again, so that it knows the same records as before the restart.
+    ///
+    /// - Throws: `ahead_of_log` or `diverged` if the log is not the one that was folded, `truncated` if the log begins
+    ///   after the position, and the errors of a read.
     static func resuming(
         _ position: StoredPosition,
         partition: Int,
@@ -15,7 +17,7 @@ extension TailVerifier {
         _ bounds: LogBounds
     ) throws -> TailVerifier {
         let rules = PartitionRules(partition: partition, of: log.partitions, phase: position.phase)
-        // Between `next` and here only the streams that wait are read again.
+        // Between `next` and this seq only the records of streams that wait are folded again.
         let seq = position.read - 1
         var verifier = TailVerifier(rules, next: position.read, last: position.last)
         guard bounds.first <= position.next else { throw LogError.belowTheFirst(position.next, first: bounds.first) }
@@ -29,7 +31,7 @@ extension TailVerifier {
             )
         }
         let last = position.last?.seq ?? seq
-        // What was trimmed cannot be compared.
+        // Trimmed records cannot be compared.
         guard last >= bounds.first else { return verifier }
         let from = max(bounds.first, last - readAgain)
         verifier = TailVerifier(rules, next: from)

@@ -1,19 +1,19 @@
 import ReelCore
 
-/// The records of one stream that wait for the stream's next turn, in the order of their seqs.
+/// A FIFO of the records of one stream that wait for the stream's next turn, in seq order.
 struct WaitingEvents {
     /// A record that was read and is not folded yet.
     struct Record {
         var seq: Seq
         var value: [UInt8]
-        /// The barrier that the record is; nil: it is an event.
+        /// The barrier, if the record is one; nil: it is an event.
         var barrier: Barrier?
     }
 
     /// The records; those before `front` were taken.
     private var records: [Record] = []
     private var front = 0
-    /// The bytes of the values.
+    /// The size of the values in bytes.
     private(set) var bytes = 0
 
     var isEmpty: Bool { front == records.count }
@@ -24,7 +24,7 @@ struct WaitingEvents {
     /// The seq of the first record; nil: there is none.
     var next: Seq? { isEmpty ? nil : records[front].seq }
 
-    /// Adds a record behind the others.
+    /// Adds a record at the end.
     mutating func append(_ record: Record) {
         records.append(record)
         bytes += record.value.count

@@ -5,14 +5,18 @@ import ReelLog
 import ReelNet
 import ReelSnapshot
 
-/// From the words of the command line to the exit code.
+/// The program: runs a command line and returns its exit code.
 enum CommandLineTool {
-    /// Runs what the process was started with.
+    /// Runs the command line and environment of this process.
     static func run() async -> ExitCode {
         await run(Array(CommandLine.arguments.dropFirst()), environment: environment(), console: .process)
     }
 
-    /// Runs what the words ask for; whatever goes wrong ends in a line on standard error and a code.
+    /// Runs the command that `words` name. An error becomes a line on standard error and an exit code.
+    ///
+    /// - Parameters:
+    ///   - words: the command line without the name of the program.
+    ///   - environment: the variables of the environment, by name.
     static func run(_ words: [String], environment: [String: String], console: Console) async -> ExitCode {
         let parser = ArgumentParser(commands: CommandTable.all, environment: environment)
         do {
@@ -43,40 +47,40 @@ enum CommandLineTool {
 }
 
 extension CommandError {
-    /// Any error of the rooms, with the exit code that fits it.
+    /// Converts an error of any module, and chooses the exit code that fits it.
     init(_ error: any Error) {
         switch error {
         case let error as CommandError: self = error
         case let error as NoAnswer: self = error.complaint
         case let refusal as Refusal: self = refusal.complaint
         case let error as ReelError:
-            self.init(ExitCode(error.code), error.description + (error.code == .unauthorized ? Self.whoAsks : ""))
+            self.init(ExitCode(error.code), error.description + (error.code == .unauthorized ? Self.tokenAdvice : ""))
         case let error as LogError where error.code == .badRequest: self.init(.usage, error.message)
         case let error as LogError:
             let code = error.isLasting ? ExitCode.failed : ExitCode(error.code)
             self.init(code, "\(error.message) (\(error.code.rawValue))")
         case let error as SnapshotError: self.init(ExitCode(error.code), error.message)
         case let error as NetError where error.code == .addressInUse:
-            self.init(.failed, "\(error.message); say with --listen where else")
+            self.init(.failed, "\(error.message); choose another address with --listen")
         case let error as NetError where error.code == .permissionDenied:
             self.init(
                 .failed,
-                "\(error.message); ports below 1024 need root or CAP_NET_BIND_SERVICE: say with --listen another"
+                "\(error.message); ports below 1024 need root or CAP_NET_BIND_SERVICE: choose another with --listen"
             )
         case let error as NetError: self.init(error.code == .badAddress ? .usage : .failed, error.message)
         case let error as LoadFailure:
-            self.init(ExitCode(error.code), error.message + (error.code == .unauthorized ? Self.whoAsks : ""))
+            self.init(ExitCode(error.code), error.message + (error.code == .unauthorized ? Self.tokenAdvice : ""))
         case let error as ChildProcess.Failure: self.init(.failed, error.description)
         default: self.init(.failed, "\(error)")
         }
     }
 
-    /// What to do where a node does not take a token, or there is none.
-    private static let whoAsks = "; say with --token, or REEL_TOKEN, who asks"
+    /// The advice for a token that is missing or that the node refuses.
+    private static let tokenAdvice = "; give a valid token with --token or REEL_TOKEN"
 }
 
 extension ExitCode {
-    /// Why a load run says nothing.
+    /// The exit code of a load run that ended without a report.
     init(_ code: LoadFailure.Code) {
         switch code {
         case .plan: self = .usage
@@ -85,7 +89,7 @@ extension ExitCode {
         }
     }
 
-    /// What a code of the protocol means to the one who started the program.
+    /// The exit code for an error code of the protocol.
     init(_ code: ErrorCode) {
         switch code {
         case .logUnavailable, .nodeBehind, .overloaded: self = .unreachable

@@ -2,19 +2,20 @@ import Glibc
 import ReelCore
 import Synchronization
 
-/// Where a command writes: standard output and standard error, or the memory of a test.
+/// The output of a command: standard output and standard error, or the memory of a test. From any thread.
 ///
-/// Standard output is gathered; it leaves by `flush`, when much has come together, and line by line on a terminal.
+/// Standard output is buffered. The buffer is written by `flush`, when it reaches 64 KiB, and after each line on a
+/// terminal.
 ///
-/// Most of what is printed comes from nodes and from other writers of a stream. A control character or a bidi control
-/// in it never reaches a terminal, see `PrintableText`, and never text for people, also in a pipe. A program gets the
-/// lines of JSON through a pipe as they are: canonical JSON escapes C0 itself, and holds DEL, C1 and bidi controls.
+/// Most printed text comes from nodes and from other writers of a stream. Its control characters and bidi controls are
+/// escaped on a terminal, see `PrintableText`, and in text for people also in a pipe. Lines of JSON go through a pipe
+/// unchanged: canonical JSON escapes C0 controls, but it can contain DEL, C1 and bidi controls.
 final class Console: Sendable {
     enum Channel: Sendable { case output, error }
 
-    /// Standard output is a terminal: a person reads along, and colours and tables are welcome.
+    /// True if standard output is a terminal: a person reads it, so commands print tables and colours.
     let isTerminal: Bool
-    /// Standard error is one: a person reads what is noted.
+    /// True if standard error is a terminal: a person reads the notes.
     let isErrorTerminal: Bool
     private let sink: @Sendable (Channel, [UInt8]) throws(CommandError) -> Void
     private let gathered = Mutex<[UInt8]>([])
@@ -29,7 +30,7 @@ final class Console: Sendable {
         self.sink = sink
     }
 
-    /// The process's own.
+    /// The console of this process.
     static let process = Console(
         isTerminal: isatty(STDOUT_FILENO) == 1,
         isErrorTerminal: isatty(STDERR_FILENO) == 1
@@ -37,12 +38,13 @@ final class Console: Sendable {
         try writeAll(bytes, to: channel == .output ? STDOUT_FILENO : STDERR_FILENO)
     }
 
-    /// Whole lines of JSON to standard output. On a terminal controls are escaped; the JSON stays the same.
+    /// Writes whole lines of JSON to standard output. On a terminal, control characters are escaped; the JSON value
+    /// stays the same.
     func write(_ bytes: some Sequence<UInt8>) throws(CommandError) {
         try isTerminal ? gather(PrintableText.lines(String(decoding: Array(bytes), as: UTF8.self)).utf8) : gather(bytes)
     }
 
-    /// A command to the terminal, such as to clear it.
+    /// Writes a control sequence for the terminal, such as one that clears it.
     func command(_ sequence: String) throws(CommandError) {
         try gather(sequence.utf8)
     }
@@ -55,17 +57,18 @@ final class Console: Sendable {
         if isMuch || isTerminal { try flush() }
     }
 
-    /// A line to standard output, for people.
+    /// Writes a line for people to standard output.
     func print(_ line: String = "") throws(CommandError) {
         try gather((PrintableText.line(line) + "\n").utf8)
     }
 
-    /// Lines to standard output, for people. A text from outside in them can add lines: it belongs into `print(_:)`.
+    /// Writes lines for people to standard output. Text from outside could add lines to a page, so it belongs in
+    /// `print(_:)`.
     func print(page text: String) throws(CommandError) {
         try gather((PrintableText.lines(text) + "\n").utf8)
     }
 
-    /// Hands on what was gathered for standard output.
+    /// Writes the buffer to standard output.
     func flush() throws(CommandError) {
         let bytes = gathered.withLock { gathered in
             defer { gathered.removeAll(keepingCapacity: true) }
@@ -74,7 +77,7 @@ final class Console: Sendable {
         if !bytes.isEmpty { try sink(.output, bytes) }
     }
 
-    /// A line to standard error: progress, warnings, and why it did not work. That it cannot be written is no error.
+    /// Writes a line to standard error: progress, a warning or an error. A failed write is ignored.
     func note(_ line: String) {
         try? sink(.error, Array((PrintableText.line(line) + "\n").utf8))
     }

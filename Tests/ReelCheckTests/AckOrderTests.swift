@@ -35,12 +35,12 @@ import Testing
         return #"{"e":"ack","ms":3,"stream":"s","epoch":"00000000000000aa","acks":[\#(acks)]}"#
     }
 
-    @Test func acksInTheOrderOfOpAreFine() async throws {
+    @Test("acks in the order of op are fine") func acksInTheOrder() async throws {
         let verdict = try await verdict([sent(0, 2), acked((0, 0), (1, 1)), acked((2, 2))])
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test func whatWasHandedOverAgainIsAckedAgain() async throws {
+    @Test("what was handed over again is acked again") func whatWasHandedOver() async throws {
         for lines in [
             [sent(0, 2), acked((0, 0), (1, 1), (2, 2)), sent(0, 2), acked((0, 3), (1, 4), (2, 5))],
             [sent(0, 2), sent(0, 2), acked((0, 0), (1, 1), (2, 2)), acked((0, 3), (1, 4), (2, 5))],
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func anAckThatGoesBackByItselfIsNot() async throws {
+    @Test("an ack that goes back by itself is not") func anAckThatGoes() async throws {
         for lines in [
             [sent(0, 2), acked((1, 1)), acked((0, 0))],
             [sent(0, 2), sent(1, 2), acked((0, 0), (1, 1), (2, 2), (0, 3))],

@@ -33,14 +33,16 @@ import Testing
         try await run.verdict(logName: "log-\(RecordedRun.epoch).jsonl")
     }
 
-    @Test func anEpochThatBeginsAsTheOneBeforeEndedIsValidWhateverFollows() async throws {
+    @Test("an epoch that begins as the one before ended is valid whatever follows") func anEpochThatBegins()
+        async throws
+    {
         let after = (key: "s", value: RecordedRun.event(site: 2, op: 0, base: 2))
         let verdict = try await verdict(run([site(op: 5), object(5), open, after]))
         #expect(verdict.word == .valid, "\(verdict.text)")
         #expect(verdict.counts.contains { $0.invariant == .inheritance && $0.facts == 1 })
     }
 
-    @Test func whoNeverGoesOverToTheNextEpochIsStuck() async throws {
+    @Test("who never goes over to the next epoch is stuck") func whoNeverGoesOver() async throws {
         let after = (key: "s", value: RecordedRun.event(site: 2, op: 0, base: 2))
         for (ms, word) in [(50, Verdict.Word.invalid), (19_000, Verdict.Word.valid)] {
             var run = run([site(op: 5), object(5), open, after])
@@ -57,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func whatIsLostOrChangedOnTheWayIsFound() async throws {
+    @Test("what is lost or changed on the way is found") func whatIsLostOr() async throws {
         for (seeds, what) in [
             ([site(op: 5)], "object m/"), ([site(op: 5), object(4)], "object m/"), ([object(5)], "site "),
             ([site(op: 4), object(5)], "site "), ([], "object m/"),
@@ -87,12 +89,12 @@ import Testing
         }
     }
 
-    @Test func aDumpThatEndsInsideTheSeedsProvesNothing() async throws {
+    @Test("a dump that ends inside the seeds proves nothing") func aDumpThatEnds() async throws {
         let verdict = try await verdict(run([site(op: 5)]))
         #expect(verdict.word == .unknown, "\(verdict.text)")
     }
 
-    @Test func anEpochWithoutTheOneBeforeProvesNothing() async throws {
+    @Test("an epoch without the one before proves nothing") func anEpochWithoutThe() async throws {
         // The first one ends and names a second, of which there is nothing; clients go on in a third.
         var run = run([site(op: 5), object(5), open])
         run.log[0][6] = ("~reel", #"{"end":"00000000000000ab","type":"barrier"}"#)
@@ -101,7 +103,7 @@ import Testing
         #expect(verdict.reasons.contains { $0.contains("names it as the next one") }, "\(verdict.text)")
     }
 
-    @Test func anEpochThatHoldsAnUnknownBarrierMayHaveAnEnd() async throws {
+    @Test("an epoch that holds an unknown barrier may have an end") func anEpochThatHolds() async throws {
         var run = run([site(op: 5), object(5), open], ends: false)
         run.log[0] += [
             ("~reel", #"{"more":1,"type":"barrier"}"#), ("~reel", #"{"end":"\#(Self.next)","type":"barrier"}"#),
@@ -110,7 +112,7 @@ import Testing
         #expect(verdict.word == .unknown, "\(verdict.text)")
     }
 
-    @Test func anEpochThatWasLeftAndTrimmedProvesNothing() async throws {
+    @Test("an epoch that was left and trimmed proves nothing") func anEpochThatWas() async throws {
         var run = RecordedRun()
         run.log[0] = [nil] + run.log[0]
         (run.histories, run.files) = ([:], [:])
@@ -143,7 +145,7 @@ import Testing
 
     private let end = #"{"e":"end","ms":20000,"unacked":0}"#
 
-    @Test func aReaderIsHeldAgainstTheEpochInWhichItEnded() async throws {
+    @Test("a reader is held against the epoch in which it ended") func aReaderIsHeld() async throws {
         var run = run([site(op: 5), object(5), open])
         let lines = goesOver(run)
         run.histories["reader"] = lines + [reached(2, in: Self.next, ms: 20_000), end]
@@ -156,7 +158,7 @@ import Testing
         #expect(invalid.violations.map(\.invariant) == [.stuck], "\(invalid.text)")
     }
 
-    @Test func whoIsToldOfAStreamLaterIsHeldAgainstThat() async throws {
+    @Test("who is told of a stream later is held against that") func whoIsToldOf() async throws {
         var run = run([site(op: 5), object(5), open])
         let never = #"{"e":"reached","ms":2,"stream":"s","seq":-1}"#
         run.histories["reader"] =
@@ -167,7 +169,7 @@ import Testing
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test func headsOfTwoEpochsAreNotCompared() async throws {
+    @Test("heads of two epochs are not compared") func headsOfTwoEpochs() async throws {
         var run = run([site(op: 5), object(5), open])
         func subscribed(_ epoch: String, head: Int) -> String {
             run.subscribed("s", partition: 0, head: head, after: head).replacing(RecordedRun.epoch, with: epoch)
@@ -203,19 +205,19 @@ import Testing
         return run
     }
 
-    @Test func whatIsConsumedInTheNextEpochIsConsumed() async throws {
+    @Test("what is consumed in the next epoch is consumed") func whatIsConsumedIn() async throws {
         let verdict = try await verdict(overtaken([(4, 3), (5, 4)]))
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test func whatIsConsumedInNoEpochIsFound() async throws {
+    @Test("what is consumed in no epoch is found") func whatIsConsumedInNo() async throws {
         var run = overtaken([(5, 3)])
         run.histories["publisher"]!.insert(#"{"e":"nack","ms":70,"stream":"s","site":1,"op":4,"code":"range"}"#, at: 14)
         let verdict = try await verdict(run)
         #expect(Set(verdict.violations.map(\.invariant)) == [.siteOrder], "\(verdict.text)")
     }
 
-    @Test func aSiteThatWasLeftMayHaveAGap() async throws {
+    @Test("a site that was left may have a gap") func aSiteThatWas() async throws {
         var run = overtaken([])
         run.histories["publisher"]!.removeAll { $0.contains(#""ops":[4,5]"#) }
         let without = try await verdict(run)
@@ -225,7 +227,7 @@ import Testing
         #expect(left.word == .valid, "\(left.text)")
     }
 
-    @Test func withoutTheNextEpochsDumpItIsNotKnownWhatIsConsumed() async throws {
+    @Test("without the next epochs dump it is not known what is consumed") func withoutTheNextEpochs() async throws {
         var run = overtaken([(4, 3), (5, 4)])
         run.files["log-\(Self.next).jsonl"] = nil
         let verdict = try await verdict(run)
@@ -233,7 +235,7 @@ import Testing
         #expect(verdict.reasons.contains { $0.contains("whether an acked event is consumed") }, "\(verdict.text)")
     }
 
-    @Test func aGapThatIsPrintedAsLostIsNone() async throws {
+    @Test("a gap that is printed as lost is none") func aGapThatIs() async throws {
         var run = overtaken([], ends: false)
         run.histories["publisher"]!.removeAll { $0.contains(#""ops":[4,5]"#) }
         run.histories["publisher"]!.insert(#"{"e":"nack","ms":70,"stream":"s","site":1,"op":4,"code":"range"}"#, at: 14)
@@ -256,7 +258,7 @@ import Testing
             + "took 7 ms\n"
     }
 
-    @Test func whatWasPrintedAsLostMayBeLost() async throws {
+    @Test("what was printed as lost may be lost") func whatWasPrintedAs() async throws {
         for (seeds, printed, acks) in [
             (
                 [site(op: 3), object(3)],
@@ -275,7 +277,7 @@ import Testing
         }
     }
 
-    @Test func whatIsLostBesidesIsFound() async throws {
+    @Test("what is lost besides is found") func whatIsLostBesides() async throws {
         for (seeds, printed) in [
             (
                 [site(op: 3), object(3)],
@@ -296,19 +298,22 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        "partition 0 begins with the state of seq 9; lost: what followed, if anything did; it is gone",
-        "partition 0 begins with the state of seq 51 lost: what followed",
-        "partition 0 begins with the state of seq 5; kept: all",
-        "partition 0 begins somehow", "partition 0", "old epoch 7",
-    ]) func whatCannotBeReadOrHeldAgainstTheDumpProvesNothing(printed: String) async throws {
+    @Test(
+        "what cannot be read or held against the dump proves nothing",
+        arguments: [
+            "partition 0 begins with the state of seq 9; lost: what followed, if anything did; it is gone",
+            "partition 0 begins with the state of seq 51 lost: what followed",
+            "partition 0 begins with the state of seq 5; kept: all",
+            "partition 0 begins somehow", "partition 0", "old epoch 7",
+        ]
+    ) func whatCannotBeRead(printed: String) async throws {
         let verdict = try await verdict(lost([site(op: 5), object(5), open], printed))
         #expect(verdict.word == .unknown && verdict.reasons.count == 1, "\(verdict.text)")
     }
 
     private let some = "partition 0 begins with the state of seq 3; lost: what followed, if anything did; it is gone"
 
-    @Test func aPrintThatIsCutProvesNothing() async throws {
+    @Test("a print that is cut proves nothing") func aPrintThatIs() async throws {
         var run = lost([site(op: 3), object(3), open], some)
         let text = try #require(run.files["0.epoch.txt"])
         run.files["0.epoch.txt"] = String(text.prefix { $0 != ";" })
@@ -316,7 +321,7 @@ import Testing
         #expect(verdict.word == .unknown && verdict.reasons.count == 1, "\(verdict.text)")
     }
 
-    @Test func twoPrintsOfOneEpochMustSayTheSame() async throws {
+    @Test("two prints of one epoch must say the same") func twoPrintsOfOne() async throws {
         var run = lost([site(op: 3), object(3), open], some)
         run.files["1.epoch.txt"] = run.files["0.epoch.txt"]
         #expect(try await verdict(run).word == .valid)
@@ -325,7 +330,7 @@ import Testing
         #expect(verdict.word == .unknown && verdict.reasons.count == 1, "\(verdict.text)")
     }
 
-    @Test func anEndAndAPrintThatNameTwoEpochsProveNothing() async throws {
+    @Test("an end and a print that name two epochs prove nothing") func anEndAndA() async throws {
         var run = lost([site(op: 3), object(3), open], some)
         run.log[0].append(("~reel", #"{"end":"00000000000000ab","type":"barrier"}"#))
         let verdict = try await verdict(run)
@@ -341,7 +346,7 @@ import Testing
         return run
     }
 
-    @Test func whatIsPrintedAsLostNeedNotBeInTheLog() async throws {
+    @Test("what is printed as lost need not be in the log") func whatIsPrintedAs() async throws {
         let verdict = try await verdict(cutAt3([site(op: 3), object(3)], some))
         #expect(verdict.word == .valid && verdict.printedAsLost == 2, "\(verdict.text)")
         var run = cutAt3([site(op: 3), object(3)], some)
@@ -354,7 +359,7 @@ import Testing
         #expect(nothing.word == .valid && nothing.printedAsLost == 2, "\(nothing.text)")
     }
 
-    @Test func whoReadAllThatIsLeftIsNotStuck() async throws {
+    @Test("who read all that is left is not stuck") func whoReadAllThat() async throws {
         var run = cutAt3([site(op: 3), object(3)], some)
         let lines = run.histories["reader"]!.map { $0.replacing(#""seq":5}"#, with: #""seq":3}"#) }
         run.histories["reader"] = lines.prefix(6) + [run.frame("s", partition: 0, from: 3, to: 3)] + lines.dropFirst(7)
@@ -362,7 +367,7 @@ import Testing
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test func whatIsPrintedAsLostMayHaveMadePlaceForOthers() async throws {
+    @Test("what is printed as lost may have made place for others") func whatIsPrintedAsLost() async throws {
         var run = cutAt3([site(op: 3), object(3)], some)
         run.log[0].append(("s", RecordedRun.event(site: 2, op: 0)))
         (run.histories["reader"], run.histories["driver"]) = (nil, run.begin("driver", kind: "driver") + [connect(run)])
@@ -371,13 +376,13 @@ import Testing
         #expect(verdict.word == .valid && verdict.printedAsLost == 2, "\(verdict.text)")
     }
 
-    @Test func whatWasKeptAloneIsNotKnown() async throws {
+    @Test("what was kept alone is not known") func whatWasKeptAlone() async throws {
         let printed = "partition 0 begins with the state of seq 4; lost: what followed, if anything did; it is gone"
         let verdict = try await verdict(cutAt3([site(op: 4), object(4)], printed))
         #expect(verdict.word == .unknown && verdict.printedAsLost == 1, "\(verdict.text)")
     }
 
-    @Test func withoutAPrintItIsLost() async throws {
+    @Test("without a print it is lost") func withoutAPrintIt() async throws {
         var run = cutAt3([site(op: 3), object(3)], some)
         run.files["0.epoch.txt"] = nil
         run.log[0].append(("~reel", #"{"end":"\#(Self.next)","type":"barrier"}"#))

@@ -23,7 +23,8 @@ import Testing
         return run
     }
 
-    @Test(arguments: [true, false]) func ofVeryManyOnlyAFewAreShown(isEmpty: Bool) async throws {
+    @Test("of very many only a few are shown", arguments: [true, false]) func ofVeryManyOnly(isEmpty: Bool) async throws
+    {
         let run = run { isEmpty ? "" : #"[\#($0),1,\#($0),"0123456789abcdef"]"# }
         let verdict = try await run.verdict()
         #expect(verdict.counts.reduce(0) { $0 + $1.violations } == Self.frames)
@@ -31,7 +32,7 @@ import Testing
         #expect(verdict.violations.allSatisfy { $0.lines.count == 2 }, "\(verdict.text)")
     }
 
-    @Test func asManyThatAreRightAreNone() async throws {
+    @Test("as many that are right are none") func asManyThatAre() async throws {
         let run = run { seq in
             #"[\#(seq),1,\#(seq),"\#(RecordedRun.hash(RecordedRun.event(site: 1, op: seq)))"]"#
         }

@@ -31,7 +31,7 @@ import Testing
 
     // MARK: Lines that are none
 
-    @Test func aLineOfAnUnknownKindIsNotPassedOver() async throws {
+    @Test("a line of an unknown kind is not passed over") func aLineOfAn() async throws {
         let hello = try run("reader") { Array($0.prefix(3)) + [#"{"e":"hello","ms":1}"#] + Array($0.dropFirst(3)) }
         try await expectUnknown(hello, "reader.history.jsonl:4: ", "`hello` is no kind of line")
         let renamed = try run("publisher") { lines in
@@ -40,7 +40,7 @@ import Testing
         try await expectUnknown(renamed, "publisher.history.jsonl:10: ", "`ackx` is no kind of line")
     }
 
-    @Test func aBeginThatDoesNotSayWhatItMustMakesAHistoryUnreadable() async throws {
+    @Test("a begin that does not say what it must makes a history unreadable") func aBeginThatDoes() async throws {
         for (old, new, word) in [
             (#""history":1"#, #""history":2"#, "history 2 is a format that is not known"),
             (#""kind":"client""#, #""kind":"martian""#, "`martian` is no kind of party"),
@@ -52,23 +52,23 @@ import Testing
         }
     }
 
-    @Test func aLineWithoutAClockMakesAHistoryUnreadable() async throws {
+    @Test("a line without a clock makes a history unreadable") func aLineWithoutA() async throws {
         let run = try run("reader") { Array($0.dropLast()) + [#"{"e":"end","unacked":0}"#] }
         try await expectUnknown(run, "reader.history.jsonl:9: ", "end without ms")
     }
 
-    @Test func nothingFollowsTheEnd() async throws {
+    @Test("nothing follows the end") func nothingFollowsTheEnd() async throws {
         let run = try run("reader") { $0 + [$0[5]] }
         try await expectUnknown(run, "reader.history.jsonl:10: ", "follows the line of end")
     }
 
-    @Test func aDumpWithADamagedSeqIsToldAndNotFilled() async throws {
+    @Test("a dump with a damaged seq is told and not filled") func aDumpWithA() async throws {
         var run = RecordedRun()
         run.files["log.jsonl"] = run.dump() + #"{"partition":0,"seq":900000000000000000,"key":"s","value":"x"}"# + "\n"
         try await expectUnknown(run, "log.jsonl:", "seq 900000000000000000 follows seq 5", logName: "")
     }
 
-    @Test func aTextOfBrokenEscapesIsReadWithoutHarm() async throws {
+    @Test("a text of broken escapes is read without harm") func aTextOfBroken() async throws {
         var run = RecordedRun()
         let text = String(repeating: #"\u"#, count: 100_000)
         run.files["log.jsonl"] = run.dump() + #"{"partition":0,"seq":6,"key":"\#(text)","value":"\#(text)"}"# + "\n"
@@ -78,14 +78,14 @@ import Testing
 
     // MARK: Lines that are gone
 
-    @Test func acksThatAreGoneAreMissed() async throws {
+    @Test("acks that are gone are missed") func acksThatAreGone() async throws {
         let all = try run("publisher") { $0.filter { !$0.hasPrefix(#"{"e":"ack""#) } }
         try await expectUnknown(all, "publisher.history.jsonl:10: ", "6 that were sent have no ack")
         let one = try run("publisher") { $0.filter { !$0.contains("[[1,2,2]]") } }
         try await expectUnknown(one, "publisher.history.jsonl:15: ", "1 that were sent have no ack")
     }
 
-    @Test func whatWasRefusedOrLeftNeedsNoAck() async throws {
+    @Test("what was refused or left needs no ack") func whatWasRefusedOr() async throws {
         var run = RecordedRun()
         let sent = #"{"e":"sent","ms":19000,"stream":"s","site":1,"ops":[6,6]}"#
         let nack = #"{"e":"nack","ms":19000,"stream":"s","site":1,"op":6,"code":"too_large"}"#
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func linesOfSentThatAreGoneAreMissed() async throws {
+    @Test("lines of sent that are gone are missed") func linesOfSentThat() async throws {
         let sent = try run("publisher") { $0.filter { !$0.contains(#""ops":[2,2]"#) } }
         try await expectUnknown(sent, "publisher.history.jsonl:11", "an ack of what no line of sent hands over")
         let all = try run("publisher") { $0.filter { !$0.hasPrefix(#"{"e":"sent""#) } }
@@ -112,14 +112,14 @@ import Testing
         Array(lines.dropLast()) + [#"{"e":"end","ms":20000,"lines":\#(lines.count - 1),"unacked":0}"#]
     }
 
-    @Test func theEndSaysHowManyLinesStandBeforeIt() async throws {
+    @Test("the end says how many lines stand before it") func theEndSaysHow() async throws {
         let whole = try run("reader") { counted($0) }
         #expect(try await whole.verdict().word == .valid)
         let less = try run("reader") { lines in counted(lines).filter { !$0.hasPrefix(#"{"e":"upto""#) } }
         try await expectUnknown(less, "reader.history.jsonl:8: ", "8 lines stand before it, and there are 7")
     }
 
-    @Test func aReaderThatSaysNothingOfWhatItReachedIsNoEvidence() async throws {
+    @Test("a reader that says nothing of what it reached is no evidence") func aReaderThatSays() async throws {
         let reached = try run("reader") { $0.filter { !$0.hasPrefix(#"{"e":"reached""#) } }
         try await expectUnknown(reached, "reader.history.jsonl:3: ", "no line of reached")
         let all = try run("reader") {
@@ -137,7 +137,7 @@ import Testing
         #expect(line?.hasSuffix("  nothing was there to look at") == true, "\(verdict.text)")
     }
 
-    @Test func aPartyThatListensMustEndWhateverItCallsItself() async throws {
+    @Test("a party that listens must end whatever it calls itself") func aPartyThatListens() async throws {
         let run = try run("reader") { lines in
             lines.dropLast().map { $0.replacing(#""kind":"client""#, with: #""kind":"driver""#) }
         }
@@ -146,7 +146,7 @@ import Testing
 
     // MARK: The log
 
-    @Test func seqsThatADumpLeavesOutAreMissing() async throws {
+    @Test("seqs that a dump leaves out are missing") func seqsThatADump() async throws {
         var run = RecordedRun()
         // Records of another stream, of which no history speaks.
         for op in 0..<3 { run.log[0].append(("t", RecordedRun.event(site: 2, op: op))) }
@@ -168,7 +168,7 @@ import Testing
         #expect(verdict.notes.contains { $0.contains("2 seqs empty") }, "\(verdict.text)")
     }
 
-    @Test func aDumpThatCallsARecordEmptyContradictsTheOneThatHasIt() async throws {
+    @Test("a dump that calls a record empty contradicts the one that has it") func aDumpThatCalls() async throws {
         var run = RecordedRun()
         run.files["log-earlier.jsonl"] = run.dump()
         run.log[0][3] = nil
@@ -177,13 +177,13 @@ import Testing
         #expect(verdict.violations.contains { $0.invariant == .oneOrder }, "\(verdict.text)")
     }
 
-    @Test func aLineOfTheDumpWithoutAValueIsNone() async throws {
+    @Test("a line of the dump without a value is none") func aLineOfThe() async throws {
         var run = RecordedRun()
         run.files["log.jsonl"] = run.dump() + #"{"partition":0,"seq":6,"key":"s"}"# + "\n"
         try await expectUnknown(run, "log.jsonl:7: ", "it has no value", logName: "")
     }
 
-    @Test func aStateOfAnEpochWithoutADumpIsNotPassedOver() async throws {
+    @Test("a state of an epoch without a dump is not passed over") func aStateOfAn() async throws {
         let name = "log-\(RecordedRun.epoch).jsonl"
         let state = try run("driver") { lines in
             lines.map { $0.replacing(RecordedRun.epoch, with: "00000000000000ee") }
@@ -195,7 +195,7 @@ import Testing
         try await expectUnknown(run, "s.snapshot.jsonl:1", "no dump of the log of epoch", logName: name)
     }
 
-    @Test func whatIsSaidOfAnEmptyStreamIsLookedAtAsWell() async throws {
+    @Test("what is said of an empty stream is looked at as well") func whatIsSaidOf() async throws {
         var run = RecordedRun()
         run.files["empty.snapshot.jsonl"] = run.snapshot("s", seq: -1)
         let verdict = try await run.verdict()
@@ -209,13 +209,13 @@ import Testing
         #expect(try await run.verdict().word == .invalid)
     }
 
-    @Test func aHeadOfAPartitionThatIsNoneIsNotPassedOver() async throws {
+    @Test("a head of a partition that is none is not passed over") func aHeadOfA() async throws {
         let line = #"{"e":"head","ms":60,"epoch":"\#(RecordedRun.epoch)","partition":7,"first":0,"head":5,"of":"a"}"#
         let head = try run("driver") { $0 + [line] }
         try await expectUnknown(head, "driver.history.jsonl:3", "a partition that the epoch")
     }
 
-    @Test func aPlaceIsLookedForOnlyWhereItIsTheFirst() {
+    @Test("a place is looked for only where it is the first") func aPlaceIsLooked() {
         var findings = Findings()
         var looked = 0
         func place() -> String? {
@@ -229,7 +229,7 @@ import Testing
 
     // MARK: Ranges
 
-    @Test func whatIsCoveredIsFoundInAnyRange() {
+    @Test("what is covered is found in any range") func whatIsCoveredIs() {
         var ops = Coverage()
         #expect(!ops.contains(0))
         var held: Set<Int64> = []
@@ -242,7 +242,7 @@ import Testing
         }
     }
 
-    @Test func whatLiesOutsideIsCounted() {
+    @Test("what lies outside is counted") func whatLiesOutsideIs() {
         var ops = Coverage()
         for range in [0...9, 20...29, 10...10] as [ClosedRange<Int64>] { ops.insert(range) }
         var others = Coverage()

@@ -5,7 +5,7 @@ import Testing
 
 /// The judge on random runs: all is valid as it was written, and nothing is once one thing is changed.
 @Suite struct RandomRunTests {
-    @Test func randomRunsInWhichAllIsWellAreValid() async throws {
+    @Test("random runs in which all is well are valid") func randomRunsInWhich() async throws {
         let seed = TestSeed.given(or: 1)
         for seed in seed..<seed + UInt64(25 * effort) {
             let verdict = try await RandomRun(seed: seed).run.verdict()
@@ -14,8 +14,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Damage.allCases)
-    func oneThingThatIsChangedIsFound(damage: Damage) async throws {
+    @Test("one thing that is changed is found", arguments: Damage.allCases)
+    func oneThingThatIs(damage: Damage) async throws {
         let seed = TestSeed.given(or: 1_000)
         var done = 0
         for seed in seed..<seed + UInt64(10 * effort) {

@@ -41,13 +41,13 @@ import Testing
         #expect(verdict.reasons.contains { $0.contains(word) }, "\(verdict.text)", sourceLocation: sourceLocation)
     }
 
-    @Test func aRunInWhichAllIsWellIsValid() async throws {
+    @Test("a run in which all is well is valid") func aRunInWhich() async throws {
         let verdict = try await RecordedRun().verdict()
         #expect(verdict.word == .valid, "\(verdict.text)")
         #expect(verdict.counts.allSatisfy { $0.facts > 0 || $0.invariant == .inheritance }, "\(verdict.text)")
     }
 
-    @Test func onlyRecordsThatAreInTheDumpAreCounted() async throws {
+    @Test("only records that are in the dump are counted") func onlyRecordsThatAre() async throws {
         var run = RecordedRun()
         #expect(try await run.verdict().notes[0].hasSuffix("; 6 records of the log, epoch \(RecordedRun.epoch)"))
         run.log[0][3] = nil
@@ -55,14 +55,14 @@ import Testing
         #expect(try await run.verdict(logName: "").notes[0].hasSuffix("; no record of a log"))
     }
 
-    @Test func aDumpOfKcatIsAsGood() async throws {
+    @Test("a dump of kcat is as good") func aDumpOfKcat() async throws {
         let verdict = try await RecordedRun().verdict(kcat: true)
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
     // MARK: What is acked is there
 
-    @Test func anAckedEventBeyondTheEndOfTheLogIsLost() async throws {
+    @Test("an acked event beyond the end of the log is lost") func anAckedEventBeyond() async throws {
         var run = RecordedRun()
         run.log[0].removeLast()
         run.histories["reader"] = nil
@@ -71,7 +71,7 @@ import Testing
         try await expectInvalid(run, .ackedLoss)
     }
 
-    @Test func anAckedEventThatIsAHoleIsLost() async throws {
+    @Test("an acked event that is a hole is lost") func anAckedEventThat() async throws {
         var run = RecordedRun()
         run.log[0][5] = nil
         run.log[0].append(("s", RecordedRun.event(site: 2, op: 0)))
@@ -81,11 +81,11 @@ import Testing
         try await expectInvalid(run, .ackedLoss)
     }
 
-    @Test func anAckAtTheSeqOfAnotherEventIsALoss() async throws {
+    @Test("an ack at the seq of another event is a loss") func anAckAtThe() async throws {
         try await expectInvalid(run("publisher", "[[1,4,4]]", "[[1,4,3]]"), .ackedLoss)
     }
 
-    @Test func anAckBehindTheEndOfTheEpochIsALoss() async throws {
+    @Test("an ack behind the end of the epoch is a loss") func anAckBehindThe() async throws {
         var run = RecordedRun()
         run.log[0][4] = ("~reel", #"{"end":"00000000000000bb","type":"barrier"}"#)
         run.histories["reader"] = nil
@@ -96,7 +96,7 @@ import Testing
 
     // MARK: Nothing else is
 
-    @Test func whatArrivesAndIsNotInTheLogIsAPhantom() async throws {
+    @Test("what arrives and is not in the log is a phantom") func whatArrivesAndIs() async throws {
         var run = RecordedRun()
         run.log[0][5] = ("t", RecordedRun.event(site: 2, op: 0))
         run.histories["publisher"]!.removeAll { $0.contains("[[1,5,5]]") }
@@ -105,13 +105,13 @@ import Testing
         try await expectInvalid(run, .phantom)
     }
 
-    @Test func anOpThatNobodyHandedOverIsAPhantom() async throws {
+    @Test("an op that nobody handed over is a phantom") func anOpThatNobody() async throws {
         var run = RecordedRun()
         run.histories["publisher"]!.removeAll { $0.contains(#""ops":[5,5]"#) || $0.contains("[[1,5,5]]") }
         try await expectInvalid(run, .phantom)
     }
 
-    @Test func anAckOfAnOpThatWasNotHandedOverIsAPhantom() async throws {
+    @Test("an ack of an op that was not handed over is a phantom") func anAckOfAn() async throws {
         var run = run("publisher", #""ops":[5,5]"#, #""ops":[4,4]"#)
         run.histories["publisher"]!.removeLast()
         try await expectInvalid(run, .phantom)
@@ -119,7 +119,7 @@ import Testing
 
     // MARK: Once
 
-    @Test func anEventThatStandsTwiceInAFrameIsDoubled() async throws {
+    @Test("an event that stands twice in a frame is doubled") func anEventThatStands() async throws {
         let hash = RecordedRun.hash(RecordedRun.event(site: 1, op: 1))
         try await expectInvalid(
             run("reader", #"[1,1,1,"\#(hash)"]"#, #"[1,1,1,"\#(hash)"],[1,1,1,"\#(hash)"]"#),
@@ -127,7 +127,7 @@ import Testing
         )
     }
 
-    @Test func anEventThatIsPushedAgainIsDoubled() async throws {
+    @Test("an event that is pushed again is doubled") func anEventThatIs() async throws {
         var run = RecordedRun()
         run.histories["reader"]!.insert(run.frame("s", partition: 0, from: 2, to: 2), at: 6)
         try await expectInvalid(run, .doubled)
@@ -136,7 +136,7 @@ import Testing
         #expect(try await run.verdict().word == .valid)
     }
 
-    @Test func aStateInWhichAnEventCountsTwiceIsNotTheFold() async throws {
+    @Test("a state in which an event counts twice is not the fold") func aStateInWhich() async throws {
         var run = RecordedRun()
         run.files["s.snapshot.jsonl"] = run.files["s.snapshot.jsonl"]!.replacing(#""n":[5,"#, with: #""n":[6,"#)
         try await expectInvalid(run, .snapshot)
@@ -144,13 +144,13 @@ import Testing
 
     // MARK: In order
 
-    @Test func acksOfASiteOutOfOrderAreFound() async throws {
+    @Test("acks of a site out of order are found") func acksOfASite() async throws {
         var run = RecordedRun()
         run.histories["publisher"]!.swapAt(11, 12)
         try await expectInvalid(run, .siteOrder)
     }
 
-    @Test func anAckedEventThatIsNeverConsumedIsFound() async throws {
+    @Test("an acked event that is never consumed is found") func anAckedEventThatIs() async throws {
         var run = RecordedRun()
         run.log[0][3] = ("s", RecordedRun.event(site: 1, op: 2))
         run.histories["publisher"]!.removeAll { $0.contains("[[1,3,3]]") }
@@ -160,12 +160,12 @@ import Testing
         try await expectInvalid(run, .siteOrder)
     }
 
-    @Test func twoPartiesThatHoldDifferentBytesAtASeqAreFound() async throws {
+    @Test("two parties that hold different bytes at a seq are found") func twoPartiesThatHold() async throws {
         let hash = RecordedRun.hash(RecordedRun.event(site: 1, op: 2))
         try await expectInvalid(run("reader", hash, "0123456789abcdef"), .oneOrder)
     }
 
-    @Test func twoDumpsThatDifferAreFound() async throws {
+    @Test("two dumps that differ are found") func twoDumpsThatDiffer() async throws {
         var run = RecordedRun()
         run.files["log-earlier.jsonl"] = run.dump().replacing("inc\\\":1", with: "inc\\\":2")
         let verdict = try await run.verdict()
@@ -177,20 +177,20 @@ import Testing
 
     // MARK: Without gaps
 
-    @Test func aPushThatLeavesSeqsOutIsAGap() async throws {
+    @Test("a push that leaves seqs out is a gap") func aPushThatLeaves() async throws {
         var run = RecordedRun()
         run.histories["reader"]![5] = run.frame("s", partition: 0, from: 0, to: 1)
         run.histories["reader"]!.remove(at: 7)
         try await expectInvalid(run, .gap)
     }
 
-    @Test func anUptoOfWhatWasNotSentIsAGap() async throws {
+    @Test("an upto of what was not sent is a gap") func anUptoOfWhat() async throws {
         var run = RecordedRun()
         run.histories["reader"]![6] = #"{"e":"upto","ms":41,"partition":0,"seq":5}"#
         try await expectInvalid(run, .gap)
     }
 
-    @Test func aSeqThatIsShownAndNotProvenIsAGap() async throws {
+    @Test("a seq that is shown and not proven is a gap") func aSeqThatIs() async throws {
         var run = RecordedRun()
         run.histories["reader"]!.remove(at: 6)
         try await expectInvalid(run, .gap)
@@ -199,18 +199,18 @@ import Testing
         try await expectInvalid(run, .stuck)
     }
 
-    @Test func aFrameThatClaimsMoreThanItCarriesIsFound() async throws {
+    @Test("a frame that claims more than it carries is found") func aFrameThatClaims() async throws {
         let hash = RecordedRun.hash(RecordedRun.event(site: 1, op: 4))
         let run = run("reader", #",[4,1,4,"\#(hash)"]"#, "")
         try await expectInvalid(run, .coverage)
         #expect(try await run.verdict().violations.first?.sentence.contains("leaves out seq 4,") == true)
     }
 
-    @Test func aFrameThatCarriesMoreThanItClaimsIsFound() async throws {
+    @Test("a frame that carries more than it claims is found") func aFrameThatCarries() async throws {
         try await expectInvalid(run("reader", #""from":0,"to":2"#, #""from":0,"to":1"#), .coverage, .gap)
     }
 
-    @Test func aBarrierBelongsToEveryFrameAroundIt() async throws {
+    @Test("a barrier belongs to every frame around it") func aBarrierBelongsTo() async throws {
         var run = RecordedRun()
         let barrier = #"{"fold":1,"type":"barrier"}"#
         run.log[0].append(("~reel", barrier))
@@ -226,12 +226,12 @@ import Testing
 
     // MARK: States, heads, the end
 
-    @Test func aDigestThatIsNotTheFoldsIsFound() async throws {
+    @Test("a digest that is not the folds is found") func aDigestThatIs() async throws {
         let digest = RecordedRun().fold("s", seq: 5).digest(of: "s")
         try await expectInvalid(run("driver", digest, "0123456789abcdef"), .digest)
     }
 
-    @Test func aDeltaLeadsFromOneStateToTheNext() async throws {
+    @Test("a delta leads from one state to the next") func aDeltaLeadsFrom() async throws {
         var run = RecordedRun()
         run.files["d.snapshot.jsonl"] = run.snapshot("s", seq: 5, after: 2)
         #expect(try await run.verdict().word == .valid)
@@ -242,24 +242,24 @@ import Testing
         try await expectInvalid(run, .snapshot)
     }
 
-    @Test func aHeadThatGoesBackIsFound() async throws {
+    @Test("a head that goes back is found") func aHeadThatGoes() async throws {
         var run = RecordedRun()
         let line = #"{"e":"head","ms":60,"epoch":"\#(RecordedRun.epoch)","partition":0,"first":0,"head":5,"of":"a"}"#
         run.histories["driver"]! += [line, line.replacing("5,\"of", with: "4,\"of")]
         try await expectInvalid(run, .heads)
     }
 
-    @Test func aHeadBeyondTheLogIsFound() async throws {
+    @Test("a head beyond the log is found") func aHeadBeyondThe() async throws {
         var run = RecordedRun()
         run.histories["reader"]!.insert(#"{"e":"upto","ms":42,"partition":0,"seq":6}"#, at: 7)
         try await expectInvalid(run, .heads)
     }
 
-    @Test func whatIsNotAckedAtTheEndIsStuck() async throws {
+    @Test("what is not acked at the end is stuck") func whatIsNotAcked() async throws {
         try await expectInvalid(run("publisher", #""unacked":0"#, #""unacked":1"#), .stuck)
     }
 
-    @Test func whoWasNeverToldAnythingIsStuck() async throws {
+    @Test("who was never told anything is stuck") func whoWasNeverTold() async throws {
         var run = RecordedRun()
         let lines = [#"{"e":"reached","ms":20000,"stream":"s","seq":-1}"#, #"{"e":"end","ms":20000,"unacked":0}"#]
         run.histories["reader"] = run.begin("reader") + lines
@@ -270,7 +270,7 @@ import Testing
         #expect(try await run.verdict().word == .valid, "what was acked just before may be on its way")
     }
 
-    @Test func nothingIsStuckWhileSomethingIsBroken() async throws {
+    @Test("nothing is stuck while something is broken") func nothingIsStuckWhile() async throws {
         var run = run("publisher", #""unacked":0"#, #""unacked":1"#)
         run.histories["driver"]!.append(#"{"e":"fault","ms":60,"what":"kill","target":"a","proof":"gone"}"#)
         #expect(try await run.verdict().word == .valid)
@@ -280,7 +280,7 @@ import Testing
 
     // MARK: Not enough
 
-    @Test func withoutADumpNothingIsKnown() async throws {
+    @Test("without a dump nothing is known") func withoutADumpNothing() async throws {
         var run = RecordedRun()
         try await expectUnknown(run, "no dump", logName: "")
         // What stands behind a seq that only `upto` has proven is no gap either.
@@ -299,13 +299,13 @@ import Testing
         try await expectUnknown(run, "no dump of the log of epoch", logName: "")
     }
 
-    @Test func aFolderWithoutAHistoryIsRefused() async throws {
+    @Test("a folder without a history is refused") func aFolderWithoutA() async throws {
         var run = RecordedRun()
         run.histories = [:]
         await #expect(throws: Fault.self) { try await run.verdict() }
     }
 
-    @Test func withoutFactsNothingIsKnown() async throws {
+    @Test("without facts nothing is known") func withoutFactsNothingIs() async throws {
         var run = RecordedRun()
         run.histories["publisher"] = run.begin("publisher") + [run.connect()]
         run.histories["reader"] = nil
@@ -313,7 +313,7 @@ import Testing
         try await expectUnknown(run, "no history has an ack or an event")
     }
 
-    @Test func aHistoryOfAnotherEpochNeedsItsLog() async throws {
+    @Test("a history of another epoch needs its log") func aHistoryOfAnother() async throws {
         try await expectUnknown(
             run("reader", RecordedRun.epoch, "00000000000000ee"),
             "epoch",
@@ -321,16 +321,19 @@ import Testing
         )
     }
 
-    @Test(arguments: [
-        "hello", "{}", #"{"ms":1}"#, #"{"e":"ack","ms":1}"#, #"{"e":"events","ms":1,"events":[[1]]}"#, "{", "\0",
-    ])
-    func aForeignLineMakesAHistoryUnreadable(line: String) async throws {
+    @Test(
+        "a foreign line makes a history unreadable",
+        arguments: [
+            "hello", "{}", #"{"ms":1}"#, #"{"e":"ack","ms":1}"#, #"{"e":"events","ms":1,"events":[[1]]}"#, "{", "\0",
+        ]
+    )
+    func aForeignLineMakes(line: String) async throws {
         var run = RecordedRun()
         run.histories["reader"]!.insert(line, at: 3)
         try await expectUnknown(run, "reader.history.jsonl:4: ")
     }
 
-    @Test func aForeignLineInTheDumpMakesItUnreadable() async throws {
+    @Test("a foreign line in the dump makes it unreadable") func aForeignLineIn() async throws {
         var run = RecordedRun()
         run.files["log-more.jsonl"] = "what is this\n"
         try await expectUnknown(run, "log-more.jsonl:1: ")
@@ -342,7 +345,7 @@ import Testing
         try await expectUnknown(run, "log.jsonl:3: ", logName: "")
     }
 
-    @Test func aHistoryThatIsCutIsEvidenceUpToThere() async throws {
+    @Test("a history that is cut is evidence up to there") func aHistoryThatIs() async throws {
         var run = RecordedRun()
         let lines = run.histories["reader"]!.joined(separator: "\n")
         run.histories["reader"] = nil
@@ -355,13 +358,13 @@ import Testing
         try await expectUnknown(run, "driver.history.jsonl: cut")
     }
 
-    @Test func aDumpThatIsCutProvesNoLoss() async throws {
+    @Test("a dump that is cut proves no loss") func aDumpThatIs() async throws {
         var run = RecordedRun()
         run.files["log.jsonl"] = String(run.dump().dropLast(40))
         try await expectUnknown(run, "cut", logName: "")
     }
 
-    @Test func aStreamMayBeCalledAsADumpIs() async throws {
+    @Test("a stream may be called as a dump is") func aStreamMayBe() async throws {
         var run = RecordedRun()
         run.files["login-0.snapshot.jsonl"] = run.files.removeValue(forKey: "s.snapshot.jsonl")
         run.histories["log-reader"] = run.histories.removeValue(forKey: "reader")
@@ -369,7 +372,7 @@ import Testing
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test func whatLiesBelowATrimmedLogIsNotKnown() async throws {
+    @Test("what lies below a trimmed log is not known") func whatLiesBelowA() async throws {
         var run = RecordedRun()
         let whole = run.dump()
         let trimmed = whole.split(separator: "\n").dropFirst(2).joined(separator: "\n") + "\n"

@@ -37,7 +37,7 @@ import Testing
 
     // MARK: Which one is the last
 
-    @Test func recordsThatOnlyAnEarlierDumpHasAreGone() async throws {
+    @Test("records that only an earlier dump has are gone") func recordsThatOnlyAn() async throws {
         for name in ["log.jsonl", last] {
             var (run, earlier) = run(behind: 2)
             run.files["log-earlier.jsonl"] = earlier
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func whatWasAckedAndReadAndIsGoneIsLost() async throws {
+    @Test("what was acked and read and is gone is lost") func whatWasAckedAnd() async throws {
         var run = RecordedRun()
         run.files["log-earlier.jsonl"] = run.dump()
         run.log[0].removeLast(2)
@@ -57,7 +57,7 @@ import Testing
         expectInvalid(verdict, [.ackedLoss, .phantom, .oneOrder, .heads])
     }
 
-    @Test func anEarlierDumpThatIsShorterOrAsLongIsWelcome() async throws {
+    @Test("an earlier dump that is shorter or as long is welcome") func anEarlierDumpThat() async throws {
         var run = RecordedRun()
         run.files["log-earlier.jsonl"] = run.dump()
         #expect(try await run.verdict().word == .valid)
@@ -65,7 +65,7 @@ import Testing
         #expect(try await run.verdict().word == .valid)
     }
 
-    @Test func aLastDumpThatIsLongerThanTheOthersNeedsItsName() async throws {
+    @Test("a last dump that is longer than the others needs its name") func aLastDumpThat() async throws {
         let (run, longer) = run(behind: 1)
         var files = ["log-b.jsonl": longer, "log-a.jsonl": run.dump()]
         var unnamed = run
@@ -77,7 +77,7 @@ import Testing
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test func whereTheEndIsNotKnownNothingIsLostBehindIt() async throws {
+    @Test("where the end is not known nothing is lost behind it") func whereTheEndIs() async throws {
         var run = RecordedRun()
         let lines = run.dump().split(separator: "\n")
         for (count, name) in [(3, "log-a.jsonl"), (4, "log-b.jsonl")] {
@@ -88,7 +88,7 @@ import Testing
         #expect(verdict.reasons.contains { $0.contains("no dump could be read that far") }, "\(verdict.text)")
     }
 
-    @Test func theNameOfAnotherEpochIsNoName() async throws {
+    @Test("the name of another epoch is no name") func theNameOfAnother() async throws {
         let (run, longer) = run(behind: 1)
         var other = run
         other.files = [
@@ -99,7 +99,7 @@ import Testing
         expectUnknown(try await other.verdict(logName: ""), "which of them was taken last is not known")
     }
 
-    @Test func dumpsThatEndAtOneSeqNeedNoName() async throws {
+    @Test("dumps that end at one seq need no name") func dumpsThatEndAt() async throws {
         var run = RecordedRun()
         let lines = run.dump().split(separator: "\n")
         run.files["log-a.jsonl"] = run.dump()
@@ -108,7 +108,7 @@ import Testing
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test func oneDumpForEachPartitionIsEnough() async throws {
+    @Test("one dump for each partition is enough") func oneDumpForEach() async throws {
         let run = inTwoPartitions()
         #expect(try await run.verdict().word == .valid)
         var split = run
@@ -120,7 +120,7 @@ import Testing
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test func aPartitionThatTheLastDumpPassesOverMayBeTrimmedOrLost() async throws {
+    @Test("a partition that the last dump passes over may be trimmed or lost") func aPartitionThatThe() async throws {
         var run = inTwoPartitions()
         run.files["log-earlier.jsonl"] = run.dump()
         let others = run.log.indices.filter { $0 != partition(of: Array("s".utf8), among: 2) }
@@ -149,7 +149,7 @@ import Testing
 
     // MARK: What is no loss
 
-    @Test func emptySeqsBehindTheEndAreNoRecords() async throws {
+    @Test("empty seqs behind the end are no records") func emptySeqsBehindThe() async throws {
         var run = RecordedRun()
         let end = (6...7).map { #"{"partition":0,"seq":\#($0),"empty":true}"# + "\n" }.joined()
         run.files["log-earlier.jsonl"] = run.dump() + end
@@ -159,7 +159,7 @@ import Testing
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test func aLastDumpThatIsCutDoesNotSayWhereTheLogEnds() async throws {
+    @Test("a last dump that is cut does not say where the log ends") func aLastDumpThatIs() async throws {
         var (run, earlier) = run(behind: 2)
         run.files["log-earlier.jsonl"] = earlier
         run.files["log.jsonl"] = String(run.dump().dropLast(10))
@@ -173,7 +173,7 @@ import Testing
             + #""digest":"\#(digest)","of":"http://a:1"}"#
     }
 
-    @Test func aStateBeyondTheEndIsOfWhatTheLogHasNot() async throws {
+    @Test("a state beyond the end is of what the log has not") func aStateBeyondThe() async throws {
         var run = RecordedRun()
         run.histories["driver"]!.append(state(seq: 6, digest: run.fold("s", seq: 5).digest(of: "s")))
         expectInvalid(try await run.verdict(), [.heads])
@@ -185,14 +185,14 @@ import Testing
         expectInvalid(try await run.verdict(logName: ""), [.heads])
     }
 
-    @Test func aSnapshotBeyondTheEndIsOfWhatTheLogHasNot() async throws {
+    @Test("a snapshot beyond the end is of what the log has not") func aSnapshotBeyondThe() async throws {
         var run = RecordedRun()
         let snapshot = try #require(run.files["s.snapshot.jsonl"])
         run.files["s.snapshot.jsonl"] = snapshot.replacing(#""seq":5,"si"#, with: #""seq":6,"si"#)
         expectInvalid(try await run.verdict(), [.heads])
     }
 
-    @Test func aLoadedStateBeyondTheEndIsOfWhatTheLogHasNot() async throws {
+    @Test("a loaded state beyond the end is of what the log has not") func aLoadedStateBeyond() async throws {
         var run = RecordedRun()
         let loaded = #"{"e":"loaded","ms":11,"stream":"s","epoch":"\#(RecordedRun.epoch)","seq":6}"#
         run.histories["reader"]!.insert(loaded, at: 3)

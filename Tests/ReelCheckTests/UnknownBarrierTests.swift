@@ -21,7 +21,7 @@ import Testing
         #expect(verdict.reasons.contains { $0.contains(word) && $0.contains(place) }, "\(verdict.text)")
     }
 
-    @Test(arguments: barriers) func aStateBehindItIsNotJudged(barrier: String) async throws {
+    @Test("a state behind it is not judged", arguments: barriers) func aStateBehindIt(barrier: String) async throws {
         for seq in 6...7 {
             var run = run(barrier)
             run.histories["driver"]!.append(state(seq: seq))
@@ -29,7 +29,9 @@ import Testing
         }
     }
 
-    @Test(arguments: barriers) func aSnapshotBehindItIsNotJudged(barrier: String) async throws {
+    @Test("a snapshot behind it is not judged", arguments: barriers) func aSnapshotBehindIt(barrier: String)
+        async throws
+    {
         var run = run(barrier)
         let snapshot = try #require(run.files["s.snapshot.jsonl"])
         run.files["late.snapshot.jsonl"] = snapshot.replacing(#""seq":5,"si"#, with: #""seq":7,"si"#)
@@ -37,7 +39,8 @@ import Testing
         try await expectUnknown(run, "barrier that this judge does not know", at: "late.snapshot.jsonl:1")
     }
 
-    @Test(arguments: barriers) func whatStandsBeforeItIsJudged(barrier: String) async throws {
+    @Test("what stands before it is judged", arguments: barriers) func whatStandsBeforeIt(barrier: String) async throws
+    {
         #expect(try await run(barrier).verdict().word == .valid)
         var run = run(barrier)
         run.histories["driver"]!.append(state(seq: 5))
@@ -45,7 +48,7 @@ import Testing
         #expect(verdict.violations.map(\.invariant) == [.digest], "\(verdict.text)")
     }
 
-    @Test func whatWasSentAgainBehindItMayHaveBeenConsumed() async throws {
+    @Test("what was sent again behind it may have been consumed") func whatWasSentAgain() async throws {
         var run = run(Self.barriers[0])
         // Op 5 overtook op 4, and both were sent again.
         run.log[0][4] = ("s", RecordedRun.event(site: 1, op: 3))

@@ -24,7 +24,8 @@ import Testing
         return number
     }
 
-    @Test(arguments: [false, true]) func whatTheNewEpochHasConsumedIsNotSentAnewAfterALookAtTheOldOne(
+    @Test("what the new epoch has consumed is not sent anew after a look at the old one", arguments: [false, true])
+    func whatTheNewEpoch(
         isStartedAgain: Bool
     ) async throws {
         let network = try FakeNetwork()
@@ -70,7 +71,7 @@ import Testing
         await client.close()
     }
 
-    @Test func whoWaitsForASeqOfALogThatHasEndedIsTold() async throws {
+    @Test("who waits for a seq of a log that has ended is told") func whoWaitsForA() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -83,7 +84,7 @@ import Testing
         await client.close()
     }
 
-    @Test func whatWasReadInAnEpochThatHasEndedIsNoBaseInTheNext() async throws {
+    @Test("what was read in an epoch that has ended is no base in the next") func whatWasReadIn() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -104,7 +105,9 @@ import Testing
         await client.close()
     }
 
-    @Test func aDeviceThatHasMetAnotherDeploymentSaysWhyItStaysAwayFromItsOwn() async throws {
+    @Test("a device that has met another deployment says why it stays away from its own") func aDeviceThatHas()
+        async throws
+    {
         let (own, other) = (try FakeNetwork(), try FakeNetwork())
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -129,7 +132,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aStreamThatIsOpenedLaterGoesOverOnTheSameConnection() async throws {
+    @Test("a stream that is opened later goes over on the same connection") func aStreamThatIs() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -149,7 +152,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aDeviceThatHopsBetweenEpochsCountsEachEventOnce() async throws {
+    @Test("a device that hops between epochs counts each event once") func aDeviceThatHops() async throws {
         try await Seeds.runAsync(5) { seed in
             let network = try FakeNetwork(seed: seed)
             let nodes = ["a", "b", "c"]

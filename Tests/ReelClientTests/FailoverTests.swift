@@ -3,7 +3,7 @@ import Testing
 @testable import ReelClient
 
 @Suite struct FailoverTests {
-    @Test func oneRoundOverAllNodesIsQuickAndThenThePausesDouble() {
+    @Test("one round over all nodes is quick and then the pauses double") func oneRoundOverAll() {
         Seeds.run(50) { seed in
             var failover = Failover(nodes: ["a", "b", "c"], seed: seed)
             var tried: [String] = []
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func onASlowNetworkAnAttemptGetsMoreTimeOnceAllNodesHaveFailed() {
+    @Test("on a slow network an attempt gets more time once all nodes have failed") func onASlowNetwork() {
         var failover = Failover(nodes: ["a", "b"], seed: 1)
         let patience = (0..<9).map { _ in
             _ = failover.next(nowMs: 0)
@@ -60,7 +60,7 @@ import Testing
         #expect(alone.next(nowMs: 0)?.atMs == 5_000)
     }
 
-    @Test func aLostConnectionIsReplacedByAnotherNode() {
+    @Test("a lost connection is replaced by another node") func aLostConnectionIs() {
         Seeds.run(50) { seed in
             var failover = Failover(nodes: ["a", "b"], seed: seed)
             let first = failover.next(nowMs: 0)?.node
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func aNodeThatAcceptsAndDropsIsNotHammered() {
+    @Test("a node that accepts and drops is not hammered") func aNodeThatAccepts() {
         var failover = Failover(nodes: ["a"], seed: 1)
         var last: Int64 = 0
         for _ in 0..<12 {
@@ -83,7 +83,7 @@ import Testing
         #expect(last >= Failover.pauseMaxMs / 2)
     }
 
-    @Test func clientsLeaveADrainingNodeEachAtItsOwnMoment() {
+    @Test("clients leave a draining node each at its own moment") func clientsLeaveADraining() {
         let moments = (0..<100).map { seed in
             var failover = Failover(nodes: ["a"], seed: UInt64(seed))
             return failover.leaves(afterMs: 5_000, nodes: ["b"], nowMs: 100)
@@ -92,7 +92,7 @@ import Testing
         #expect(Set(moments).count > 90)
     }
 
-    @Test func nodesHeardOfAreTriedToo() {
+    @Test("nodes heard of are tried too") func nodesHeardOfAre() {
         var failover = Failover(nodes: ["a"], seed: 3)
         failover.learn(["b", "a", "c", "b"])
         #expect(failover.nodes == ["a", "b", "c"])
@@ -101,7 +101,7 @@ import Testing
         #expect(failover.peer() != failover.current)
     }
 
-    @Test func whatANodeNamesTakesThePlaceOfWhatWasNamedBefore() {
+    @Test("what a node names takes the place of what was named before") func whatANodeNames() {
         var failover = Failover(nodes: ["a"], seed: 3)
         failover.learn(["b", "c"])
         failover.learn([])
@@ -115,7 +115,7 @@ import Testing
         #expect(failover.nodes.count == 1 + Failover.learnedMax)
     }
 
-    @Test func namesThatLeadNowhereDoNotKeepAClientFromItsOwnNode() {
+    @Test("names that lead nowhere do not keep a client from its own node") func namesThatLeadNowhere() {
         var failover = Failover(nodes: ["a"], seed: 3)
         for _ in 0..<5 {
             while failover.next(nowMs: 0)?.node != "a" { failover.lost(nowMs: 0) }
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test func whoHasOnlySecureNodesGoesToNoOther() {
+    @Test("who has only secure nodes goes to no other") func whoHasOnlySecure() {
         var (secure, mixed) = (
             Failover(nodes: ["https://a"], seed: 3), Failover(nodes: ["https://a", "http://b"], seed: 3)
         )
@@ -142,7 +142,7 @@ import Testing
         #expect(mixed.nodes == ["https://a", "http://b", "http://c", "https://d"])
     }
 
-    @Test func nodesHeardOfThatAreGoneAreForgottenOnceAnotherAnswers() {
+    @Test("nodes heard of that are gone are forgotten once another answers") func nodesHeardOfThat() {
         Seeds.run(50) { seed in
             var failover = Failover(nodes: ["a", "b"], seed: seed)
             failover.learn(["c", "d", "e"])
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func aNodeHeardOfThatAnsweredIsKeptThoughItDidNotSayWelcome() {
+    @Test("a node heard of that answered is kept though it did not say welcome") func aNodeHeardOf() {
         Seeds.run(50) { seed in
             var failover = Failover(nodes: ["a"], seed: seed)
             failover.learn(["b", "c"])
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    @Test func withoutAnyNodeThereIsNoAttempt() {
+    @Test("without any node there is no attempt") func withoutAnyNodeThere() {
         var failover = Failover(nodes: [], seed: 3)
         #expect(failover.next(nowMs: 0) == nil)
         #expect(failover.peer() == nil)

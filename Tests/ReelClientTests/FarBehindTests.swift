@@ -17,7 +17,8 @@ import Testing
         return (client, stream)
     }
 
-    @Test(arguments: [SyncStart.snapshot, .now, .all]) func nothingIsSentBeforeTheHeadOfTheSubscriptionIsFolded(
+    @Test("nothing is sent before the head of the subscription is folded", arguments: [SyncStart.snapshot, .now, .all])
+    func nothingIsSentBefore(
         start: SyncStart
     ) async throws {
         let network = try FakeNetwork()
@@ -39,7 +40,7 @@ import Testing
         await client.close()
     }
 
-    @Test func whatWasQueuedWhileTheHorizonPassedIsMadeAnewAndApplied() async throws {
+    @Test("what was queued while the horizon passed is made anew and applied") func whatWasQueuedWhile() async throws {
         let network = try FakeNetwork()
         let (client, stream) = try await lost(network, .all)
         let publication = try await stream.publish(.insert("m", "mine"))
@@ -55,7 +56,9 @@ import Testing
         await client.close()
     }
 
-    @Test func aDeviceThatLearnsFromItsSubscriptionHowFarBehindItIsTakesADelta() async throws {
+    @Test("a device that learns from its subscription how far behind it is takes a delta") func aDeviceThatLearns()
+        async throws
+    {
         let network = try FakeNetwork()
         let (client, stream) = try await lost(network, .snapshot)
         try await network.on { network in
@@ -67,7 +70,8 @@ import Testing
         await client.close()
     }
 
-    @Test(arguments: [SyncStart.snapshot, .now, .all]) func withoutAnySnapshotNodeAWideGapIsClosedByItsEvents(
+    @Test("without any snapshot node a wide gap is closed by its events", arguments: [SyncStart.snapshot, .now, .all])
+    func withoutAnySnapshotNode(
         start: SyncStart
     ) async throws {
         let network = try FakeNetwork()
@@ -88,7 +92,9 @@ import Testing
         await client.close()
     }
 
-    @Test func aSnapshotNodeThatIsItselfFarBehindIsNotAskedAgainAndAgain() async throws {
+    @Test("a snapshot node that is itself far behind is not asked again and again") func aSnapshotNodeThat()
+        async throws
+    {
         let network = try FakeNetwork()
         let (client, stream) = try await lost(network, .snapshot)
         try await network.on { network in
@@ -106,7 +112,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aNodeThatHangsIsNotWaitedForOnceAnotherSaysWelcome() async throws {
+    @Test("a node that hangs is not waited for once another says welcome") func aNodeThatHangs() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
             network.othersHang = true
@@ -119,7 +125,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aSnapshotThatDoesNotComeIsWaitedForAWhileOnly() async throws {
+    @Test("a snapshot that does not come is waited for a while only") func aSnapshotThatDoes() async throws {
         let network = try FakeNetwork()
         try await network.on { ($0.hung, $0.haste) = (["a"], 100) }
         let client = try network.client()
@@ -128,7 +134,7 @@ import Testing
         await client.close()
     }
 
-    @Test func whatFailedBeforeTheWelcomeDoesNotCountBehindIt() async throws {
+    @Test("what failed before the welcome does not count behind it") func whatFailedBeforeThe() async throws {
         let network = try FakeNetwork()
         let (other, _) = try await network.author(of: 5, on: "b")
         try await network.on { ($0.hasSnapshots, $0.heldPauses) = (false, [SyncClient.tokenMs]) }

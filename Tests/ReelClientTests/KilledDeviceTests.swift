@@ -8,7 +8,7 @@ import Testing
 
 /// A device's process that dies by SIGKILL in the middle of its work.
 @Suite(.timeLimit(.minutes(5))) struct KilledDeviceTests {
-    @Test func aKilledDeviceLosesNoEventThatPublishHadReturnedFor() async throws {
+    @Test("a killed device loses no event that publish had returned for") func aKilledDeviceLoses() async throws {
         try await Seeds.runAsync(4) { seed in
             var random = SeededGenerator(seed: seed)
             let path = temporaryPath()
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func aFileThatWasClosedIsWholeWithoutItsWAL() async throws {
+    @Test("a file that was closed is whole without its WAL") func aFileThatWas() async throws {
         let network = try FakeNetwork()
         let (path, copy) = (temporaryPath(), temporaryPath())
         defer { for store in [path, copy] { removeStore(store) } }
@@ -91,7 +91,9 @@ import Testing
 
     /// A store loses its end, never its middle: what is left is some commit. Whatever that one was, position and data
     /// must be of one moment.
-    @Test func aStoreThatEndsWithAnyOfItsCommitsHoldsWhatItSaysThatItCovers() async throws {
+    @Test("a store that ends with any of its commits holds what it says that it covers") func aStoreThatEnds()
+        async throws
+    {
         let network = try FakeNetwork()
         let (path, copy) = (temporaryPath(), temporaryPath())
         defer { for store in [path, copy] { removeStore(store) } }

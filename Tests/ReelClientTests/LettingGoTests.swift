@@ -6,7 +6,7 @@ import Testing
 
 /// Who waits and gives up, and who reads no more, leaves nothing behind.
 @Suite(.timeLimit(.minutes(5))) struct LettingGoTests {
-    @Test func aTaskThatIsCancelledWaitsNoLonger() async throws {
+    @Test("a task that is cancelled waits no longer") func aTaskThatIs() async throws {
         let network = try FakeNetwork()
         network.down = ["a"]
         let client = try network.client()
@@ -35,7 +35,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aReaderThatWasLetGoIsNotKept() async throws {
+    @Test("a reader that was let go is not kept") func aReaderThatWas() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -54,7 +54,7 @@ import Testing
         await client.close()
     }
 
-    @Test func whereOneReaderIsCancelledTheNextOneGoesOn() async throws {
+    @Test("where one reader is cancelled the next one goes on") func whereOneReaderIs() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -77,7 +77,7 @@ import Testing
         while await reader.next() != nil {}
     }
 
-    @Test func aClientThatNobodyHoldsEndsItsConnection() async throws {
+    @Test("a client that nobody holds ends its connection") func aClientThatNobody() async throws {
         let network = try FakeNetwork()
         weak var gone: SyncClient?
         do {
@@ -90,7 +90,7 @@ import Testing
         #expect(gone == nil)
     }
 
-    @Test func whoWaitsForAClientThatNobodyHoldsIsTold() async throws {
+    @Test("who waits for a client that nobody holds is told") func whoWaitsForAClient() async throws {
         let network = try FakeNetwork()
         network.down = ["a"]
         let publication: Publication
@@ -104,7 +104,7 @@ import Testing
         for await notice in notices { guard case .disconnected = notice else { throw Wrong() } }
     }
 
-    @Test func noticesThatNobodyReadsAnyMoreAreNotKept() async throws {
+    @Test("notices that nobody reads any more are not kept") func noticesThatNobodyReads() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let kept = await client.notices

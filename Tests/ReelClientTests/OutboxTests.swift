@@ -6,7 +6,7 @@ import Testing
 @Suite struct OutboxTests {
     static let wide = Outbox.Window(events: 100, bytes: 1 << 20)
 
-    @Test func anyInterleavingOfFaultsConsumesEveryEventOnceInOrder() {
+    @Test("any interleaving of faults consumes every event once in order") func anyInterleavingOfFaults() {
         Seeds.run(100) { seed in
             var world = OutboxSimulation(seed: seed)
             for _ in 0..<400 { world.randomTurn() }
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func anOpIsGivenInTheTransactionBeforeTheParcelLeaves() {
+    @Test("an op is given in the transaction before the parcel leaves") func anOpIsGiven() {
         var outbox = Outbox(seed: 1)
         _ = outbox.takeWrites()
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 4, isKnown: true)
@@ -42,7 +42,7 @@ import Testing
         #expect(writes.contains { if case .put(let entry) = $0 { entry.author?.op == 0 } else { false } })
     }
 
-    @Test func updatesOfOneObjectMergeUntilTheyAreHandedOver() {
+    @Test("updates of one object merge until they are handed over") func updatesOfOneObject() {
         var outbox = Outbox(seed: 1)
         let first = outbox.add(.update("m", "1", ["a": 1, "b": 1]), base: 0, isKnown: true)
         let second = outbox.add(.update("m", "1", ["a": 2, "c": nil]), base: 3, isKnown: true)
@@ -58,7 +58,7 @@ import Testing
         #expect(outbox.entries.count == 5, "an operation is not a plain write")
     }
 
-    @Test func aDeleteStaysIfOthersMayKnowTheObject() {
+    @Test("a delete stays if others may know the object") func aDeleteStaysIf() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: true)
         _ = outbox.add(.delete("m", "1"), base: 0, isKnown: true)
@@ -70,7 +70,9 @@ import Testing
         #expect(outbox.entries.count == 3, "the insert may be in the log already")
     }
 
-    @Test(arguments: [false, true]) func whatIsTooLargeForANodesFramesIsRefusedAndNotSent(hasOp: Bool) {
+    @Test("what is too large for a nodes frames is refused and not sent", arguments: [false, true]) func whatIsTooLarge(
+        hasOp: Bool
+    ) {
         var outbox = Outbox(seed: 1)
         let large = outbox.add(
             .update("m", "1", ["a": .string(String(repeating: "x", count: 9_000))]),
@@ -98,7 +100,7 @@ import Testing
         #expect(notices.count == 1)
     }
 
-    @Test func aDeleteGoesWhereSomebodyElseHasMadeTheObjectMeanwhile() {
+    @Test("a delete goes where somebody else has made the object meanwhile") func aDeleteGoesWhere() {
         var outbox = Outbox(seed: 1)
         let insert = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: false)
         _ = outbox.add(.delete("m", "1"), base: 5, isKnown: true)
@@ -106,7 +108,7 @@ import Testing
         #expect(outbox.takeNotices() == [.settled(number: insert, .reduced)])
     }
 
-    @Test func aRefusedEventIsReportedAndItsOpFilled() {
+    @Test("a refused event is reported and its op filled") func aRefusedEventIs() {
         var outbox = Outbox(seed: 1)
         let bad = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
@@ -128,7 +130,7 @@ import Testing
     }
 
     /// What was typed into a text that is not there must not land in another one.
-    @Test func behindARefusedTextNoSpliceIsAppliedThatMayCountOnIt() throws {
+    @Test("behind a refused text no splice is applied that may count on it") func behindARefusedText() throws {
         let name = try #require(StreamName("s"))
         var outbox = Outbox(seed: 1)
         var fold = Fold(stream: name, partition: 0, epoch: Epoch(1))
@@ -164,7 +166,7 @@ import Testing
         #expect(try take(outbox.nextBatch(Self.wide, base: 3, horizon: -1, nowMs: 0), from: 5) == [.applied])
     }
 
-    @Test func anEventIsRefusedForGoodWhereverItStandsInItsParcel() {
+    @Test("an event is refused for good wherever it stands in its parcel") func anEventIsRefused() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         let bad = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
@@ -183,7 +185,7 @@ import Testing
         #expect(again?.events[1] == Event.noop.encoded(base: 0, author: .init(site: outbox.site, op: 1)))
     }
 
-    @Test func whatIsSentAgainWaitsUntilAllThatWasSentIsAnswered() {
+    @Test("what is sent again waits until all that was sent is answered") func whatIsSentAgain() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -198,7 +200,7 @@ import Testing
         #expect(again?.events == parcel.map { Array($0.events.dropFirst()) }, "an ack that came meanwhile counts")
     }
 
-    @Test func manyRefusalsInAFullPipeSendAllOnceMoreAndNotOnceForEach() {
+    @Test("many refusals in a full pipe send all once more and not once for each") func manyRefusalsInA() {
         var world = OutboxSimulation(seed: 1)
         world.connect()
         for id in 0..<300 { world.publish(.insert("m", "\(id)", [id % 13 == 5 ? "bad" : "n": 1])) }
@@ -220,7 +222,7 @@ import Testing
         #expect(sent <= 600, "sent \(sent) events for 300")
     }
 
-    @Test func manyAcksForPlacesThatTheFoldHasPassedSendAllOnceMore() {
+    @Test("many acks for places that the fold has passed send all once more") func manyAcksForPlaces() {
         var outbox = Outbox(seed: 1)
         for id in 0..<100 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -234,7 +236,8 @@ import Testing
         #expect(again?.ref == parcel.map { $0.ref + 1 })
     }
 
-    @Test func whatALostConnectionLeftOpenGoesAgainOnTheNextFromTheFirstOpWithoutAnAck() {
+    @Test("what a lost connection left open goes again on the next from the first op without an ack")
+    func whatALostConnection() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -245,7 +248,7 @@ import Testing
         #expect(again?.events == parcel.map { Array($0.events.dropFirst()) })
     }
 
-    @Test func whatWasMadeBelowTheHorizonIsMadeAnewBeforeItIsHandedOver() {
+    @Test("what was made below the horizon is made anew before it is handed over") func whatWasMadeBelow() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.insert("m", "1"), base: -1, isKnown: false)
         let parcel = outbox.nextBatch(Self.wide, base: 900, horizon: 400, nowMs: 0)
@@ -253,7 +256,7 @@ import Testing
         #expect(parcel?.events == [Event.insert("m", "1").encoded(base: 900, author: author)])
     }
 
-    @Test func whatIsNoEventsFaultHoldsTheQueueUntilTheNextConnection() {
+    @Test("what is no events fault holds the queue until the next connection") func whatIsNoEvents() {
         var outbox = Outbox(seed: 1)
         for id in 0..<2 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -267,7 +270,7 @@ import Testing
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)?.events.count == 2)
     }
 
-    @Test func onlySoManyBytesAreOnTheirWayWithoutAnAnswer() {
+    @Test("only so many bytes are on their way without an answer") func onlySoManyBytes() {
         var outbox = Outbox(seed: 1)
         let text = JSON.string(String(repeating: "x", count: 20_000))
         for id in 0..<40 { _ = outbox.add(.insert("m", "\(id)", ["text": text]), base: 0, isKnown: false) }
@@ -288,7 +291,7 @@ import Testing
         #expect(outbox.inFlightBytes == 0)
     }
 
-    @Test func retryIsHonouredWithinBounds() {
+    @Test("retry is honoured within bounds") func retryIsHonouredWithin() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         for (retry, expected) in [(500, 500), (Int64.max, Outbox.retryMaxMs)] as [(Int64, Int64)] {
@@ -304,7 +307,7 @@ import Testing
         }
     }
 
-    @Test func anAckOfWhatTheFoldHasMetAlreadyEndsTheGrowthOfPausesToo() {
+    @Test("an ack of what the fold has met already ends the growth of pauses too") func anAckOfWhat() {
         var outbox = Outbox(seed: 1)
         var nowMs: Int64 = 0
         for op in 0..<10 as Range<Op> {
@@ -320,7 +323,7 @@ import Testing
         }
     }
 
-    @Test func anAckedOpThatTheFoldFoundBehindAHoleIsSentAgainFromTheHoleOn() {
+    @Test("an acked op that the fold found behind a hole is sent again from the hole on") func anAckedOpThat() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -333,7 +336,7 @@ import Testing
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
     }
 
-    @Test func anAckForAPlaceThatTheFoldHasPassedSendsAgain() {
+    @Test("an ack for a place that the fold has passed sends again") func anAckForA() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -341,7 +344,7 @@ import Testing
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
     }
 
-    @Test func aCloneTakesANewSiteAndMovesWhatWasNotConsumed() {
+    @Test("a clone takes a new site and moves what was not consumed") func aCloneTakesA() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
@@ -362,7 +365,7 @@ import Testing
         #expect(parcel?.events == expected)
     }
 
-    @Test func aCloneRefusesWhatCountsOnTheFormerSitesText() {
+    @Test("a clone refuses what counts on the former sites text") func aCloneRefusesWhat() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         func splice(_ offset: Int64) -> Event {
@@ -384,7 +387,7 @@ import Testing
         #expect(outbox.nextBatch(Self.wide, base: 3, horizon: -1, nowMs: 0)?.events.count == 1)
     }
 
-    @Test func aCloneTakesOneNewSiteHoweverManyOpsTheOtherHasUsed() {
+    @Test("a clone takes one new site however many ops the other has used") func aCloneTakesOne() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
@@ -400,7 +403,7 @@ import Testing
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events.count == 3)
     }
 
-    @Test func anEventOfTheOwnSiteThatWasNeverSentShowsAClone() {
+    @Test("an event of the own site that was never sent shows a clone") func anEventOfThe() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         _ = outbox.takeNotices()
@@ -412,7 +415,7 @@ import Testing
         #expect(other.site != site)
     }
 
-    @Test func aSnapshotSaysTheSeqOfTheLastEventOfASiteOnly() {
+    @Test("a snapshot says the seq of the last event of a site only") func aSnapshotSaysThe() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -427,7 +430,7 @@ import Testing
         #expect(outbox.takeNotices() == [.settled(number: 3, .consumed(nil))])
     }
 
-    @Test func aSiteThatNeverBeganBecauseItWasStaleBeginsAnew() {
+    @Test("a site that never began because it was stale begins anew") func aSiteThatNever() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
@@ -450,7 +453,7 @@ import Testing
         #expect(refused, "a splice counts on a text that is gone")
     }
 
-    @Test func aNewEpochKeepsTheQueueOnItsState() {
+    @Test("a new epoch keeps the queue on its state") func aNewEpochKeeps() {
         var outbox = Outbox(seed: 1)
         for id in 0..<2 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 50, isKnown: true) }
         let guarded = outbox.add(Event(.delete("m", "1").guarded(["a": 3])), base: 50, isKnown: true)
@@ -471,7 +474,7 @@ import Testing
         #expect(refused)
     }
 
-    @Test func whatIsStoredReadsBackAsItWas() {
+    @Test("what is stored reads back as it was") func whatIsStoredReads() {
         let events: [Event] = [
             .insert("tä\"sk", "1\u{7}", ["a": [1, "x\n", nil, ["k": true]], "b": 1.5e300]),
             .update("m", "i", ["x": nil], operations: ["n": .increment(-2), "s": .change(add: ["a"], remove: [1])]),

@@ -6,7 +6,8 @@ import Testing
 @Suite struct OverlayTests {
     private let keys = OverlaySimulation.ids.map { Fold.key(model: "m", id: $0) }
 
-    @Test func whateverHappensWhatIsShownIsTheConfirmedFoldWithTheQueueLaidOverIt() throws {
+    @Test("whatever happens what is shown is the confirmed fold with the queue laid over it")
+    func whateverHappensWhatIs() throws {
         var applied = 0
         try Seeds.run(20) { seed in
             var simulation = OverlaySimulation(seed: seed)
@@ -28,7 +29,7 @@ import Testing
         #expect(applied > 50, "nothing has happened")
     }
 
-    @Test func aSpliceBehindOwnTextThatWasRejectedShowsNothingFromThatStepOn() throws {
+    @Test("a splice behind own text that was rejected shows nothing from that step on") func aSpliceBehindOwn() throws {
         var simulation = OverlaySimulation(seed: 1)
         let other = simulation.others[0]
         func others(_ event: Event, _ op: Op) -> [UInt8] {
@@ -54,7 +55,9 @@ import Testing
         try expectAsItMustBe(&simulation, "before its return")
     }
 
-    @Test func whatADeviceHasSentAsItsFormerSiteIsNotTakenForTheWorkOfTheNewOne() throws {
+    @Test("what a device has sent as its former site is not taken for the work of the new one") func whatADeviceHas()
+        throws
+    {
         var simulation = OverlaySimulation(seed: 2)
         let (stream, was) = (simulation.stream, simulation.stream.outbox.site)
         _ = stream.outbox.add(.insert("m", "2"), base: -1, isKnown: false)
@@ -70,7 +73,8 @@ import Testing
         try expectAsItMustBe(&simulation, "as another site")
     }
 
-    @Test func whatIsOlderThanTheHorizonShowsNothingFromTheStepOnThatRaisesIt() throws {
+    @Test("what is older than the horizon shows nothing from the step on that raises it") func whatIsOlderThan() throws
+    {
         var simulation = OverlaySimulation(seed: 3)
         let (stream, author) = (simulation.stream, Event.Author(site: simulation.others[0], op: 0))
         simulation.append(Event.insert("m", "0", ["text": "ab"]).encoded(base: -1, author: author))
@@ -92,7 +96,7 @@ import Testing
         #expect(stream.visible("m", "2") != nil, "it is made anew before it is sent")
     }
 
-    @Test func aStreamThatNobodyLooksAtKeepsNoListOfWhatHasChanged() {
+    @Test("a stream that nobody looks at keeps no list of what has changed") func aStreamThatNobody() {
         var simulation = OverlaySimulation(seed: 4)
         simulation.stream.overlay = nil
         let author = Event.Author(site: simulation.others[0], op: 0)
@@ -102,7 +106,7 @@ import Testing
         #expect(simulation.stream.view?.takeChanges().objects.isEmpty == true)
     }
 
-    @Test func ofAnotherFoldAReaderIsToldToReadAllAndNotEachName() {
+    @Test("of another fold a reader is told to read all and not each name") func ofAnotherFoldA() {
         var simulation = OverlaySimulation(seed: 5)
         let author = Event.Author(site: simulation.others[0], op: 0)
         simulation.append(Event.insert("m", "0").encoded(base: -1, author: author))

@@ -208,7 +208,7 @@ import Testing
     }
 
     @Test("an op that another device has used is not waited for once the site has ended")
-    func contested() throws {
+    func conflicting() throws {
         var outbox = queue()
         outbox.position = position(30, retired: -1)
         _ = outbox.nextBatch(Self.wide, base: 30, horizon: -1, nowMs: 0)

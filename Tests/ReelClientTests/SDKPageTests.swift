@@ -17,7 +17,8 @@ import Testing
         }
     }
 
-    @Test(arguments: ["README.md", "docs/guides/sdk.md"]) func eachLineOfSwiftOnThePageIsCompiledHere(page: String)
+    @Test("each line of Swift on the page is compiled here", arguments: ["README.md", "docs/guides/sdk.md"])
+    func eachLineOfSwift(page: String)
         throws
     {
         let compiled = Set(try lines("Tests/ReelClientTests/SDKPage.swift"))
@@ -33,7 +34,7 @@ import Testing
         #expect(count > 3)
     }
 
-    @Test func whatThePageShowsHappens() async throws {
+    @Test("what the page shows happens") func whatThePageShows() async throws {
         let network = try FakeNetwork()
         try await network.on { $0.down = ["a"] }
         let client = try network.client()

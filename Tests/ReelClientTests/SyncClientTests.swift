@@ -6,7 +6,7 @@ import Testing
 @testable import ReelClient
 
 @Suite(.timeLimit(.minutes(5))) struct SyncClientTests {
-    @Test func aDeviceListsTheStreamsThatItHolds() async throws {
+    @Test("a device lists the streams that it holds") func aDeviceListsThe() async throws {
         let network = try FakeNetwork()
         try await network.on { $0.down = ["a"] }
         let path = temporaryPath()
@@ -27,7 +27,7 @@ import Testing
         await next.close()
     }
 
-    @Test func whatOneDevicePublishesEveryDeviceShows() async throws {
+    @Test("what one device publishes every device shows") func whatOneDevicePublishes() async throws {
         let network = try FakeNetwork()
         let (one, two) = (try network.client(seed: 1), try network.client(seed: 2))
         let (mine, theirs) = (try await one.open("todo"), try await two.open("todo"))
@@ -44,7 +44,8 @@ import Testing
         await two.close()
     }
 
-    @Test func aDeviceThatMissedARangeShowsLiveEventsAtOnceAndFetchesTheRangeFromAnotherNode() async throws {
+    @Test("a device that missed a range shows live events at once and fetches the range from another node")
+    func aDeviceThatMissed() async throws {
         let network = try FakeNetwork()
         let writer = try network.client(nodes: ["a"], seed: 1)
         let source = try await writer.open("s", from: .all)
@@ -71,7 +72,7 @@ import Testing
         await after.close()
     }
 
-    @Test func missingSeqsAreFoundBySubtractionAndFetched() async throws {
+    @Test("missing seqs are found by subtraction and fetched") func missingSeqsAreFound() async throws {
         for gaps in [SyncClient.GapSource.connection, .peers] {
             let network = try FakeNetwork()
             let writer = try network.client(nodes: ["a"], seed: 1)
@@ -101,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func aFetchWithoutAnAnswerIsAskedElsewhere() async throws {
+    @Test("a fetch without an answer is asked elsewhere") func aFetchWithoutAn() async throws {
         let network = try FakeNetwork()
         let (writer, source) = try await network.author(of: 5, on: "a")
         try await network.on { $0.dropsFetches = true }
@@ -113,7 +114,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aColdDeviceBeginsWithASnapshotAndAWarmOneWithADelta() async throws {
+    @Test("a cold device begins with a snapshot and a warm one with a delta") func aColdDeviceBegins() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -146,7 +147,9 @@ import Testing
         await warm.close()
     }
 
-    @Test func withoutAnySnapshotNodeTheStreamIsReadFromItsFirstEvent() async throws {
+    @Test("without any snapshot node the stream is read from its first event") func withoutAnySnapshotNodeThe()
+        async throws
+    {
         let network = try FakeNetwork()
         try await network.on { $0.hasSnapshots = false }
         let client = try network.client(seed: 2)
@@ -156,7 +159,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aKilledNodeLosesNothingAndTheNextOneTakesOver() async throws {
+    @Test("a killed node loses nothing and the next one takes over") func aKilledNodeLoses() async throws {
         try await Seeds.runAsync(5) { seed in
             let network = try FakeNetwork(seed: seed)
             try await network.on { $0.breaksPercent = 3 }
@@ -187,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func theQueueSurvivesWithoutANetwork() async throws {
+    @Test("the queue survives without a network") func theQueueSurvivesWithout() async throws {
         let network = try FakeNetwork()
         try await network.on { $0.down = ["a"] }
         let path = temporaryPath()
@@ -212,7 +215,7 @@ import Testing
         await later.close()
     }
 
-    @Test func twoClientsCannotHaveOneStore() async throws {
+    @Test("two clients cannot have one store") func twoClientsCannotHave() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -221,7 +224,7 @@ import Testing
         await first.close()
     }
 
-    @Test func anEventThatNoNodeWouldTakeIsRefusedAtOnce() async throws {
+    @Test("an event that no node would take is refused at once") func anEventThatNo() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -238,7 +241,7 @@ import Testing
         await client.close()
     }
 
-    @Test func theLargestEventThatIsTakenFitsIntoAFrame() async throws {
+    @Test("the largest event that is taken fits into a frame") func theLargestEventThat() async throws {
         let network = try FakeNetwork()
         // No node names a limit of its own.
         try await network.on { $0.down = ["a"] }
@@ -268,7 +271,7 @@ import Testing
         await client.close()
     }
 
-    @Test func changesComeInBatchesAndMergeForASlowReader() async throws {
+    @Test("changes come in batches and merge for a slow reader") func changesComeInBatches() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -284,7 +287,7 @@ import Testing
         #expect(await iterator.next() == nil)
     }
 
-    @Test func aClonedDeviceGoesOnAsAnotherSite() async throws {
+    @Test("a cloned device goes on as another site") func aClonedDeviceGoes() async throws {
         let network = try FakeNetwork()
         let (path, copy) = (temporaryPath(), temporaryPath())
         defer {
@@ -313,7 +316,7 @@ import Testing
         await first.close()
     }
 
-    @Test func closingTellsThoseWhoWait() async throws {
+    @Test("closing tells those who wait") func closingTellsThoseWho() async throws {
         let network = try FakeNetwork()
         try await network.on { $0.down = ["a"] }
         let client = try network.client()

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func aDeviceWithoutATokenAsksForOneAndSaysNothingBefore() async throws {
+    @Test("a device without a token asks for one and says nothing before") func aDeviceWithoutA() async throws {
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.heldPauses) = (["first"], [SyncClient.tokenMs]) }
         let client = try network.client(renewToken: Office(["first"]).source)
@@ -32,7 +32,7 @@ import Testing
     }
 
     /// The second time it does not come; there is still time to ask again.
-    @Test func aTokenIsRenewedOnTheConnectionBeforeItExpires() async throws {
+    @Test("a token is renewed on the connection before it expires") func aTokenIsRenewed() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
             (network.tokens, network.tokenS) = (["old", "new", "newest"], 60)
@@ -46,7 +46,7 @@ import Testing
         await client.close()
     }
 
-    @Test func whatATokenDidNotAllowGoesWithOneThatDoes() async throws {
+    @Test("what a token did not allow goes with one that does") func whatATokenDid() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
             (network.tokens, network.readers) = (["reader", "writer"], ["reader"])
@@ -70,7 +70,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aStreamThatATokenDidNotAllowIsReadWithOneThatDoes() async throws {
+    @Test("a stream that a token did not allow is read with one that does") func aStreamThatA() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
             (network.tokens, network.strangers) = (["stranger", "reader"], ["stranger"])
@@ -93,7 +93,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aStreamThatATokenDidNotAllowIsTriedOnTheNextConnection() async throws {
+    @Test("a stream that a token did not allow is tried on the next connection") func aStreamThatAToken() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
             (network.tokens, network.strangers) = (["stranger", "reader"], ["stranger"])
@@ -112,7 +112,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aStreamBeyondANodesLimitIsTriedOnTheNextConnection() async throws {
+    @Test("a stream beyond a nodes limit is tried on the next connection") func aStreamBeyondA() async throws {
         let network = try FakeNetwork()
         try await network.on { ($0.refusal, $0.haste) = (ReelError(.limit, "too many subscriptions"), 1_000) }
         let client = try network.client()
@@ -127,7 +127,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aTokenThatIsNotTakenOnAConnectionIsFollowedByAnother() async throws {
+    @Test("a token that is not taken on a connection is followed by another") func aTokenThatIs() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
             (network.tokens, network.tokenS) = (["old", "new"], 60)
@@ -162,7 +162,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aTokenThatIsNotTakenIsNotSaidAgain() async throws {
+    @Test("a token that is not taken is not said again") func aTokenThatIsNot() async throws {
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.haste, $0.heldPauses) = (["good"], 1_000, [SyncClient.tokenMs]) }
         let client = try network.client(token: "bad", renewToken: Office(["worse", nil, "good"]).source)
@@ -172,7 +172,7 @@ import Testing
     }
 
     /// The answer comes when the connection that it was asked for has been given up.
-    @Test func aTokenThatComesLateServesTheNextConnection() async throws {
+    @Test("a token that comes late serves the next connection") func aTokenThatComes() async throws {
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.haste, $0.heldPauses) = (["slow"], 1_000, [SyncClient.tokenMs]) }
         let source = Slow(network)
@@ -183,7 +183,7 @@ import Testing
         await client.close()
     }
 
-    @Test func whoNeverGivesATokenIsAskedAgain() async throws {
+    @Test("who never gives a token is asked again") func whoNeverGivesA() async throws {
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.heldPauses) = (["second"], [SyncClient.tokenMs]) }
         let asked = Mutex(0)

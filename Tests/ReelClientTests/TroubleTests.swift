@@ -6,7 +6,9 @@ import Testing
 
 /// What a node may say besides events, and how a device goes on.
 @Suite(.timeLimit(.minutes(5))) struct TroubleTests {
-    @Test(arguments: ["~a", "..", "a b", ""]) func aNameThatIsNoStreamsIsToldTheWholeRule(_ name: String) async throws {
+    @Test("a name that is no streams is told the whole rule", arguments: ["~a", "..", "a b", ""]) func aNameThatIs(
+        _ name: String
+    ) async throws {
         let client = try FakeNetwork().client()
         let error = await #expect(throws: ReelError.self) { try await client.open(name) }
         #expect(error == ReelError(.badStream, "found \(name.debugDescription), expected \(StreamName.rule)"))
@@ -33,7 +35,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aNodeThatAsksToBeLeftIsLeftForOneThatItNames() async throws {
+    @Test("a node that asks to be left is left for one that it names") func aNodeThatAsks() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
         let stream = try await client.open("s", from: .all)
@@ -46,7 +48,9 @@ import Testing
         await client.close()
     }
 
-    @Test func whereTheOnlyNodeOfAClientIsKilledItGoesOnWithOneThatThisHadNamed() async throws {
+    @Test("where the only node of a client is killed it goes on with one that this had named") func whereTheOnlyNode()
+        async throws
+    {
         let network = try FakeNetwork()
         try await network.on { $0.named = ["b"] }
         let client = try network.client(nodes: ["a"])
@@ -79,7 +83,9 @@ import Testing
         await client.close()
     }
 
-    @Test func aSubscriptionThatTheNodeEndsWithAnErrorProvesNothingMore() async throws {
+    @Test("a subscription that the node ends with an error proves nothing more") func aSubscriptionThatThe()
+        async throws
+    {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -100,7 +106,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aNewEpochKeepsTheQueueAndNothingOfTheOldLog() async throws {
+    @Test("a new epoch keeps the queue and nothing of the old log") func aNewEpochKeepsThe() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -132,7 +138,7 @@ import Testing
         await later.close()
     }
 
-    @Test func aSubscriptionNamesTheLastEventThatItsDeviceHolds() async throws {
+    @Test("a subscription names the last event that its device holds") func aSubscriptionNamesThe() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -155,7 +161,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aDeviceThatLaggedPullsWhatItMissedAndIsLiveAgain() async throws {
+    @Test("a device that lagged pulls what it missed and is live again") func aDeviceThatLagged() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -179,7 +185,7 @@ import Testing
         await other.close()
     }
 
-    @Test func whatIsNoLongerInTheLogComesWithASnapshot() async throws {
+    @Test("what is no longer in the log comes with a snapshot") func whatIsNoLonger() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -203,7 +209,9 @@ import Testing
         await other.close()
     }
 
-    @Test func whatASnapshotShowsAsConsumedIsAckedWithTheSeqThatTheSnapshotTells() async throws {
+    @Test("what a snapshot shows as consumed is acked with the seq that the snapshot tells") func whatASnapshotShows()
+        async throws
+    {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -303,7 +311,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aNodeWhoseOwnLogIsLostIsLeftForAnotherOne() async throws {
+    @Test("a node whose own log is lost is left for another one") func aNodeWhoseOwn() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a", "b"])
         let stream = try await client.open("s", from: .all)
@@ -314,7 +322,7 @@ import Testing
         await client.close()
     }
 
-    @Test func anotherHistoryStopsTheStreamForGoodAndKeepsItsQueue() async throws {
+    @Test("another history stops the stream for good and keeps its queue") func anotherHistoryStopsThe() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -339,7 +347,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aNewEpochBeginsAStreamAnewThatHadStopped() async throws {
+    @Test("a new epoch begins a stream anew that had stopped") func aNewEpochBegins() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -353,7 +361,7 @@ import Testing
         await client.close()
     }
 
-    @Test func aDownloadThatComesLateWakesNoStreamThatHasStopped() async throws {
+    @Test("a download that comes late wakes no stream that has stopped") func aDownloadThatComes() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let other = try network.client(nodes: ["b"], seed: 6)
@@ -379,7 +387,7 @@ import Testing
         await other.close()
     }
 
-    @Test func aFetchWhoseAnswerComesInPiecesIsNotAskedAgain() async throws {
+    @Test("a fetch whose answer comes in pieces is not asked again") func aFetchWhoseAnswer() async throws {
         let network = try FakeNetwork()
         let (other, _) = try await network.author(of: 6, on: "b")
         try await network.on { network in

@@ -57,7 +57,8 @@ import Testing
         }
     }
 
-    @Test func whateverOrderFramesComeInNothingIsShownBeforeAllBelowItIsCovered() {
+    @Test("whatever order frames come in nothing is shown before all below it is covered")
+    func whateverOrderFramesCome() {
         Seeds.run(60) { seed in
             var tape = Tape(seed: seed, length: 120)
             var view = tape.emptyView()
@@ -86,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func eventsAboveAGapAreSeenAtOnceAndFoldedWhenItIsFilled() {
+    @Test("events above a gap are seen at once and folded when it is filled") func eventsAboveAGap() {
         let tape = Tape(seed: 7, length: 16)
         var view = tape.emptyView()
         var progress = View.Progress()
@@ -116,7 +117,7 @@ import Testing
         #expect(view.fold.object(model: "m", id: "new") != nil)
     }
 
-    @Test func uptoProvesFromTheLastPushedSeqOnAndNothingBelow() {
+    @Test("upto proves from the last pushed seq on and nothing below") func uptoProvesFromThe() {
         let tape = Tape(seed: 8, length: 40)
         var view = tape.emptyView()
         var progress = View.Progress()
@@ -132,7 +133,7 @@ import Testing
         #expect(view.covered == SeqRanges([20...34]), "no subscription, no proof")
     }
 
-    @Test func aSnapshotFillsAllBelowItAndWhatIsHeldAboveStays() throws {
+    @Test("a snapshot fills all below it and what is held above stays") func aSnapshotFillsAll() throws {
         let tape = Tape(seed: 9, length: 60)
         var view = tape.emptyView()
         var progress = View.Progress()
@@ -144,7 +145,7 @@ import Testing
         #expect(!view.install(tape.fold(to: 40), owns: { _ in false }, &progress), "it never goes back")
     }
 
-    @Test func aFrameThatContradictsItselfIsNotTaken() {
+    @Test("a frame that contradicts itself is not taken") func aFrameThatContradicts() {
         let tape = Tape(seed: 10, length: 20)
         var progress = View.Progress()
         let event = tape.events[3]
@@ -160,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func aBarrierOfALaterVersionStopsTheViewBeforeIt() {
+    @Test("a barrier of a later version stops the view before it") func aBarrierOfA() {
         let tape = Tape(seed: 11, length: 10)
         var view = tape.emptyView()
         var progress = View.Progress()
@@ -175,7 +176,7 @@ import Testing
         #expect(view.covered == SeqRanges([0...10]))
     }
 
-    @Test func ownEventsComeBackAsTheyWereSent() {
+    @Test("own events come back as they were sent") func ownEventsComeBack() {
         let site = Site(high: 1, low: 2)
         let event = Event.insert("m", "1", ["a": "x"])
         let sent = event.encoded(base: 4, author: .init(site: site, op: 0))
@@ -195,7 +196,7 @@ import Testing
         #expect(progress.own.first?.outcome == .applied)
     }
 
-    @Test func whatIsHeldAboveAGapIsBounded() {
+    @Test("what is held above a gap is bounded") func whatIsHeldAbove() {
         var view = Tape(seed: 1, length: 1).emptyView()
         var progress = View.Progress()
         let site = Site(high: 1, low: 2)

@@ -6,7 +6,7 @@ import Testing
 
 /// What an app sees of its own events, from `publish` to their fate.
 @Suite(.timeLimit(.minutes(5))) struct VisibleTests {
-    @Test func anOwnEventIsSeenAtOnceWithoutANetworkAndAfterARestart() async throws {
+    @Test("an own event is seen at once without a network and after a restart") func anOwnEventIs() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -36,7 +36,7 @@ import Testing
         await client.close()
     }
 
-    @Test func anObjectThatIsPrintedIsItsNameAndItsFieldsAsJSON() async throws {
+    @Test("an object that is printed is its name and its fields as JSON") func anObjectThatIs() async throws {
         let client = try FakeNetwork().client()
         let todo = try await client.open("todo")
         try await todo.publish(.insert("task", "1", ["title": "\"Milk\"", "done": true, "of": ["ann", 2, nil]]))
@@ -46,7 +46,7 @@ import Testing
         await client.close()
     }
 
-    @Test func betweenItsAckAndItsReturnItIsThereOnce() async throws {
+    @Test("between its ack and its return it is there once") func betweenItsAckAnd() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -67,7 +67,8 @@ import Testing
         await client.close()
     }
 
-    @Test func aRejectedEventFallsAwayWhenThatIsKnownAndTheAppIsToldAlsoAfterARestart() async throws {
+    @Test("a rejected event falls away when that is known and the app is told also after a restart")
+    func aRejectedEventFalls() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -96,7 +97,7 @@ import Testing
         await other.close()
     }
 
-    @Test func aDeleteOfWhatSomebodyElseHasMadeMeanwhileGoesToTheStream() async throws {
+    @Test("a delete of what somebody else has made meanwhile goes to the stream") func aDeleteOfWhat() async throws {
         let network = try FakeNetwork()
         try await network.on { $0.readers = ["reader"] }
         let client = try network.client(token: "reader")
@@ -115,7 +116,7 @@ import Testing
         await other.close()
     }
 
-    @Test func whatIsRefusedForGoodFallsAway() async throws {
+    @Test("what is refused for good falls away") func whatIsRefusedFor() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -136,7 +137,9 @@ import Testing
         await client.close()
     }
 
-    @Test func whatTheNextEpochDoesNotHaveIsNotShownAlsoWhereAnOwnEventWaits() async throws {
+    @Test("what the next epoch does not have is not shown also where an own event waits") func whatTheNextEpoch()
+        async throws
+    {
         let network = try FakeNetwork()
         let (other, _) = try await network.author(of: 1, on: "b")
         let client = try network.client()
@@ -159,7 +162,8 @@ import Testing
         await other.close()
     }
 
-    @Test func aReaderOfChangesHearsOfAnOwnEventWhenItIsPublishedAndWhenItIsConfirmed() async throws {
+    @Test("a reader of changes hears of an own event when it is published and when it is confirmed")
+    func aReaderOfChanges() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -178,7 +182,7 @@ import Testing
         await client.close()
     }
 
-    @Test func whileANewEpochComesTheObjectsOfTheFormerOneAreShown() async throws {
+    @Test("while a new epoch comes the objects of the former one are shown") func whileANewEpoch() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")

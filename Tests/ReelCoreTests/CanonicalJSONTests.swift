@@ -68,15 +68,18 @@ import Testing
         }
     }
 
-    @Test(arguments: [0, 1, 9, 10, 11, 99, 100, 4_096, Int64.max, -1, -9, -10, Int64.min])
-    func integersAreWrittenInDecimal(_ integer: Int64) {
+    @Test(
+        "integers are written in decimal",
+        arguments: [0, 1, 9, 10, 11, 99, 100, 4_096, Int64.max, -1, -9, -10, Int64.min]
+    )
+    func integersAreWrittenIn(_ integer: Int64) {
         var bytes: [UInt8] = []
         bytes.append(integer: integer)
         bytes.append(integer: UInt64(bitPattern: integer))
         #expect(String(decoding: bytes, as: UTF8.self) == "\(integer)\(UInt64(bitPattern: integer))")
     }
 
-    @Test func aByteThatATextMayNotHoldIsFoundAtEachPlace() {
+    @Test("a byte that a text may not hold is found at each place") func aByteThatA() {
         for size in 1...18 {
             for place in 1...size {
                 for byte in UInt8.min ... .max {
@@ -94,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func anyValueWrittenInAnyWayHasOneForm() throws {
+    @Test("any value written in any way has one form") func anyValueWrittenIn() throws {
         var random = SeededNumbers(TestSeed.value)
         for _ in 0..<400 * effort {
             let value = RandomJSON.value(levels: 4, &random)
@@ -114,7 +117,7 @@ import Testing
         }
     }
 
-    @Test func depthIsCountedInObjectsAndArrays() throws {
+    @Test("depth is counted in objects and arrays") func depthIsCountedIn() throws {
         let deep = Array(#"[{"a":[1]}]"#.utf8)
         try deep.withUnsafeBytes { try CanonicalJSON.check($0, levels: 3) }
         #expect(throws: ReelError.self) { try deep.withUnsafeBytes { try CanonicalJSON.check($0, levels: 2) } }
@@ -124,7 +127,7 @@ import Testing
         }
     }
 
-    @Test func textsAreComparedByTheirDecodedBytes() {
+    @Test("texts are compared by their decoded bytes") func textsAreComparedBy() {
         func order(_ a: String, _ b: String) -> Int {
             Array(a.utf8).withUnsafeBytes { a in
                 Array(b.utf8).withUnsafeBytes { b in JSONText(a).order(JSONText(b)).signum() }
@@ -138,7 +141,7 @@ import Testing
         #expect(order("é", "e\u{301}") == 1)
     }
 
-    @Test func aTextKnowsItsScalars() {
+    @Test("a text knows its scalars") func aTextKnowsIts() {
         func text<R>(_ raw: String, _ body: (JSONText) -> R) -> R {
             Array(raw.utf8).withUnsafeBytes { body(JSONText($0)) }
         }

@@ -34,7 +34,7 @@ import Testing
         #expect(try canonical(text) == text)
     }
 
-    @Test func everyDoubleIsPrintedAsItsShortestName() throws {
+    @Test("every double is printed as its shortest name") func everyDoubleIsPrinted() throws {
         var random = SeededNumbers(TestSeed.value)
         for round in 0..<2_000 * effort {
             var value = Double(bitPattern: random.next())

@@ -3,7 +3,7 @@ import ReelCore
 import Testing
 
 @Suite struct ErrorCodeTests {
-    @Test func thePageOfErrorsIsThatOfTheTable() throws {
+    @Test("the page of errors is that of the table") func thePageOfErrors() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let page = try String(contentsOf: root.appending(path: "docs/reference/errors.md"), encoding: .utf8)

@@ -18,7 +18,7 @@ import Testing
         return String(decoding: output.dropFirst(6), as: UTF8.self)
     }
 
-    @Test func makesAnEventCanonicalAndStampsIt() throws {
+    @Test("makes an event canonical and stamps it") func makesAnEventCanonical() throws {
         let sent = """
              { "type" : "update", "site":"\(Self.site)", "op":3, "model":"m", "id":"\\u0061",
                "fields": {"b": 1.50, "a": "\\u00e4\\/"} }
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func keepsTheBaseThatTheClientGave() throws {
+    @Test("keeps the base that the client gave") func keepsTheBaseThat() throws {
         let noop = #"{"base":-1,"op":0,"site":"\#(Self.site)","type":"noop"}"#
         #expect(try take(noop, by: nil) == #"{"at":7,"base":-1,"op":0,"site":"\#(Self.site)","type":"noop"}"#)
     }
@@ -93,7 +93,7 @@ import Testing
     }
 
     /// White space in front is nothing canonical, so the event goes the long way.
-    @Test func theShortWayTakesWhatTheLongWayTakes() throws {
+    @Test("the short way takes what the long way takes") func theShortWayTakes() throws {
         var random = SeededNumbers(TestSeed.value)
         let heads = [
             "", #""base":5,"#, #""base":-1,"#, #""at":1,"#, #""by":"x","#, #""base":5,"by":"x","#, #""b\u0079":"x","#,
@@ -126,7 +126,7 @@ import Testing
         #expect(taken > 0)
     }
 
-    @Test func countsItsLimitOnTheStampedBytes() throws {
+    @Test("counts its limit on the stamped bytes") func countsItsLimitOn() throws {
         let noop = #"{"op":0,"site":"\#(Self.site)","type":"noop"}"#
         let count = try take(noop).utf8.count
         _ = try take(noop, limit: count)
@@ -134,7 +134,7 @@ import Testing
         #expect(error?.code == .tooLarge)
     }
 
-    @Test func knowsTheAuthorOfABadEvent() throws {
+    @Test("knows the author of a bad event") func knowsTheAuthorOf() throws {
         let bad = Array(#"{"type":"what","op":4,"site":"\#(Self.site)"}"#.utf8)
         let author = try #require(bad.withUnsafeBytes { EventIntake.author(of: $0) })
         #expect(author.op == 4 && author.site.description == Self.site)

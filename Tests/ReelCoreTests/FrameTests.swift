@@ -90,7 +90,7 @@ import Testing
         #expect(read == frame)
     }
 
-    @Test func aDeliveredEventIsTheRecordBehindItsSeq() throws {
+    @Test("a delivered event is the record behind its seq") func aDeliveredEventIs() throws {
         let value = Array(#"{"op":1,"type":"noop"}"#.utf8)
         var bytes: [UInt8] = []
         value.withUnsafeBytes { DeliveredEvent.write(seq: 12, value: $0, to: &bytes) }
@@ -98,7 +98,7 @@ import Testing
         #expect(try bytes.withUnsafeBytes { try DeliveredEvent($0) } == DeliveredEvent(seq: 12, value: value))
     }
 
-    @Test func unknownMembersAreIgnoredAndEscapedNamesAreUnderstood() throws {
+    @Test("unknown members are ignored and escaped names are understood") func unknownMembersAreIgnored() throws {
         let frame = try client(#" {"x":[{"y":{}}],"\u0074":"hello","client":"c"} "#)
         #expect(frame == ClientFrame(.hello(.init(client: "c"))))
     }
@@ -133,7 +133,7 @@ import Testing
         #expect(error?.ref.map { String(decoding: $0, as: UTF8.self) } == ref)
     }
 
-    @Test func aPublishOfTooManyEventsIsRefusedBeforeTheyAreCopied() throws {
+    @Test("a publish of too many events is refused before they are copied") func aPublishOfToo() throws {
         func publish(_ count: Int) -> [UInt8] {
             let events = [String](repeating: "1", count: count).joined(separator: ",")
             return Array(#"{"t":"publish","stream":"a","events":[\#(events)],"ref":7}"#.utf8)
@@ -146,7 +146,7 @@ import Testing
         #expect(error?.ref == Array("7".utf8) && error?.stream == StreamName("a"))
     }
 
-    @Test func aFrameIsAtMostThirtySixLevelsDeep() throws {
+    @Test("a frame is at most thirty six levels deep") func aFrameIsAt() throws {
         func nested(_ levels: Int) -> String {
             let value = String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
             return #"{"t":"hello","client":"c","x":\#(value)}"#
@@ -157,7 +157,7 @@ import Testing
         #expect(throws: FrameError.self) { try client(nested(100_000)) }
     }
 
-    @Test func aCodeOfAnotherVersionIsKeptInTheMessage() throws {
+    @Test("a code of another version is kept in the message") func aCodeOfAnother() throws {
         let bytes = Array(#"{"t":"error","code":"new_thing","message":"m"}"#.utf8)
         let frame = try bytes.withUnsafeBytes { try ServerFrame($0) }
         #expect(frame.body == .error(.init(ReelError(.internal, "new_thing: m"))))

@@ -16,16 +16,19 @@ import Testing
         }
     }
 
-    @Test(arguments: ["nonsense", "tru", "nullable", "fAlse", "NULL"])
-    func aWordThatIsNoneOfJSONsIsNoValue(_ text: String) {
+    @Test("a word that is none of JSO ns is no value", arguments: ["nonsense", "tru", "nullable", "fAlse", "NULL"])
+    func aWordThatIs(_ text: String) {
         let first = text.prefix(1)
         #expect(error(text) == ReelError(.badJSON, "found '\(first)' at byte 0, expected a value"))
     }
 
-    @Test(arguments: [
-        ("null", "null"), ("true,", "a boolean"), (" false", "a boolean"), ("[n", "an array"), ("-", "a number"),
-    ])
-    func anotherValueThanIsExpectedIsNamed(_ text: String, _ name: String) {
+    @Test(
+        "another value than is expected is named",
+        arguments: [
+            ("null", "null"), ("true,", "a boolean"), (" false", "a boolean"), ("[n", "an array"), ("-", "a number"),
+        ]
+    )
+    func anotherValueThanIs(_ text: String, _ name: String) {
         let place = text.hasPrefix(" ") ? 1 : 0
         #expect(error(text) == ReelError(.badFrame, "found \(name) at byte \(place), expected an object"))
     }

@@ -25,7 +25,7 @@ import Testing
         return String(decoding: bytes[Int(slice.start)..<Int(slice.start + slice.count)], as: UTF8.self)
     }
 
-    @Test func takesAnUpdateApart() throws {
+    @Test("takes an update apart") func takesAnUpdateApart() throws {
         let value = """
             {"at":1795285748235,"base":14,"by":"ann","fields":{"completed":true,"gone":null,"title":"Milk"},\
             "id":"cb55","if":{"completed":12,"new":-1},"last":true,"model":"task","op":3,"ops":{"count":{"inc":-1.5},\
@@ -60,7 +60,7 @@ import Testing
         #expect(event.triples[triples].map(\.offset) == [0, 9])
     }
 
-    @Test func takesABatchAndANoopApart() throws {
+    @Test("takes a batch and a noop apart") func takesABatchAnd() throws {
         let batch = try parse(
             """
             {"base":-1,"events":[{"fields":{"a":1},"id":"1","model":"m","type":"insert"},\
@@ -119,7 +119,7 @@ import Testing
         #expect(throws: ReelError.self) { try parse(text) }
     }
 
-    @Test func anEventIsAtMostThirtyTwoLevelsDeep() throws {
+    @Test("an event is at most thirty two levels deep") func anEventIsAt() throws {
         func nested(_ levels: Int) -> String {
             let value = String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
             return #"{"base":-1,"fields":{"a":\#(value)},"id":"a","model":"m","op":0,"site":"SITE","type":"update"}"#

@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func everyRecordIsAnEventABarrierASeedOrVoid() {
+    @Test("every record is an event a barrier a seed or void") func everyRecordIsAn() {
         #expect(
             read([
                 "todo \(Self.noop)", "todo nonsense", "todo {}", "~reel \(Self.fold)", "~reel {}", "~reel x",
@@ -44,7 +44,7 @@ import Testing
         )
     }
 
-    @Test func aRecordInAnotherPartitionThanItsKeysIsVoid() throws {
+    @Test("a record in another partition than its keys is void") func aRecordInAnother() throws {
         let key = try #require(["a", "b", "c", "d", "e"].first { StreamName($0)?.partition(of: 4) == 0 })
         let other = try #require(["a", "b", "c", "d", "e"].first { StreamName($0)?.partition(of: 4) != 0 })
         #expect(read(["\(key) \(Self.noop)", "\(other) \(Self.noop)"], of: 4) == ["event", "void"])
@@ -64,11 +64,11 @@ import Testing
         #expect(read(["todo \(Self.seed)", "a \(Self.seed)"] + records).prefix(2) == ["seed", "seed"])
     }
 
-    @Test func aFoldFromASnapshotTakesNoSeeds() {
+    @Test("a fold from a snapshot takes no seeds") func aFoldFromA() {
         #expect(read(["todo \(Self.seed)"], phase: .open) == ["void"])
     }
 
-    @Test func behindTheEndOfTheEpochEverythingIsVoid() {
+    @Test("behind the end of the epoch everything is void") func behindTheEndOf() {
         #expect(
             read(["~reel \(Self.end)", "todo \(Self.noop)", "~reel \(Self.fold)", #"~reel {"type":"barrier"}"#])
                 == ["barrier", "void", "void", "void"]
@@ -98,13 +98,13 @@ import Testing
         #expect(read(["~reel \(value)", "todo \(Self.seed)"]) == ["void", "void"])
     }
 
-    @Test func aBarrierIsWrittenAsItIsRead() {
+    @Test("a barrier is written as it is read") func aBarrierIsWritten() {
         for barrier in [Barrier.fold(1), .end(Epoch(255)), .open] {
             #expect(barrier.value.withUnsafeBytes { Barrier.read($0) } == .known(barrier))
         }
     }
 
-    @Test func seedsHaveTheLinesOfASnapshot() throws {
+    @Test("seeds have the lines of a snapshot") func seedsHaveTheLines() throws {
         func seed(_ line: String) throws -> ParsedSeed {
             try Array(#"{"line":\#(line),"type":"seed"}"#.utf8).withUnsafeBytes { try ParsedSeed($0) }
         }

@@ -3,14 +3,14 @@ import TestSupport
 import Testing
 
 @Suite struct SeqRangesTests {
-    @Test func findsTheGapThatADeviceMissed() {
+    @Test("finds the gap that a device missed") func findsTheGapThat() {
         let covered = SeqRanges([0...9, 15...15])
         #expect(covered.gaps(in: 0...15) == SeqRanges([10...14]))
         #expect(covered.contiguous(after: -1) == 9)
         #expect(covered.description == "[0…9, 15…15]")
     }
 
-    @Test func theLargestNumbersDoNotTrap() {
+    @Test("the largest numbers do not trap") func theLargestNumbersDo() {
         var ranges = SeqRanges([Int64.min...Int64.max])
         #expect(ranges.count == .max && ranges.contiguous(after: 0) == .max && ranges.contiguous(after: .max) == .max)
         ranges.subtract(Int64.max...Int64.max)
@@ -20,7 +20,7 @@ import Testing
         #expect(ranges == SeqRanges([Int64.min...Int64.max]))
     }
 
-    @Test func agreesWithABitset() {
+    @Test("agrees with a bitset") func agreesWithABitset() {
         var random = SeededNumbers(TestSeed.value)
         for _ in 0..<100 * effort {
             var (ranges, bits) = (SeqRanges(), Set<Seq>())

@@ -2,12 +2,12 @@ import ReelCore
 import Testing
 
 @Suite struct SiteTests {
-    @Test func ordersAsItsBytes() {
+    @Test("orders as its bytes") func ordersAsItsBytes() {
         #expect(Site(high: 1, low: 2) < Site(high: 1, low: 3))
         #expect(Site(high: 1, low: 9) < Site(high: 2, low: 0))
     }
 
-    @Test func isReadOfLowerCaseHexDigitsOnlyAtEachPlace() throws {
+    @Test("is read of lower case hex digits only at each place") func isReadOfLower() throws {
         let text = Array("6f1c0f0e-8d3b-4a6e-9c55-0123456789ab".utf8)
         func read(_ bytes: [UInt8]) -> Site? { bytes.withUnsafeBytes { Site(bytes: $0) } }
         #expect(read(text) == Site(high: 0x6f1c_0f0e_8d3b_4a6e, low: 0x9c55_0123_4567_89ab))

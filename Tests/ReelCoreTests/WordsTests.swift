@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct WordsTests {
-    @Test func aSiteIsWrittenAsItIsRead() throws {
+    @Test("a site is written as it is read") func aSiteIsWritten() throws {
         var random = SeededNumbers(TestSeed.value)
         var sites: [Site] = []
         for _ in 0..<100 {
@@ -35,7 +35,7 @@ import Testing
         #expect(Site(text) == nil)
     }
 
-    @Test func anEpochIsSixteenHexDigits() {
+    @Test("an epoch is sixteen hex digits") func anEpochIsSixteen() {
         #expect(Epoch("00000000000000ff") == Epoch(255) && Epoch(255).description == "00000000000000ff")
         #expect(Epoch("FF00000000000000") == nil && Epoch("ff") == nil && Epoch("000000000000000-1") == nil)
     }
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func aRecordsHashIsFNV1aOfKeyZeroValue() {
+    @Test("a records hash is FNV 1 a of key zero value") func aRecordsHashIs() {
         func hash(_ text: String) -> UInt64 {
             var hash = FNV1a()
             Array(text.utf8).withUnsafeBytes { hash.add($0) }

@@ -63,7 +63,7 @@ import Testing
         (#"{"t":"unsubscribe"}"#, .badFrame),
     ]
 
-    @Test func eachBadFrameHasItsCodeAndLeavesTheOthersAlone() async throws {
+    @Test("each bad frame has its code and leaves the others alone") func eachBadFrameHas() async throws {
         try await LiveGateway.with { live in
             let other = try await live.connect()
             other.send(.subscribe(.init(stream: todo, position: .after(-1))))
@@ -144,7 +144,7 @@ import Testing
         (#"{"type":"insert","site":"\#(id)","op":0,"model":"task","id":"a","base":0}"#, .badEvent),
     ]
 
-    @Test func eachBadEventIsNackedWithItsCode() async throws {
+    @Test("each bad event is nacked with its code") func eachBadEventIs() async throws {
         try await LiveGateway.with { live in
             for (sent, code) in Self.events {
                 let socket = try await live.connect()
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNoTextOrTooLargeClosesTheConnection() async throws {
+    @Test("what is no text or too large closes the connection") func whatIsNoText() async throws {
         #expect(GatewaySettings().frameBytes == 1 << 20)
         // Little enough that a kernel takes all of it: who still writes may meet the end before it reads the reason.
         let frameBytes = 10_000
@@ -190,7 +190,7 @@ import Testing
         }
     }
 
-    @Test func tooManySubscriptionsAreRefused() async throws {
+    @Test("too many subscriptions are refused") func tooManySubscriptionsAre() async throws {
         try await LiveGateway.with(nil, { $0.subscriptions = 2 }) { live in
             let socket = try await live.connect()
             for name in ["a", "b", "b"] {
@@ -219,7 +219,7 @@ import Testing
         }
     }
 
-    @Test func subscribesThatWaitForTheirPositionAreBounded() async throws {
+    @Test("subscribes that wait for their position are bounded") func subscribesThatWaitFor() async throws {
         try await LiveGateway.with(
             nil,
             {
@@ -267,7 +267,7 @@ import Testing
         ("POST", "/v1/streams/todo/events", #"{"epoch":"0000000000000000","events":[{}]}"#, 409, .epochChanged),
     ]
 
-    @Test func eachBadRequestHasItsStatusAndCode() async throws {
+    @Test("each bad request has its status and code") func eachBadRequestHas() async throws {
         try await LiveGateway.with { live in
             for (method, target, body, status, code) in Self.requests {
                 let answer = try await live.ask(method, target, body: body)
@@ -287,7 +287,7 @@ import Testing
         }
     }
 
-    @Test func theBadEventOfARequestIsNamedByItsIndex() async throws {
+    @Test("the bad event of a request is named by its index") func theBadEventOf() async throws {
         try await LiveGateway.with { live in
             let good = String(decoding: Sent.insert(site, 0, "a"), as: UTF8.self)
             let answer = try await live.ask(

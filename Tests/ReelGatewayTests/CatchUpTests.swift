@@ -10,7 +10,7 @@ import Testing
 
 /// Many who come back to a gateway that has started anew, and kept nothing of what they missed.
 @Suite(.timeLimit(.minutes(15))) struct CatchUpTests {
-    @Test func manyWhoComeBackHaveTheLogReadOnce() async throws {
+    @Test("many who come back have the log read once") func manyWhoComeBack() async throws {
         let (count, distance) = (30_000, 25)
         let streams = (0..<100).map { StreamName("sparse\($0)")! }
         let log = HeldLog(try await .sparse(count, streams, every: distance))
@@ -47,7 +47,7 @@ import Testing
     }
 
     /// More than may be begun at once for one client.
-    @Test func aClientThatWantsManyPlacesOfTheLogIsReadAFewAtATime() async throws {
+    @Test("a client that wants many places of the log is read a few at a time") func aClientThatWants() async throws {
         let places = 3 * GatewayLoop.logReadsMax
         let count = places * Int(PageCache.seqsMax)
         let log = HeldLog(try await .sparse(count, [StreamName("sparse")!], every: 1_000))
@@ -72,7 +72,9 @@ import Testing
         }
     }
 
-    @Test func whatManySubscriptionsOfAClientGetAtOnceIsSentAtItsPace() async throws {
+    @Test("what many subscriptions of a client get at once is sent at its pace") func whatManySubscriptionsOf()
+        async throws
+    {
         let (count, streams) = (8_000, (0..<40).map { StreamName("dense\($0)")! })
         let text = String(repeating: "x", count: 5_000)
         let log = try await MemoryLog.sparse(count, streams, every: 1, text)

@@ -14,7 +14,7 @@ import Testing
         Batches.batch(from: seq, [.event(todo, site, seq, text)])
     }
 
-    @Test func whatFewListenToGoesOutAtOnce() throws {
+    @Test("what few listen to goes out at once") func whatFewListenTo() throws {
         var gathering = DeliveryCoalescer(listenerMicros: 30)
         #expect(gathering.dueMs == nil, "nothing is due")
         for seq in 0..<100 as Range<Seq> {
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func anEventThatComesNowAndThenGoesOutAtOnce() throws {
+    @Test("an event that comes now and then goes out at once") func anEventThatComes() throws {
         var gathering = DeliveryCoalescer(listenerMicros: 30)
         for nowMs in stride(from: 0, to: 300, by: 15) as StrideTo<Int64> {
             gathering.add(event(nowMs / 15), listeners: 100_000, keepsDistance: true)
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func theMoreListenTheLongerIsGathered() throws {
+    @Test("the more listen the longer is gathered") func theMoreListenThe() throws {
         for (listeners, distanceMs) in [(34, 1), (100, 3), (400, 12), (500, 15), (100_000, 15)] as [(Int, Int64)] {
             var gathering = DeliveryCoalescer(listenerMicros: 30)
             gathering.add(event(0), listeners: listeners, keepsDistance: true)
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func whatNeedsNoDistanceGoesOutAtOnce() throws {
+    @Test("what needs no distance goes out at once") func whatNeedsNoDistance() throws {
         var gathering = DeliveryCoalescer(listenerMicros: 30)
         for seq in 0..<10 as Range<Seq> {
             gathering.add(event(seq), listeners: 1_000, keepsDistance: false)
@@ -66,7 +66,7 @@ import Testing
     }
 
     /// A loop that is done with an event in half of the time until the next one comes has no reason to wait.
-    @Test(arguments: [1, 2, 4]) func halfOfALoopMaySendOneByOne(partitions: Int) {
+    @Test("half of a loop may send one by one", arguments: [1, 2, 4]) func halfOfALoop(partitions: Int) {
         for (writeMs, share) in [(4.5, 0...0), (6, 0.5...1)] as [(Double, ClosedRange<Double>)] {
             var load = SendLoadEstimate()
             var times = 0
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func aBurstIsFoundAtOnceAndSoonForgotten() {
+    @Test("a burst is found at once and soon forgotten") func aBurstIsFound() {
         var load = SendLoadEstimate()
         let alone = (0..<100 as Range<Int64>).prefix { nowMs in
             load.add(5, nowMs: nowMs)
@@ -90,7 +90,7 @@ import Testing
         #expect(!load.isTooMuch)
     }
 
-    @Test func asMuchAsAWriteTakesDoesNotWaitForMore() throws {
+    @Test("as much as a write takes does not wait for more") func asMuchAsA() throws {
         var gathering = DeliveryCoalescer(listenerMicros: 30)
         gathering.add(event(0), listeners: 1_000, keepsDistance: true)
         _ = gathering.take(nowMs: 1_000)
@@ -99,7 +99,7 @@ import Testing
         #expect(try #require(gathering.dueMs) <= 1_000)
     }
 
-    @Test func batchesAreJoinedAsIfTheyHadComeTogether() {
+    @Test("batches are joined as if they had come together") func batchesAreJoinedAs() {
         let (first, second) =
             (
                 [.event(note, site, 0, "a"), .hole, .event(todo, site, 0, "b")],

@@ -38,7 +38,7 @@ import Testing
         (0..<Seq(count)).filter { $0 % 3 != 2 && $0 > after }
     }
 
-    @Test func aSubscriptionCatchesUpFromTheLogAndThenIsLive() async throws {
+    @Test("a subscription catches up from the log and then is live") func aSubscriptionCatchesUp() async throws {
         let log = try await log(5_000)
         try await LiveGateway.with(
             log,
@@ -69,7 +69,9 @@ import Testing
         }
     }
 
-    @Test func eachSubscriptionGoesOnFromItsOwnPositionHoweverOftenItChanges() async throws {
+    @Test("each subscription goes on from its own position however often it changes") func eachSubscriptionGoesOn()
+        async throws
+    {
         let seed = TestSeed.value
         var random = SeededNumbers(seed)
         let log = try await log(3_000)
@@ -114,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func aFetchIsAnsweredByFramesWhoseUnionIsItsRanges() async throws {
+    @Test("a fetch is answered by frames whose union is its ranges") func aFetchIsAnswered() async throws {
         let log = try await log(3_000)
         try await LiveGateway.with(
             log,
@@ -140,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func aSlowReaderIsToldToPullAndTheOthersGoOn() async throws {
+    @Test("a slow reader is told to pull and the others go on") func aSlowReaderIs() async throws {
         let log = try MemoryLog(partitions: 1)
         try await LiveGateway.with(
             log,
@@ -184,7 +186,7 @@ import Testing
         }
     }
 
-    @Test func whatTheLogNoLongerHoldsIsTruncatedWithItsFirstSeq() async throws {
+    @Test("what the log no longer holds is truncated with its first seq") func whatTheLogNo() async throws {
         let log = try await log(100)
         log.trim(0, before: 50)
         try await LiveGateway.with(log) { live in
@@ -203,7 +205,7 @@ import Testing
         }
     }
 
-    @Test func aLogThatWasTrimmedUpToItsEndIsReadFromThereOn() async throws {
+    @Test("a log that was trimmed up to its end is read from there on") func aLogThatWas() async throws {
         let log = try await log(100)
         log.trim(0, before: 100)
         try await LiveGateway.with(log) { live in
@@ -220,7 +222,7 @@ import Testing
         }
     }
 
-    @Test func anotherHashOfTheLastEventIsDiverged() async throws {
+    @Test("another hash of the last event is diverged") func anotherHashOfThe() async throws {
         let log = try await log(10)
         try await LiveGateway.with(log) { live in
             let socket = try await live.connect()
@@ -238,7 +240,7 @@ import Testing
         }
     }
 
-    @Test func aPositionThatTheLogHasIsWaitedFor() async throws {
+    @Test("a position that the log has is waited for") func aPositionThatThe() async throws {
         let log = try await log(10)
         try await LiveGateway.with(log) { live in
             let (early, late) = (try await live.connect(), try await live.connect())
@@ -262,7 +264,7 @@ import Testing
         }
     }
 
-    @Test func nowWaitsForAGatewayThatHasJustStarted() async throws {
+    @Test("now waits for a gateway that has just started") func nowWaitsForA() async throws {
         let log = try await log(10)
         log.stall(0)
         try await LiveGateway.with(log, hasStarted: false) { live in
@@ -285,7 +287,7 @@ import Testing
         }
     }
 
-    @Test func aBlockOfANodeWithKeysIsForNoSharedCache() async throws {
+    @Test("a block of a node with keys is for no shared cache") func aBlockOfA() async throws {
         let keys = try KeyFile()
         let token = try keys.token(publish: "*")
         let log = try await log(1_100)
@@ -300,7 +302,7 @@ import Testing
         }
     }
 
-    @Test func aRangeAndItsBlocksAreTheSameEvents() async throws {
+    @Test("a range and its blocks are the same events") func aRangeAndIts() async throws {
         let log = try await log(2_500)
         try await LiveGateway.with(log, { $0.warmRecords = 10 }) { live in
             let range = try await live.get("/v1/streams/todo/events?after=1023&limit=10000&epoch=\(log.epoch)")

@@ -46,7 +46,7 @@ import Testing
         try WarmStart.find(in: log, bounds: [log.bounds(0)], records: records)[0]
     }
 
-    @Test func whatIsLeftOutAtTheStartIsVouchedForByWhoHadReadIt() async throws {
+    @Test("what is left out at the start is vouched for by who had read it") func whatIsLeftOut() async throws {
         #expect(try start(try await log(events(0..<40), lag: 1), records: 10).from == 30)
         #expect(try start(try await log(events(0..<40), lag: 9), records: 10).from == 30)
         #expect(try start(try await log(events(0..<40), lag: 15), records: 10).from == 25)
@@ -65,7 +65,9 @@ import Testing
         #expect(try start(trimmed, records: 10).from == 40, "nothing is left to read")
     }
 
-    @Test func aGatewayThatStartsFarBehindAnEndKnowsThatTheEpochHasEnded() async throws {
+    @Test("a gateway that starts far behind an end knows that the epoch has ended") func aGatewayThatStarts()
+        async throws
+    {
         // What came behind the end was written by gateways that had not read it yet.
         let log = try await log(events(0..<20) + [barrier(.end(next))], lag: 1)
         let before = try log.read(0, from: 19, to: 19, bytes: 1)
@@ -85,7 +87,9 @@ import Testing
         }
     }
 
-    @Test(arguments: [1_000, 2]) func theStateThatAnEpochBeginsWithIsNoAnswerInEvents(warmRecords: Int64) async throws {
+    @Test("the state that an epoch begins with is no answer in events", arguments: [1_000, 2]) func theStateThatAn(
+        warmRecords: Int64
+    ) async throws {
         let seeds = [
             seed(#"{"end":-1,"op":4,"site":"\#(site)"}"#),
             seed(#"{"fields":{"t":["x","\#(site)"]},"object":["task","a"]}"#),
@@ -129,7 +133,7 @@ import Testing
         }
     }
 
-    @Test func whatLiesBehindAnEndIsVoidAlsoWhereItIsReadFromTheLog() async throws {
+    @Test("what lies behind an end is void also where it is read from the log") func whatLiesBehindAn() async throws {
         let log = try await log(events(0..<20) + [barrier(.end(next))] + events(20..<60), lag: 1)
         try await LiveGateway.with(log, { $0.ringBytes = 1 }) { live in
             try await live.state(becomes: "ended")

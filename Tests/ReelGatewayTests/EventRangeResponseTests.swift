@@ -106,7 +106,7 @@ import Testing
         return (heard.withLock { $0 }, try loop.sync { pieces.value.pendingWhenAsked })
     }
 
-    @Test func aSlowReaderCostsOnePiece() async throws {
+    @Test("a slow reader costs one piece") func aSlowReaderCosts() async throws {
         let count = 400
         let (heard, pending) = try await ask("/", pieces: count, isSlow: true)
         #expect(heard.hasEnded && heard.head?.status == 200)
@@ -115,16 +115,16 @@ import Testing
         #expect(heard.bytes.suffix(11) == Array(#"],"to":399}"#.utf8))
     }
 
-    @Test func whatFailsOnItsWayEndsWhereItIs() async throws {
+    @Test("what fails on its way ends where it is") func whatFailsOnIts() async throws {
         let (heard, _) = try await ask("/part", pieces: 3, isSlow: false)
         #expect(heard.hasEnded && heard.bytes.suffix(9) == Array(#"],"to":2}"#.utf8))
     }
 
-    @Test func whatHasToBeWholeBreaksOff() async throws {
+    @Test("what has to be whole breaks off") func whatHasToBe() async throws {
         #expect(try await ask("/whole", pieces: 3, isSlow: false).heard.hasFailed)
     }
 
-    @Test func whatFailsBeforeItBeganSaysWhy() async throws {
+    @Test("what fails before it began says why") func whatFailsBeforeIt() async throws {
         for target in ["/part", "/whole"] {
             let (heard, _) = try await ask(target, pieces: 0, isSlow: false)
             #expect(heard.hasEnded && heard.head?.status == 503)

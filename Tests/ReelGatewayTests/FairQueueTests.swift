@@ -12,7 +12,7 @@ import Testing
     private let stream = StreamName("a")!
     private let site = Site(high: 1, low: 1)
 
-    @Test func sixteenTakeTheirTurnsAndThenWhatElseThereIs() {
+    @Test("sixteen take their turns and then what else there is") func sixteenTakeTheirTurns() {
         var generator = SeededNumbers(1)
         let host = HandLoop()
         let turns = FairQueue(on: host)
@@ -28,7 +28,7 @@ import Testing
         #expect(order == Array(0..<16) + [-1] + Array(16..<40))
     }
 
-    @Test func whatHasNothingToDoAnyMoreTakesNoPlace() {
+    @Test("what has nothing to do any more takes no place") func whatHasNothingTo() {
         var generator = SeededNumbers(1)
         let host = HandLoop()
         let turns = FairQueue(on: host)
@@ -45,7 +45,7 @@ import Testing
         #expect(order == (0..<10).map { $0 * 100 } + [-1])
     }
 
-    @Test func whoSubscribesAnewAgainAndAgainIsRefusedAndHoldsNobodyUp() throws {
+    @Test("who subscribes anew again and again is refused and holds nobody up") func whoSubscribesAnewAgain() throws {
         var generator = SeededNumbers(1)
         let (host, log) = (HandLoop(), try MemoryLog(partitions: 1))
         let gateway = GatewayLoop(on: host, over: log) { $0.subscriptions = 100 }
@@ -76,7 +76,7 @@ import Testing
         #expect(refused() == 50)
     }
 
-    @Test func thoseWhoCatchUpFromTheRingComeInTurn() throws {
+    @Test("those who catch up from the ring come in turn") func thoseWhoCatchUp() throws {
         var generator = SeededNumbers(1)
         let (host, log) = (HandLoop(), try MemoryLog(partitions: 1))
         let gateway = GatewayLoop(on: host, over: log)
@@ -95,7 +95,7 @@ import Testing
         #expect(zip([0] + counts, counts).allSatisfy { $1 - $0 <= 16 }, "\(counts)")
     }
 
-    @Test func theLogIsAskedWhereItEndsOnceForAllWhoComeWhileItIsAsked() throws {
+    @Test("the log is asked where it ends once for all who come while it is asked") func theLogIsAsked() throws {
         var generator = SeededNumbers(1)
         let memory = try MemoryLog(partitions: 1)
         let (host, log) = (HandLoop(), HeldLog(memory))
@@ -114,7 +114,7 @@ import Testing
         #expect(answers.count == 101)
     }
 
-    @Test func whatIsSettledWhereTheLogTurnsOutToBeAnotherIsAnswered() throws {
+    @Test("what is settled where the log turns out to be another is answered") func whatIsSettledWhere() throws {
         let still = try StillGateway()
         let (client, wire) = still.connect()
         let events = (0...1).map { #"{"site":"\#(site)","op":\#($0),"type":"noop"}"# }.joined(separator: ",")

@@ -35,7 +35,7 @@ import Testing
         _ = try await socket.next { if case .unsubscribed = $0.body { true } else { false } }
     }
 
-    @Test func noAckBeforeTheRecordWasReadBack() async throws {
+    @Test("no ack before the record was read back") func noAckBeforeThe() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log) { live in
             let socket = try await live.connect()
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func noAckBeforeTheLogReports() async throws {
+    @Test("no ack before the log reports") func noAckBeforeTheLog() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log) { live in
             let (socket, reader) = (try await live.connect(), try await live.connect())
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func aFailedAppendIsNackedAndWhatComesBehindItWaits() async throws {
+    @Test("a failed append is nacked and what comes behind it waits") func aFailedAppendIs() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log) { live in
             let socket = try await live.connect()
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func whatWasNackedAndIsInTheLogHoldsUpNobodyAndMayComeAgain() async throws {
+    @Test("what was nacked and is in the log holds up nobody and may come again") func whatWasNackedAnd() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log) { live in
             let (socket, reader) = (try await live.connect(), try await live.connect())
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func aResendOfAnEventThatWasNotConsumedIsAppendedAgain() async throws {
+    @Test("a resend of an event that was not consumed is appended again") func aResendOfAn() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log) { live in
             let socket = try await live.connect()
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    @Test func aRecordThatTheLogHoldsTwiceIsAckedWhereItStands() async throws {
+    @Test("a record that the log holds twice is acked where it stands") func aRecordThatThe() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log) { live in
             let socket = try await live.connect()
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test func anotherEventUnderTheSameOpIsAConflict() async throws {
+    @Test("another event under the same op is a conflict") func anotherEventUnderThe() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log) { live in
             let socket = try await live.connect()
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func aLogThatWentBackwardsIsDivergedAndNothingIsServed() async throws {
+    @Test("a log that went backwards is diverged and nothing is served") func aLogThatWent() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log) { live in
             let socket = try await live.connect()
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    @Test func aPublishByHTTPWhoseOutcomeIsNotKnownIsToldToTryAgain() async throws {
+    @Test("a publish by HTTP whose outcome is not known is told to try again") func aPublishByHTTP() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log, { $0.publishMs = 10 }) { live in
             log.onAppend { _, _ in .late }
@@ -180,7 +180,7 @@ import Testing
         }
     }
 
-    @Test func aTailThatTheTrimmingOvertookGoesOnAtTheFirstSeq() async throws {
+    @Test("a tail that the trimming overtook goes on at the first seq") func aTailThatThe() async throws {
         let log = try MemoryLog(partitions: 1)
         try await LiveGateway.with(log) { live in
             let (socket, reader) = (try await live.connect(), try await live.connect())
@@ -206,7 +206,7 @@ import Testing
         }
     }
 
-    @Test func behindTheEndOfAnEpochNothingIsTaken() async throws {
+    @Test("behind the end of an epoch nothing is taken") func behindTheEndOf() async throws {
         let log = try MemoryLog(partitions: 1)
         let next = Epoch(0x77)
         try await LiveGateway.with(log) { live in
@@ -232,7 +232,7 @@ import Testing
         }
     }
 
-    @Test func anUnknownBarrierInTheOldLogEndsTheReadThere() async throws {
+    @Test("an unknown barrier in the old log ends the read there") func anUnknownBarrierIn() async throws {
         let log = try MemoryLog(partitions: 1)
         let values = (0..<4).map { Batches.value(site, Op($0), "x") }
         var records = values.map { LogAppend(key: todo.key, value: $0) }
@@ -250,7 +250,7 @@ import Testing
         }
     }
 
-    @Test func twoGatewaysOnOneFileShowEverybodyTheSameOrder() async throws {
+    @Test("two gateways on one file show everybody the same order") func twoGatewaysOnOne() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("reel-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }

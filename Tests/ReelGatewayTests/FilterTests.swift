@@ -46,8 +46,8 @@ import Testing
     }
 
     /// What was there before comes from the ring, or where that is too small, from the log.
-    @Test(arguments: [32 << 20, 1])
-    func whatWasThereIsFiltered(ringBytes: Int) async throws {
+    @Test("what was there is filtered", arguments: [32 << 20, 1])
+    func whatWasThereIs(ringBytes: Int) async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) {
             $0.ringBytes = ringBytes
         } _: { live in
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func whatComesIsFilteredAndAllOfItIsProven() async throws {
+    @Test("what comes is filtered and all of it is proven") func whatComesIsFiltered() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let partial = try await subscribe(live, [#"ta"sk"#], own)
             let twin = try await subscribe(live, [#"ta"sk"#], Site(high: 3, low: 3))
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test func aFilteredViewGoesOnFromWhatItWasProven() async throws {
+    @Test("a filtered view goes on from what it was proven") func aFilteredViewGoes() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             for event in history { try await live.publish("todo", event) }
             // Between both, nothing of the view lies: a position there is as good as one at an event.
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func anotherSubscriptionTakesThePlaceOfTheFilterToo() async throws {
+    @Test("another subscription takes the place of the filter too") func anotherSubscriptionTakesThe() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let socket = try await subscribe(live, ["nothing"], nil)
             socket.send(.subscribe(.init(stream: todo, position: .after(-1))))
@@ -103,7 +103,7 @@ import Testing
     }
 
     /// So many events are looked at that the loop is left in between.
-    @Test func aLongWayWithoutAnythingWantedIsProven() async throws {
+    @Test("a long way without anything wanted is proven") func aLongWayWithout() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let writer = try await live.connect()
             let count = 3_000
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func tooManyModelsAreRefused() async throws {
+    @Test("too many models are refused") func tooManyModelsAre() async throws {
         try await LiveGateway.with { live in
             let socket = try await live.connect()
             let models = (0...EventFilter.modelsMax).map { "m\($0)" }

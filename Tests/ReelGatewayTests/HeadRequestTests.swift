@@ -13,7 +13,7 @@ import Testing
     private let site = Site(high: 1, low: 1)
     private let path = "/v1/streams/todo/events"
 
-    @Test func headSaysWhatGetSays() async throws {
+    @Test("head says what get says") func headSaysWhatGet() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             let targets: [(String, Int)] = [
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func ofAnAnswerInPiecesOnlyTheHeadIsMade() async throws {
+    @Test("of an answer in pieces only the head is made") func ofAnAnswerIn() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let text = String(repeating: "x", count: 20_000)
             for op in 0..<10 { try await live.publish("todo", Sent.insert(site, Op(op), "\(op)", text)) }
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func whatGetWouldPackHasNoLength() async throws {
+    @Test("what get would pack has no length") func whatGetWouldPack() async throws {
         try await LiveGateway.with { live in
             for method in ["GET", "HEAD"] {
                 let answer = try await live.ask(method, "/openapi.yaml", headers: ["accept-encoding": "gzip"])
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func ofServerSentEventsTheHeadIsTheEnd() async throws {
+    @Test("of server sent events the head is the end") func ofServerSentEvents() async throws {
         try await LiveGateway.with { live in
             let head = try await live.ask("HEAD", path, headers: ["accept": "text/event-stream"])
             #expect(head.status == 200 && head.body.isEmpty)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func aLongPollByHeadWaitsAsGetDoes() async throws {
+    @Test("a long poll by head waits as get does") func aLongPollBy() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let address = live.gateway.address
             let target = path + "?wait=1000"

@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func whatAllSubscriptionsOfAClientWantIsReadOnce() async throws {
+    @Test("what all subscriptions of a client want is read once") func whatAllSubscriptionsOf() async throws {
         try await with { live, log in
             let socket = try await live.connect()
             log.hold()
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func allSubscriptionsOfAClientHaveTheirTurn() async throws {
+    @Test("all subscriptions of a client have their turn") func allSubscriptionsOfA() async throws {
         try await with { live, log in
             let socket = try await live.connect()
             let count = 5 * GatewayLoop.logReadsMax
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func aLongPollMissesNoEventThatComesWhileTheLogIsRead() async throws {
+    @Test("a long poll misses no event that comes while the log is read") func aLongPollMisses() async throws {
         try await with { live, log in
             log.hold()
             let poll = try live.reader(path + "?wait=1000")
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func aLongPollOfALogThatIsAnotherOneMeanwhileIsToldSo() async throws {
+    @Test("a long poll of a log that is another one meanwhile is told so") func aLongPollOf() async throws {
         try await with { live, log in
             log.hold()
             let poll = try live.reader(path + "?wait=1000")
@@ -95,7 +95,9 @@ import Testing
         }
     }
 
-    @Test func whoWaitsForThePlaceOfALogThatIsAnotherOneMeanwhileIsToldSo() async throws {
+    @Test("who waits for the place of a log that is another one meanwhile is told so") func whoWaitsForThe()
+        async throws
+    {
         try await with { live, log in
             let socket = try await live.connect()
             log.hold()
@@ -118,7 +120,8 @@ import Testing
         }
     }
 
-    @Test func fetchesUnderWayOfALogThatIsAnotherOneMeanwhileAreToldSo() async throws {
+    @Test("fetches under way of a log that is another one meanwhile are told so") func fetchesUnderWayOf() async throws
+    {
         try await with { live, log in
             let socket = try await live.connect()
             log.hold()
@@ -137,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func aNodeThatEndsAnswersALongPollThatHasNotBegunToWait() async throws {
+    @Test("a node that ends answers a long poll that has not begun to wait") func aNodeThatEnds() async throws {
         try await with { live, log in
             log.hold()
             let poll = try live.reader(path + "?wait=1000")

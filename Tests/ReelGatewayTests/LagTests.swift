@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func whoReadsOnIsNotBehindHoweverManyRecordsItIs() {
+    @Test("who reads on is not behind however many records it is") func whoReadsOnIs() {
         var looks = Looks()
         for second: Int64 in 0..<1_000 {
             looks.look(read: second * 100_000, others: (second + 10) * 100_000)
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func whoStandsStillIsTooLongBehindAndIsBackAtHalfOfIt() {
+    @Test("who stands still is too long behind and is back at half of it") func whoStandsStillIs() {
         var looks = Looks()
         for second: Int64 in 0...31 {
             #expect(!looks.lag.isTooLong)
@@ -49,7 +49,7 @@ import Testing
         #expect(looks.lag.ms == 0)
     }
 
-    @Test func hoursAreHoursAndWhoCatchesUpIsNotReadyTooEarly() {
+    @Test("hours are hours and who catches up is not ready too early") func hoursAreHoursAnd() {
         var looks = Looks()
         for second: Int64 in 0..<10_000 { looks.look(read: 0, others: 1 + second) }
         #expect(looks.lag.ms == 9_999_000)
@@ -61,7 +61,7 @@ import Testing
         #expect(!looks.lag.isTooLong)
     }
 
-    @Test func whileNobodyReadsOnAndAfterItNobodyIsBehind() {
+    @Test("while nobody reads on and after it nobody is behind") func whileNobodyReadsOn() {
         var looks = Looks()
         looks.look(read: 5, others: 10)
         for _ in 0..<1_000 { looks.look(read: 5, others: 10) }
@@ -73,7 +73,7 @@ import Testing
         #expect(looks.lag.ms == 0)
     }
 
-    @Test func whoIsAheadOfAllOthersIsNotBehind() {
+    @Test("who is ahead of all others is not behind") func whoIsAheadOf() {
         var looks = Looks()
         for second: Int64 in 0..<100 { looks.look(read: 5, others: 10 + second) }
         #expect(looks.lag.isTooLong)
@@ -84,14 +84,14 @@ import Testing
         #expect(looks.lag.ms == 0)
     }
 
-    @Test func withoutALimitNothingIsTooLong() {
+    @Test("without a limit nothing is too long") func withoutALimitNothing() {
         var lag = Lag(partitions: 1, limitMs: 0)
         for second: Int64 in 0..<1_000 { lag.look(read: [0], others: [second], nowMs: second * 1_000) }
         #expect(lag.ms > 900_000)
         #expect(!lag.isTooLong)
     }
 
-    @Test func aGatewayIsNotReadyWhileTheOthersReadOnWithoutIt() async throws {
+    @Test("a gateway is not ready while the others read on without it") func aGatewayIsNot() async throws {
         let log = NeighbourLog(try MemoryLog(partitions: 1))
         try await LiveGateway.with(log) {
             $0.node.announceMs = 20
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test func aSnapshotNodeThatIsAheadMakesNoGatewayUnready() async throws {
+    @Test("a snapshot node that is ahead makes no gateway unready") func aSnapshotNodeThat() async throws {
         try await LiveGateway.with(try MemoryLog(partitions: 1)) {
             $0.peerLagMsMax = 1
         } _: { live in

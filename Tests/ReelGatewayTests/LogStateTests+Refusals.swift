@@ -9,7 +9,7 @@ import Testing
 
 /// A log that does not let itself be read, or written.
 extension LogStateTests {
-    @Test func aPartitionThatCannotBeReadIsUnavailableUntilItCan() async throws {
+    @Test("a partition that cannot be read is unavailable until it can") func aPartitionThatCannot() async throws {
         let log = try MemoryLog(partitions: 1)
         try await LiveGateway.with(log, { $0.tailPauseMs = 1 }) { live in
             let socket = try await live.connect()
@@ -37,7 +37,7 @@ extension LogStateTests {
         }
     }
 
-    @Test func aRightThatTheGatewayLacksIsNamedAndClientsWaitForIt() async throws {
+    @Test("a right that the gateway lacks is named and clients wait for it") func aRightThatThe() async throws {
         let log = try MemoryLog()
         let elsewhere = try elsewhere(log)
         try await LiveGateway.with(log) { live in
@@ -59,7 +59,7 @@ extension LogStateTests {
         }
     }
 
-    @Test func aLogThatTakesNothingForLongIsSaidWithTheReason() async throws {
+    @Test("a log that takes nothing for long is said with the reason") func aLogThatTakes() async throws {
         let refusal = LogError(.logUnavailable, "against the policy")
         try await LiveGateway.with(nil, { ($0.degradedMs, $0.unavailableMs) = (2_000, 5_000) }) { live in
             let share = live.gateway.share
@@ -112,7 +112,7 @@ extension LogStateTests {
         #expect(overdue(99_000) == 0, "the process stood still")
     }
 
-    @Test func aPartitionThatIsDamagedSomewhereIsUnavailableAllTheTime() async throws {
+    @Test("a partition that is damaged somewhere is unavailable all the time") func aPartitionThatIs() async throws {
         let memory = try MemoryLog(partitions: 1)
         let log = DamagedLog(memory)
         try await LiveGateway.with(log, { $0.tailPauseMs = 1 }) { live in

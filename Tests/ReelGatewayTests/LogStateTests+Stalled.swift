@@ -10,7 +10,8 @@ import Testing
 
 /// A process that shares the log's file and stands still inside a commit.
 extension LogStateTests {
-    @Test func whereAnotherProcessStandsStillInACommitTheLogIsAwayUntilItGoesOn() async throws {
+    @Test("where another process stands still in a commit the log is away until it goes on")
+    func whereAnotherProcessStands() async throws {
         let folder = FileManager.default.temporaryDirectory.path + "/reel-stalled-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -37,7 +37,7 @@ import Testing
 
     // MARK: The log is away
 
-    @Test func aLogThatIsSlowIsDegradedAndTakesEverything() async throws {
+    @Test("a log that is slow is degraded and takes everything") func aLogThatIs() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log, { $0.degradedMs = 0 }) { live in
             let (socket, reader, late) = (try await live.connect(), try await live.connect(), try await live.open())
@@ -69,7 +69,9 @@ import Testing
         }
     }
 
-    @Test func aLogThatIsAwayIsSaidAndWhatWasTakenIsAnsweredWhenItIsBack() async throws {
+    @Test("a log that is away is said and what was taken is answered when it is back") func aLogThatIsAway()
+        async throws
+    {
         let log = try MemoryLog()
         try await LiveGateway.with(log, { ($0.degradedMs, $0.unavailableMs) = (0, 1) }) { live in
             let (socket, other) = (try await live.connect(), try await live.connect())
@@ -107,7 +109,7 @@ import Testing
         }
     }
 
-    @Test func whatIsInFlightIsBoundedAndNothingOfItIsDropped() async throws {
+    @Test("what is in flight is bounded and nothing of it is dropped") func whatIsInFlight() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log, { $0.inFlightBytes = 20_000 }) { live in
             let socket = try await live.connect()
@@ -126,7 +128,9 @@ import Testing
         }
     }
 
-    @Test func aLogThatTakesLessThanBeforeRefusesWhatIsTooLargeAndNothingElse() async throws {
+    @Test("a log that takes less than before refuses what is too large and nothing else") func aLogThatTakesLess()
+        async throws
+    {
         let log = try MemoryLog(partitions: 1)
         try await LiveGateway.with(log) { live in
             let (socket, other) = (try await live.connect(), try await live.connect())
@@ -148,7 +152,7 @@ import Testing
         }
     }
 
-    @Test func aReportWithoutAPlaceIsAckedWhereTheRecordWasRead() async throws {
+    @Test("a report without a place is acked where the record was read") func aReportWithoutA() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log) { live in
             let socket = try await live.connect()
@@ -159,7 +163,8 @@ import Testing
         }
     }
 
-    @Test func whatTheLogLostAndReportedToHaveIsNackedAndTheGatewayGoesOn() async throws {
+    @Test("what the log lost and reported to have is nacked and the gateway goes on") func whatTheLogLost() async throws
+    {
         let log = try MemoryLog()
         try await LiveGateway.with(log, { $0.unavailableMs = 1 }) { live in
             let socket = try await live.connect()
@@ -175,7 +180,7 @@ import Testing
         }
     }
 
-    @Test func aTailThatBreaksGoesOnWhereItWas() async throws {
+    @Test("a tail that breaks goes on where it was") func aTailThatBreaks() async throws {
         let seed = TestSeed.value
         var random = SeededNumbers(seed)
         let log = try MemoryLog(partitions: 1)
@@ -201,7 +206,9 @@ import Testing
 
     // MARK: The log lies
 
-    @Test func aLogThatIsShorterThanWhatWasReadIsAheadOfLogForEverybody() async throws {
+    @Test("a log that is shorter than what was read is ahead of log for everybody") func aLogThatIsShorter()
+        async throws
+    {
         let log = try MemoryLog(partitions: 1)
         try await LiveGateway.with(log, { $0.node.loops = 2 }) { live in
             let sockets = [try await live.connect(), try await live.connect(), try await live.connect()]
@@ -234,7 +241,7 @@ import Testing
         }
     }
 
-    @Test func aRecordThatIsNotWhereTheLogSaidIsDivergedForEverybody() async throws {
+    @Test("a record that is not where the log said is diverged for everybody") func aRecordThatIs() async throws {
         let log = try MemoryLog(partitions: 1)
         try await LiveGateway.with(log) { live in
             let (writer, reader) = (try await live.connect(), try await live.connect())
@@ -264,7 +271,7 @@ import Testing
 
     // MARK: The log ends, or says what is not known
 
-    @Test func aLogThatWasMadeAnewIsAnotherEpochForEverybody() async throws {
+    @Test("a log that was made anew is another epoch for everybody") func aLogThatWasMade() async throws {
         let log = try MemoryLog(partitions: 1)
         try await LiveGateway.with(log) { live in
             let socket = try await live.connect()
@@ -281,7 +288,7 @@ import Testing
         }
     }
 
-    @Test func beforeABarrierThatIsNotKnownOnlyThatPartitionStops() async throws {
+    @Test("before a barrier that is not known only that partition stops") func beforeABarrierThat() async throws {
         let log = try MemoryLog()
         let (partition, other) = (todo.partition(of: 4), try elsewhere(log))
         try await LiveGateway.with(log) { live in
@@ -308,7 +315,7 @@ import Testing
         }
     }
 
-    @Test func nowBehindABarrierThatIsNotKnownIsToldAtOnce() async throws {
+    @Test("now behind a barrier that is not known is told at once") func nowBehindABarrier() async throws {
         let log = try MemoryLog(partitions: 1)
         let barrier = LogAppend(key: Array("~reel".utf8), value: Array(#"{"fold":2,"type":"barrier"}"#.utf8))
         log.append([barrier], to: 0) { _ in }
@@ -327,7 +334,7 @@ import Testing
 
     // MARK: Void records
 
-    @Test func voidRecordsStopNobodyAreCountedByReasonAndNamed() async throws {
+    @Test("void records stop nobody are counted by reason and named") func voidRecordsStopNobody() async throws {
         let log = try MemoryLog()
         let partition = todo.partition(of: 4)
         try await LiveGateway.with(log) { live in

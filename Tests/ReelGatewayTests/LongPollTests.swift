@@ -17,7 +17,7 @@ import Testing
 
     // MARK: Long poll
 
-    @Test func aLongPollIsAnsweredByTheNextEventOfItsStream() async throws {
+    @Test("a long poll is answered by the next event of its stream") func aLongPollIs() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             let poll = try live.reader(path + "?after=0&wait=1000")
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func aLongPollThatMeetsNothingProvesTheHead() async throws {
+    @Test("a long poll that meets nothing proves the head") func aLongPollThat() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1), { $0.pollS = GatewaySettings().pollS }) { live in
             try await live.publish("other", Sent.insert(site, 0, "a"))
             let answer = MessageReader.Message(data: try await live.text(path + "?wait=1"))
@@ -43,14 +43,14 @@ import Testing
         }
     }
 
-    @Test func whatIsThereAlreadyIsNotWaitedFor() async throws {
+    @Test("what is there already is not waited for") func whatIsThereAlready() async throws {
         try await LiveGateway.with { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             #expect(MessageReader.Message(data: try await live.text(path + "?wait=1000")).seqs == [0])
         }
     }
 
-    @Test func aNodeThatEndsAnswersWhoWaits() async throws {
+    @Test("a node that ends answers who waits") func aNodeThatEndsAnswers() async throws {
         let live = try LiveGateway(MemoryLog())
         try await live.started()
         let poll = try live.reader(path + "?wait=1000")
@@ -66,7 +66,7 @@ import Testing
 
     // MARK: Server-sent events
 
-    @Test func messagesBringWhatIsThereAndWhatComesWithoutAGap() async throws {
+    @Test("messages bring what is there and what comes without a gap") func messagesBringWhatIs() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             for op in 0..<3 { try await live.publish("todo", Sent.insert(site, Int64(op), "\(op)")) }
             let reader = try live.reader(path + "?limit=2", ["accept": "text/event-stream"])
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func theLastIDIsWhereItGoesOn() async throws {
+    @Test("the last ID is where it goes on") func theLastIDIs() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             for op in 0..<3 { try await live.publish("todo", Sent.insert(site, Int64(op), "\(op)")) }
             let id = "\(live.log.epoch):1"
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func aQuietStreamIsProvenWhileOthersGoOn() async throws {
+    @Test("a quiet stream is proven while others go on") func aQuietStreamIs() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let reader = try live.reader(path, ["accept": "text/event-stream"])
             _ = try await reader.messages("the first") { !$0.isEmpty }
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func whoReadsSlowlyCostsNoMemoryAndMissesNothing() async throws {
+    @Test("who reads slowly costs no memory and misses nothing") func whoReadsSlowlyCosts() async throws {
         let paceBytes = 64 << 10
         try await LiveGateway.with(MemoryLog(partitions: 1)) { settings in
             settings.paceBytes = paceBytes
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func whoGoesAwayIsForgotten() async throws {
+    @Test("who goes away is forgotten") func whoGoesAwayIs() async throws {
         try await LiveGateway.with { live in
             let reader = try live.reader(path, ["accept": "text/event-stream"])
             try await live.streamWaiters(are: 1)
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func aLogThatIsAnotherOneEndsItWithTheReason() async throws {
+    @Test("a log that is another one ends it with the reason") func aLogThatIsAnother() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let reader = try live.reader(path, ["accept": "text/event-stream"])
             let poll = try live.reader(path + "?wait=1000")

@@ -15,7 +15,7 @@ import Testing
         let bytes = Atomic<Int>(0)
     }
 
-    @Test func nothingNewIsTakenInUntilThereIsMemoryAgain() async throws {
+    @Test("nothing new is taken in until there is memory again") func nothingNewIsTaken() async throws {
         let (memory, site, todo) = (Memory(), Site(high: 1, low: 1), StreamName("todo")!)
         try await LiveGateway.with(MemoryLog(partitions: 1)) {
             $0.node.memoryBytes = 1_000

@@ -13,7 +13,7 @@ import Testing
 @Suite(.timeLimit(.minutes(15))) struct NodeLifeTests {
     let todo = StreamName("todo")!
 
-    @Test func clientsAreSentAwayBeforeItEnds() async throws {
+    @Test("clients are sent away before it ends") func clientsAreSentAway() async throws {
         let log = NeighbourLog(try MemoryLog(), advertised: "https://b.example")
         let live = try LiveGateway(log) { $0.node.announceMs = 20 }
         let sockets = [try await live.connect(), try await live.connect()]
@@ -78,7 +78,7 @@ import Testing
         try log.nodes().first { $0.id == id }?.hasLeft
     }
 
-    @Test func whoLeavesSaysSoAndWhoComesBackIsThereAgain() async throws {
+    @Test("who leaves says so and who comes back is there again") func whoLeavesSaysSo() async throws {
         let log = try MemoryLog()
         let other = try LiveGateway(log) { ($0.node.id, $0.node.announceMs) = ("b", 20) }
         for _ in 0..<2 {
@@ -99,7 +99,7 @@ import Testing
         log.close()
     }
 
-    @Test func aClientIsNotClosedBeforeWhatWasTakenFromItIsAcked() async throws {
+    @Test("a client is not closed before what was taken from it is acked") func aClientIsNot() async throws {
         let log = try MemoryLog()
         let live = try LiveGateway(log) {
             $0.node.drainSpreadMs = 0
@@ -120,7 +120,7 @@ import Testing
         log.close()
     }
 
-    @Test func readinessSaysWhereEachPartitionIs() async throws {
+    @Test("readiness says where each partition is") func readinessSaysWhereEach() async throws {
         try await LiveGateway.with(try MemoryLog(partitions: 2)) { live in
             let ready = try await live.get("/readyz")
             #expect(ready.status == 200)
@@ -171,7 +171,7 @@ import Testing
         func refusal(of violation: HTTPViolation) -> HTTPResponse { HTTPResponse(status: violation.status) }
     }
 
-    @Test func stateIsPassedOnFromASnapshotNodeThatAnswers() async throws {
+    @Test("state is passed on from a snapshot node that answers") func stateIsPassedOn() async throws {
         let log = try MemoryLog()
         let loop = try EventLoop()
         defer {

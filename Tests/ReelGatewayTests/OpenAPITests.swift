@@ -12,13 +12,13 @@ import Testing
 @Suite struct OpenAPITests {
     private let page = DescribedOperation.read(String(decoding: PackageResources.openapi_yaml, as: UTF8.self))
 
-    @Test func aGatewayHasTheRoutesOfThePage() {
+    @Test("a gateway has the routes of the page") func aGatewayHasThe() {
         let routes = GatewayHTTP.routes(echoes: true, hasState: false).table.map(DescribedOperation.Route.init)
         #expect(Set(routes) == Set(page.filter { $0.tags.contains("gateway") }.map(\.route)))
         #expect(routes.count == Set(routes).count)
     }
 
-    @Test func aSnapshotNodeHasItsRoutesOfThePage() {
+    @Test("a snapshot node has its routes of the page") func aSnapshotNodeHas() {
         var described = Set(page.filter { $0.tags.contains("snapshot") }.map(\.route))
         // The parameters that only gateways have, as the page says.
         let events = described.first { $0.path.hasSuffix("/events") && $0.method == "GET" }
@@ -30,20 +30,20 @@ import Testing
         #expect(Set(SnapshotHTTP.routes.table.map(DescribedOperation.Route.init)) == described)
     }
 
-    @Test func everyStateOfTheLogStandsOnThePage() {
+    @Test("every state of the log stands on the page") func everyStateOfThe() {
         let words = LogState.allCases.map(\.rawValue).joined(separator: ", ")
         let page = String(decoding: PackageResources.openapi_yaml, as: UTF8.self)
         #expect(page.contains("LogState: { enum: [\(words)] }"))
     }
 
-    @Test func everyStatusOfACodeStandsOnThePage() {
+    @Test("every status of a code stands on the page") func everyStatusOfA() {
         let described = Set(page.flatMap(\.statuses))
         for code in ErrorCode.allCases where ![.internal, .damaged].contains(code) {
             #expect(described.contains(code.status), "\(code.rawValue): \(code.status)")
         }
     }
 
-    @Test func whereTokensAreCheckedThePageSaysSo() {
+    @Test("where tokens are checked the page says so") func whereTokensAreChecked() {
         let unguarded = ["/healthz", "/readyz", "/openapi.yaml", "/debug/echo"]
         for operation in page {
             let isOpen = unguarded.contains(operation.route.path)
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func everyNodeServesThePage() async throws {
+    @Test("every node serves the page") func everyNodeServesThe() async throws {
         try await LiveGateway.with { live in
             let answer = try await live.get("/openapi.yaml")
             #expect(answer.status == 200 && answer.headers["content-type"] == "application/yaml")
@@ -64,6 +64,7 @@ import Testing
     private static let validator = root.appending(path: ".build/conformance-venv/bin/openapi-spec-validator").path
 
     @Test(
+        "the page is valid",
         .enabled(
             if: FileManager.default.isExecutableFile(atPath: validator),
             "openapi-spec-validator is missing, so the page was not judged: Tests/Conformance/setup installs it"

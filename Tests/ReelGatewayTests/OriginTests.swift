@@ -10,7 +10,7 @@ import Testing
 @Suite struct OriginTests {
     private let app = "https://app.example"
 
-    @Test func aForeignPageGetsNothingUnlessItIsAllowed() async throws {
+    @Test("a foreign page gets nothing unless it is allowed") func aForeignPageGets() async throws {
         try await LiveGateway.with(MemoryLog()) {
             $0.node.allowedOrigins = [app]
             $0.echoes = true
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func aPreflightIsAnsweredWithWhatAPageMaySend() async throws {
+    @Test("a preflight is answered with what a page may send") func aPreflightIsAnswered() async throws {
         try await LiveGateway.with(MemoryLog()) {
             $0.node.allowedOrigins = ["*"]
         } _: { live in
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func aPageThatIsNotAllowedCannotPublish() async throws {
+    @Test("a page that is not allowed cannot publish") func aPageThatIs() async throws {
         try await LiveGateway.with { live in
             let event = String(decoding: Sent.insert(Site(high: 1, low: 1), 0, "a"), as: UTF8.self)
             let answer = try await live.ask(
@@ -68,13 +68,18 @@ import Testing
     }
 
     /// A stranger's name may lead to this machine: then its pages are no own ones, and on the loopback not even asked.
-    @Test(arguments: [
-        // The host that is asked for, what a node on the loopback says, and one that others reach, to its own page.
-        ("evil.example:7350", 403, 403), ("EVIL.example.", 403, 403), ("127.0.0.1.evil.example", 403, 403),
-        ("127.0.0.1:7350", 200, 200), ("[::1]:7350", 200, 200), ("10.1.2.3", 200, 200), ("localhost:7350", 200, 200),
-        ("my.localhost", 200, 200), ("gateway-1", 200, 200), ("app.example", 200, 200), ("Reel.example:7350", 200, 200),
-    ])
-    func aStrangersNameIsNotTheNodesOwn(host: String, onTheLoopback: Int, fromOutside: Int) throws {
+    @Test(
+        "a strangers name is not the nodes own",
+        arguments: [
+            // The host that is asked for, what a node on the loopback says, and one that others reach, to its own page.
+            ("evil.example:7350", 403, 403), ("EVIL.example.", 403, 403), ("127.0.0.1.evil.example", 403, 403),
+            ("127.0.0.1:7350", 200, 200), ("[::1]:7350", 200, 200), ("10.1.2.3", 200, 200),
+            ("localhost:7350", 200, 200),
+            ("my.localhost", 200, 200), ("gateway-1", 200, 200), ("app.example", 200, 200),
+            ("Reel.example:7350", 200, 200),
+        ]
+    )
+    func aStrangersNameIs(host: String, onTheLoopback: Int, fromOutside: Int) throws {
         var settings = NodeSettings()
         settings.allowedOrigins = [app]
         settings.advertise = "https://reel.example/x"
@@ -136,10 +141,16 @@ import Testing
         }
     }
 
-    @Test(arguments: ["https://app.example", "http://localhost:3000", "*", "http://[::1]:80"])
-    func whatABrowserSaysIsAnOrigin(text: String) { #expect(OriginRules.isOrigin(text)) }
+    @Test(
+        "what a browser says is an origin",
+        arguments: ["https://app.example", "http://localhost:3000", "*", "http://[::1]:80"]
+    )
+    func whatABrowserSays(text: String) { #expect(OriginRules.isOrigin(text)) }
 
-    @Test(arguments: ["", "app.example", "https://", "https://a/", "https://A", "https://a b", "ftp://a", "https://*"])
+    @Test(
+        "other texts are none",
+        arguments: ["", "app.example", "https://", "https://a/", "https://A", "https://a b", "ftp://a", "https://*"]
+    )
     func otherTextsAreNone(text: String) { #expect(!OriginRules.isOrigin(text)) }
 }
 

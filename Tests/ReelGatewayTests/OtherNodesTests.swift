@@ -36,16 +36,16 @@ import Testing
         ]
         var left = node("left", "snapshot", in: epoch)
         left.hasLeft = true
-        let awake = nodes.filter { $0.id != "hangs" }
+        let alive = nodes.filter { $0.id != "hangs" }
         func order(_ turn: Int) -> [String] {
-            SnapshotProxy.order(nodes + [left], awake: awake, epoch: epoch, 3, turn: turn).map(\.id)
+            SnapshotProxy.order(nodes + [left], alive: alive, epoch: epoch, 3, turn: turn).map(\.id)
         }
         #expect(order(0) == ["a", "b", "old", "hangs"])
         #expect(order(1) == ["b", "old", "a", "hangs"])
         #expect(order(3) == order(0))
-        #expect(SnapshotProxy.order([], awake: [], epoch: epoch, 3, turn: 5).isEmpty)
+        #expect(SnapshotProxy.order([], alive: [], epoch: epoch, 3, turn: 5).isEmpty)
         #expect(
-            SnapshotProxy.order(nodes, awake: [], epoch: epoch, 3, turn: 0).map(\.id) == ["hangs", "a", "b", "old"]
+            SnapshotProxy.order(nodes, alive: [], epoch: epoch, 3, turn: 0).map(\.id) == ["hangs", "a", "b", "old"]
         )
     }
 
@@ -56,7 +56,7 @@ import Testing
             node("b", "snapshot", in: epoch, at: 99_900), node("begins", "snapshot", in: epoch),
         ]
         let asked = (0..<4).map { turn in
-            SnapshotProxy.order(nodes, awake: nodes, epoch: epoch, 3, turn: turn).map(\.id)
+            SnapshotProxy.order(nodes, alive: nodes, epoch: epoch, 3, turn: turn).map(\.id)
         }
         #expect(asked.allSatisfy { Set($0.prefix(2)) == ["a", "b"] && $0.count == 4 })
         #expect(Set(asked.map { $0[0] }) == ["a", "b"])

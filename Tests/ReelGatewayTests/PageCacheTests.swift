@@ -172,7 +172,8 @@ import Testing
         return chunk.body
     }
 
-    @Test(arguments: 0..<20) func whoeverReadsGetsWhatAPlainScanFinds(_ turn: Int) throws {
+    @Test("whoever reads gets what a plain scan finds", arguments: 0..<20) func whoeverReadsGetsWhat(_ turn: Int) throws
+    {
         let seed = TestSeed.value &+ UInt64(turn)
         var generator = SeededNumbers(seed)
         let log = try MemoryLog(partitions: 1)
@@ -223,7 +224,7 @@ import Testing
         }
     }
 
-    @Test func allWhoWantARangeHaveItReadOnce() throws {
+    @Test("all who want a range have it read once") func allWhoWantA() throws {
         var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
@@ -303,7 +304,7 @@ import Testing
         }
     }
 
-    @Test func anErrorGoesToAllWhoWaitAndIsForgotten() throws {
+    @Test("an error goes to all who wait and is forgotten") func anErrorGoesTo() throws {
         var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
@@ -326,7 +327,8 @@ import Testing
         #expect(again.chunks.map(\.to) == [99] && again.error == nil)
     }
 
-    @Test func whoStandsWhereTheLogBeginsIsNotToldThatItWasTrimmedForAnother() throws {
+    @Test("who stands where the log begins is not told that it was trimmed for another") func whoStandsWhereThe() throws
+    {
         var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
@@ -343,7 +345,7 @@ import Testing
         #expect(readers.map { $0.chunks.last?.to } == [nil, nil, 99, 99])
     }
 
-    @Test func aPageForWhichSomebodyCameIsKeptLonger() throws {
+    @Test("a page for which somebody came is kept longer") func aPageForWhich() throws {
         var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
@@ -372,7 +374,7 @@ import Testing
         #expect(scene.share.pages.byteCount <= 4 << 20)
     }
 
-    @Test func whatIsKnownOfRecordsIsBounded() {
+    @Test("what is known of records is bounded") func whatIsKnownOf() {
         let sound = ValidatedRanges(partitions: 2)
         for seq in stride(from: 0, to: 10_000, by: 2) as StrideTo<Seq> { sound.add(seq..<seq + 1, of: 1) }
         #expect(!sound.contains(0..<1, of: 1), "it was let go of")

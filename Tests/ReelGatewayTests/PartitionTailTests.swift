@@ -58,7 +58,7 @@ import Testing
         try log.read(0, from: seqs.lowerBound, to: seqs.upperBound, bytes: 1 << 20)
     }
 
-    @Test func recordsOfWhoReadTheSameAreTaken() throws {
+    @Test("records of who read the same are taken") func recordsOfWhoRead() throws {
         try withFeed { log, feed, told in
             append(log)
             let first = try read(log, 0...0)
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func aRecordOfWhoReadSomethingElseIsDivergedForGood() throws {
+    @Test("a record of who read something else is diverged for good") func aRecordOfWho() throws {
         try withFeed { log, feed, told in
             append(log)
             feed.received(try read(log, 0...0))
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func theLastRecordOfABatchIsCheckedAgainstItsFirst() throws {
+    @Test("the last record of a batch is checked against its first") func theLastRecordOf() throws {
         try withFeed { log, feed, told in
             append(log)
             append(log)
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func aRecordOfWhoHadReadBeyondItIsDiverged() throws {
+    @Test("a record of who had read beyond it is diverged") func aRecordOfWhoHad() throws {
         try withFeed { log, feed, told in
             append(log, witness: Witness(seq: 7, hash: 1))
             feed.received(try read(log, 0...0))
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func whatAForeignRecordSaysIsNotBelieved() throws {
+    @Test("what a foreign record says is not believed") func whatAForeignRecord() throws {
         let wrong = Witness(seq: 0, hash: 1)
         let foreign = [
             LogAppend(key: todo.key, value: Array("text".utf8), witness: wrong),
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func itStopsBeforeABarrierThatItDoesNotKnow() throws {
+    @Test("it stops before a barrier that it does not know") func itStopsBeforeA() throws {
         try withFeed { log, feed, told in
             append(log)
             barrier(log, #"{"fold":2,"type":"barrier"}"#)
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func behindTheEndOfTheEpochItNamesTheNext() throws {
+    @Test("behind the end of the epoch it names the next") func behindTheEndOfThe() throws {
         try withFeed { log, feed, told in
             append(log)
             feed.received(try read(log, 0...0))
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func aHoleAtTheEndOfABatchEndsTheRowOfSeeds() throws {
+    @Test("a hole at the end of a batch ends the row of seeds") func aHoleAtThe() throws {
         let voids = Mutex<[VoidTally]>([])
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
@@ -163,7 +163,7 @@ import Testing
         #expect(voids.withLock { $0.map(\.counts) } == [[.hole: 1], [.lateSeed: 1]])
     }
 
-    @Test func whereTheLogWasTrimmedItGoesOnAtTheFirstSeq() throws {
+    @Test("where the log was trimmed it goes on at the first seq") func whereTheLogWas() throws {
         try withFeed { log, feed, told in
             for _ in 0..<5 { append(log) }
             feed.received(try read(log, 0...0))
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func whereAllWasTrimmedTheLogAnswersAllTheSame() throws {
+    @Test("where all was trimmed the log answers all the same") func whereAllWasTrimmed() throws {
         try withFeed { log, feed, _ in
             for _ in 0..<3 { append(log) }
             feed.received(try read(log, 0...2))

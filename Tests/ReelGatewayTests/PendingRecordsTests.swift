@@ -6,7 +6,7 @@ import Testing
 
 /// What of a lane is on its way, against a plain list of it.
 @Suite struct PendingRecordsTests {
-    @Test func itFindsWhatAListWouldFind() {
+    @Test("it finds what a list would find") func itFindsWhatA() {
         let seed = TestSeed.value
         var random = SeededNumbers(seed)
         let lane = PublisherKey(stream: StreamName("todo")!, site: Site(high: 1, low: 1))

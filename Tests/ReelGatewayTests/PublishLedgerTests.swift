@@ -45,7 +45,7 @@ import Testing
             isRefused: Bool = false
         ) -> (append: [PendingRecord], answers: [String]) {
             let consumed = consumed
-            let (append, settled) = ledger.offer(
+            let (append, settled) = ledger.submit(
                 offers,
                 to: todo,
                 in: 0,
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func anAckNeedsTheRecordReadBackAndTheReport() {
+    @Test("an ack needs the record read back and the report") func anAckNeedsThe() {
         var bench = Bench()
         let (pendingRecords, none) = bench.publish(offer(a, 0), offer(a, 1))
         #expect(none.isEmpty && pendingRecords.count == 2)
@@ -125,7 +125,7 @@ import Testing
         #expect(bench.ledger.count == 0 && bench.ledger.byteCount == 0)
     }
 
-    @Test func acksComeInTheOrderOfTheOps() {
+    @Test("acks come in the order of the ops") func acksComeInThe() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1), offer(b, 0))
         for (index, flight) in pendingRecords.enumerated() {
@@ -136,7 +136,7 @@ import Testing
         #expect(bench.reported([pendingRecords[0]]) == ["1:0@0", "1:1@1"])
     }
 
-    @Test func aReportWithoutAPlaceIsAReport() {
+    @Test("a report without a place is a report") func aReportWithoutAPlace() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
         #expect(bench.readBack(pendingRecords[0], a, 0, at: 7).isEmpty)
@@ -144,7 +144,7 @@ import Testing
         #expect(bench.readBack(pendingRecords[1], a, 1, at: 8) == ["1:1@8"])
     }
 
-    @Test func whatIsReportedWithoutAPlaceAndNotReadBackForLongIsNacked() {
+    @Test("what is reported without a place and not read back for long is nacked") func whatIsReportedWithout() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1), offer(b, 0), offer(b, 1))
         let patience = bench.ledger.settings.unavailableMs
@@ -162,7 +162,7 @@ import Testing
         #expect(bench.ledger.count == 1, "op 1 of b")
     }
 
-    @Test func aReportMayNameTheSecondCopy() {
+    @Test("a report may name the second copy") func aReportMayName() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
         _ = bench.readBack(pendingRecords[0], a, 0, at: 7)
@@ -175,7 +175,7 @@ import Testing
         #expect(bench.read(to: 10) == nil)
     }
 
-    @Test func aReportAtWhatHadBeenReadBeforeIsDivergedAndAcksNothing() {
+    @Test("a report at what had been read before is diverged and acks nothing") func aReportAtWhat() {
         for (seq, isRight) in [(8, true), (6, false), (0, false), (-1, true)] as [(Seq, Bool)] {
             var bench = Bench()
             let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    @Test func aSeqThatIsGivenAgainIsDivergedThoughTheSameBytesStandBeforeIt() {
+    @Test("a seq that is given again is diverged though the same bytes stand before it") func aSeqThatIs() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0))
         pendingRecords[0].headWhenHandedOver = 8
@@ -194,7 +194,7 @@ import Testing
         #expect(bench.reported(pendingRecords, at: [8], head: 8) == ["diverged"])
     }
 
-    @Test func aRecordThatIsNotWhereTheLogSaidIsDiverged() {
+    @Test("a record that is not where the log said is diverged") func aRecordThatIsNot() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0))
         #expect(bench.reported(pendingRecords, at: [7], head: 6).isEmpty)
@@ -209,7 +209,7 @@ import Testing
         #expect(bench.reported(early, at: [6], head: 7) == ["diverged"], "at 6 another one was read")
     }
 
-    @Test func whatWasGivenUpIsNotMissedWhereTheLogHadSaid() {
+    @Test("what was given up is not missed where the log had said") func whatWasGivenUp() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0))
         #expect(bench.reported(pendingRecords, at: [7], head: 6).isEmpty)
@@ -218,7 +218,7 @@ import Testing
         #expect(bench.reported(pendingRecords, at: [3], head: 6).isEmpty)
     }
 
-    @Test func aReportThatNeverComesLeavesTheEventUnansweredAndIsSeen() {
+    @Test("a report that never comes leaves the event unanswered and is seen") func aReportThatNever() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
         for (index, flight) in pendingRecords.enumerated() {
@@ -231,7 +231,7 @@ import Testing
         #expect(!bench.ledger.awaitsAnswer(1))
     }
 
-    @Test func anErrorBehindTheReadingBackIsANack() {
+    @Test("an error behind the reading back is a nack") func anErrorBehindThe() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
         _ = bench.readBack(pendingRecords[0], a, 0, at: 4)
@@ -242,10 +242,10 @@ import Testing
         #expect(bench.publish(offer(a, 0), offer(a, 1)).append.count == 2, "and both may come again")
     }
 
-    @Test func onePartitionThatIsAwayHoldsUpNoOther() {
+    @Test("one partition that is away holds up no other") func onePartitionThatIs() {
         var ledger = PublishLedger(partitions: 2, GatewaySettings())
         func offered(_ op: Op, in partition: Int, nowMs: Int64) -> Bool {
-            !ledger.offer(
+            !ledger.submit(
                 [offer(partition == 0 ? a : b, op)],
                 to: todo,
                 in: partition,
@@ -262,7 +262,7 @@ import Testing
         #expect(Backlog(ledger, nowMs: 6_000).events == 2)
     }
 
-    @Test func onlyTheVeryBytesThatWereHandedOverCountAsReadBack() {
+    @Test("only the very bytes that were handed over count as read back") func onlyTheVeryBytes() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0, "mine"))
         let other = Batches.value(a, 0, "theirs")
@@ -271,7 +271,7 @@ import Testing
         #expect(bench.readBack(pendingRecords[0], a, 0, at: 4) == ["1:0@4"])
     }
 
-    @Test func aPublishIsTakenWholeOrNotAtAll() {
+    @Test("a publish is taken whole or not at all") func aPublishIsTaken() {
         var bench = Bench()
         let bad = ReelError(.badEvent, "bad")
         let (pendingRecords, answers) = bench.publish(offer(a, 0), offer(a, 1, refusal: bad), offer(b, 0))
@@ -281,7 +281,7 @@ import Testing
         #expect(none.isEmpty && unnamed == ["1:0 gap 0"])
     }
 
-    @Test func afterANackLaterOpsWaitUntilItComesAgain() {
+    @Test("after a nack later ops wait until it comes again") func afterANackLater() {
         var bench = Bench()
         let (first, _) = bench.publish(offer(a, 0), offer(a, 1), offer(a, 2))
         #expect(bench.failed(first) == ["1:0 log_unavailable 1000", "1:1 gap 0", "1:2 gap 0"])
@@ -292,7 +292,7 @@ import Testing
         #expect(bench.publish(offer(a, 2)).append.count == 1)
     }
 
-    @Test func whatComesAgainIsAppendedAgainAndAckedWhereItStands() {
+    @Test("what comes again is appended again and acked where it stands") func whatComesAgainIs() {
         var bench = Bench()
         let (first, _) = bench.publish(offer(a, 0))
         let (again, none) = bench.publish(offer(a, 0), from: 2)
@@ -307,7 +307,7 @@ import Testing
         #expect(bench.readBack(third[0], a, 0, at: 7).isEmpty && bench.ledger.isIdle)
     }
 
-    @Test func theSameOpWithOtherContentIsAConflictOnceTheFirstWasConsumed() {
+    @Test("the same op with other content is a conflict once the first was consumed") func theSameOpWith() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0, "first"))
         #expect(bench.publish(offer(a, 0, "second"), from: 2).answers == ["2:0 gap 50"], "not known yet")
@@ -318,7 +318,7 @@ import Testing
         #expect(bench.publish(offer(b, 0, "one"), offer(b, 0, "two")).answers == ["1:0 gap 0", "1:0 bad_event"])
     }
 
-    @Test func anotherBaseIsNoOtherContent() {
+    @Test("another base is no other content") func anotherBaseIsNo() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0, base: 3))
         #expect(bench.publish(offer(a, 0, base: 4), from: 2).append.count == 1)
@@ -328,7 +328,7 @@ import Testing
         #expect(bench.publish(offer(a, 0), from: 2).append.count == 1)
     }
 
-    @Test func eventsOfTwoAuthorsDoNotContradictEachOther() {
+    @Test("events of two authors do not contradict each other") func eventsOfTwoAuthors() {
         let plain = #"{"at":1,"base":3,"op":0}"#
         let others = [
             (#"{"at":2,"base":4,"op":0}"#, false), (#"{"at":2,"base":4,"op":1}"#, true),
@@ -341,7 +341,7 @@ import Testing
         #expect(!PublishedContent.contradict(Array(ann.utf8), Array(bob.utf8)))
     }
 
-    @Test func aNackedOpThatTheLogShowsHoldsUpNobody() {
+    @Test("a nacked op that the log shows holds up nobody") func aNackedOpThat() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
         #expect(bench.failed(pendingRecords) == ["1:0 log_unavailable 1000", "1:1 gap 0"])
@@ -353,7 +353,7 @@ import Testing
         #expect(bench.publish(offer(a, 2)).append.count == 1)
     }
 
-    @Test func nackedOpsThatTheLogShowsInOrderHoldUpNobody() {
+    @Test("nacked ops that the log shows in order hold up nobody") func nackedOpsThatThe() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
         _ = bench.failed(pendingRecords)
@@ -363,7 +363,7 @@ import Testing
         #expect(bench.publish(offer(a, 2)).append.count == 1)
     }
 
-    @Test func whatWasReadBackBeforeItFailedHoldsUpNobody() {
+    @Test("what was read back before it failed holds up nobody") func whatWasReadBack() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0))
         _ = bench.readBack(pendingRecords[0], a, 0, at: 7)
@@ -372,7 +372,7 @@ import Testing
         #expect(bench.publish(offer(a, 1)).append.count == 1)
     }
 
-    @Test func aNackHoldsUpLaterOpsForTenSecondsAtMost() {
+    @Test("a nack holds up later ops for ten seconds at most") func aNackHoldsUp() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0))
         _ = bench.failed(pendingRecords)
@@ -382,7 +382,7 @@ import Testing
         #expect(bench.publish(offer(a, 1)).append.count == 1)
     }
 
-    @Test func refusedEventsOfManySitesCostABoundedMemory() {
+    @Test("refused events of many sites cost a bounded memory") func refusedEventsOfMany() {
         var bench = Bench()
         let bad = ReelError(.badEvent, "bad")
         let last = UInt64(NackedOps.lanesPerConnection)
@@ -393,7 +393,7 @@ import Testing
         #expect(bench.ledger.count == 1)
     }
 
-    @Test func whatHasHeldUpOthersForLongEnoughLeavesNothing() {
+    @Test("what has held up others for long enough leaves nothing") func whatHasHeldUp() {
         var bench = Bench()
         let bad = ReelError(.badEvent, "bad")
         let last = UInt64(NackedOps.lanesPerConnection)
@@ -407,7 +407,7 @@ import Testing
         #expect(bench.publish(offer(Site(high: 2, low: last), 1)).answers == ["1:1 gap 0"], "there is room again")
     }
 
-    @Test func aLogThatIsAwayIsSaidAfterFiveSeconds() {
+    @Test("a log that is away is said after five seconds") func aLogThatIsAwayIs() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0))
         #expect(bench.state(nowMs: 2_000) == .ok)
@@ -419,13 +419,13 @@ import Testing
         #expect(bench.state(nowMs: 9_000) == .ok)
     }
 
-    @Test func whatIsInFlightIsBounded() {
+    @Test("what is in flight is bounded") func whatIsInFlightIs() {
         var bench = Bench(inFlightBytes: 1_000)
         #expect(bench.publish(offer(a, 0)).append.count == 1)
         #expect(bench.publish(offer(a, 1), offer(a, 2)).answers == ["1:1 overloaded 200", "1:2 overloaded 200"])
     }
 
-    @Test func nothingIsAckedThatTheLogDoesNotHold() {
+    @Test("nothing is acked that the log does not hold") func nothingIsAckedThat() {
         let seed = TestSeed.value
         var random = SeededNumbers(seed)
         for _ in 0..<200 {
@@ -457,7 +457,7 @@ import Testing
                     let site = Bool.random(using: &random) ? a : b
                     let op = nextOp[site] ?? 0
                     nextOp[site] = op + 1
-                    let (append, settled) = bench.ledger.offer(
+                    let (append, settled) = bench.ledger.submit(
                         [offer(site, op)],
                         to: todo,
                         in: 0,

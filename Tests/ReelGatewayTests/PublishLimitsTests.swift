@@ -15,7 +15,7 @@ import Testing
     private let payer = Payer.subject("ann")
     private let stranger = Payer.address(7)
 
-    @Test func aClientPublishesWhatItMayAndIsToldWhenItMayAgain() {
+    @Test("a client publishes what it may and is told when it may again") func aClientPublishesWhat() {
         var rate = RateLimit<Payer>(10)
         for _ in 0..<10 { #expect(rate.take(1, of: payer, nowMs: 5_000) == nil) }
         #expect(rate.take(1, of: payer, nowMs: 5_000) == 100)
@@ -24,7 +24,7 @@ import Testing
         #expect(rate.take(1, of: payer, nowMs: 5_100) == 100)
     }
 
-    @Test func moreThanASecondsWorthIsTakenFromOneWhoWasQuiet() {
+    @Test("more than a seconds worth is taken from one who was quiet") func moreThanASeconds() {
         var rate = RateLimit<Payer>(10)
         #expect(rate.take(50, of: payer, nowMs: 0) == nil)
         #expect(rate.take(1, of: payer, nowMs: 0) == 4_100)
@@ -35,7 +35,7 @@ import Testing
         #expect(rate.take(50, of: payer, nowMs: 6_000) == nil)
     }
 
-    @Test func bytesAndNewSitesAreChargedToo() {
+    @Test("bytes and new sites are charged too") func bytesAndNewSites() {
         var settings = GatewaySettings()
         settings.publishBytesPerSecond = PayerLimit(1_000)
         settings.newSitesPerHour = PayerLimit(2)
@@ -100,7 +100,7 @@ import Testing
         #expect(publish("b", bytes: 0) == nil, "the refused events cost nothing")
     }
 
-    @Test func whatNobodyHasSetHoldsForOtherMachinesOnly() {
+    @Test("what nobody has set holds for other machines only") func whatNobodyHasSet() {
         let limit = PayerLimit.standard(1)
         #expect(limit.holds(for: .subject("ann")) && limit.holds(for: .address(7)))
         for host in ["127.0.0.1", "127.1.2.3", "::1"] {
@@ -111,7 +111,7 @@ import Testing
         #expect(!PayerLimit.none.holds(for: .subject("ann")))
     }
 
-    @Test func subscriptionsAndFiltersOfOneClientAreLimited() async throws {
+    @Test("subscriptions and filters of one client are limited") func subscriptionsAndFiltersOf() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) {
             $0.payerSubscriptions = PayerLimit(3)
             $0.filterBytes = 100
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func aConnectionWaitsForAFewPositionsOnly() async throws {
+    @Test("a connection waits for a few positions only") func aConnectionWaitsFor() async throws {
         let log = try MemoryLog(partitions: 1)
         try await LiveGateway.with(log) {
             $0.waits = 4
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func whatWasNotTakenIsGivenBack() {
+    @Test("what was not taken is given back") func whatWasNotTaken() {
         var rate = RateLimit<Payer>(10)
         #expect(rate.take(10, of: payer, nowMs: 0) == nil)
         #expect(rate.take(1, of: payer, nowMs: 0) != nil)
@@ -171,7 +171,7 @@ import Testing
     }
 
     /// A hundred events at once, at one a second: nobody waits so long by accident.
-    @Test func whoPublishesTooMuchIsToldTheTimeToWait() async throws {
+    @Test("who publishes too much is told the time to wait") func whoPublishesTooMuch() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) {
             $0.publishesPerSecond = PayerLimit(1)
         } _: { live in

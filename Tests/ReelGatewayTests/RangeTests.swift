@@ -44,7 +44,7 @@ import Testing
         return DamagedLog(log)
     }
 
-    @Test func aLongAnswerThatFailsOnItsWayProvesWhatItHolds() async throws {
+    @Test("a long answer that fails on its way proves what it holds") func aLongAnswerThat() async throws {
         let log = try await log(20)
         try await LiveGateway.with(log, { $0.warmRecords = 1 }) { live in
             log.damaged = 7
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerEndsAtItsLimits() async throws {
+    @Test("an answer ends at its limits") func anAnswerEndsAt() async throws {
         let log = try await log(80)
         try await LiveGateway.with(log, { $0.warmRecords = 1 }) { live in
             let most = try await answer(live, "")
@@ -79,8 +79,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [32 << 20, 1])
-    func modelsAreAskedForByNameAndAllIsProven(ringBytes: Int) async throws {
+    @Test("models are asked for by name and all is proven", arguments: [32 << 20, 1])
+    func modelsAreAskedFor(ringBytes: Int) async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) {
             $0.ringBytes = ringBytes
         } _: { live in
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func aLongPollWaitsForWhatIsWanted() async throws {
+    @Test("a long poll waits for what is wanted") func aLongPollWaits() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             try await publish(to: live)
             let poll = try live.reader(path + "?after=5&epoch=\(live.log.epoch)&models=task&site=\(own)&wait=1000")
@@ -118,7 +118,7 @@ import Testing
         }
     }
 
-    @Test func messagesOfSomeModelsProveWhatTheyLeaveOut() async throws {
+    @Test("messages of some models prove what they leave out") func messagesOfSomeModels() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             try await publish(to: live)
             let reader = try live.reader(path + "?models=task", ["accept": "text/event-stream"])
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func readersOfOtherModelsAtTheSameSeqGetTheirOwnMessages() async throws {
+    @Test("readers of other models at the same seq get their own messages") func readersOfOtherModels() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let readers = try ["task", "note"].map {
                 try live.reader(path + "?models=\($0)", ["accept": "text/event-stream"])
@@ -155,7 +155,7 @@ import Testing
     }
 
     /// More than what is looked at without leaving the loop.
-    @Test func aLongWayWithoutAnythingWantedIsProven() async throws {
+    @Test("a long way without anything wanted is proven") func aLongWayWithoutAnything() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let writer = try await live.connect()
             for start in stride(from: 0, to: 3_000, by: 1_000) {

@@ -10,7 +10,7 @@ import Testing
     private let site = Site(high: 1, low: 1)
     private let todo = StreamName("todo")!
 
-    @Test func aFetchThatWaitsIsNotAnsweredOnceTheTokenGivesLess() throws {
+    @Test("a fetch that waits is not answered once the token gives less") func aFetchThatWaits() throws {
         let keys = try KeyFile()
         let still = try StillGateway { $0.node.tokens = keys.gate }
         let (client, wire) = still.connect(access: Access(try keys.gate.grant(keys.token(publish: "*"), from: 0)))
@@ -35,7 +35,7 @@ import Testing
         #expect(wire.frames.count == 2, "and nothing else")
     }
 
-    @Test func nothingIsTakenWithATokenThatHasJustExpired() throws {
+    @Test("nothing is taken with a token that has just expired") func nothingIsTakenWith() throws {
         let still = try StillGateway()
         let all = try #require(StreamPattern("*"))
         let grant = TokenGrant(subject: "ann", expiresAt: 2, read: [all], publish: [all])

@@ -26,7 +26,7 @@ import Testing
         if case .refuseAndClose(_, let code) = action { code } else { nil }
     }
 
-    @Test func helloComesFirstAndOnce() {
+    @Test("hello comes first and once") func helloComesFirstAnd() {
         var early = Session(settings, nowMs: 0)
         #expect(closeCode(early.received(.success(other))) == 1008)
         #expect(early.received(.success(hello)) == .ignore, "it is closing")
@@ -38,7 +38,7 @@ import Testing
         #expect(proper.received(.success(other)) == .handle(other))
     }
 
-    @Test func aLateHelloClosesTheConnection() {
+    @Test("a late hello closes the connection") func aLateHelloCloses() {
         var session = Session(settings, nowMs: 0)
         #expect(session.tick(nowMs: 9_999) == .nothing)
         guard case .close(_, 1008) = session.tick(nowMs: 10_000) else {
@@ -48,13 +48,13 @@ import Testing
         #expect(session.tick(nowMs: 10_001) == .nothing)
     }
 
-    @Test func theHundredthErrorClosesTheConnection() {
+    @Test("the hundredth error closes the connection") func theHundredthErrorCloses() {
         var session = open()
         for _ in 1..<100 { #expect(session.received(.failure(bad)) == .refuse(bad.error)) }
         #expect(closeCode(session.refused(bad.error)) == 1008)
     }
 
-    @Test func onlyErrorsThatTheClientHasCausedAreCounted() {
+    @Test("only errors that the client has caused are counted") func onlyErrorsThatThe() {
         var session = open()
         let others: [ErrorCode] = [
             .logUnavailable, .nodeBehind, .internal, .damaged, .epochChanged, .truncated, .diverged,
@@ -73,7 +73,7 @@ import Testing
         #expect(session.errors == 3)
     }
 
-    @Test func twoPingsWithoutASignOfLifeCloseTheConnection() {
+    @Test("two pings without a sign of life close the connection") func twoPingsWithoutA() {
         var session = open()
         #expect(session.tick(nowMs: 24_999) == .nothing)
         #expect(session.tick(nowMs: 25_000) == .ping)
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func itLeavesAtItsMoment() {
+    @Test("it leaves at its moment") func itLeavesAtIts() {
         var session = open()
         session.askToLeave(atMs: 500)
         #expect(session.tick(nowMs: 499) == .nothing)
@@ -97,7 +97,7 @@ import Testing
         #expect(session.received(.success(other)) == .ignore)
     }
 
-    @Test func itDoesNotLeaveBeforeWhatWasTakenIsAnswered() {
+    @Test("it does not leave before what was taken is answered") func itDoesNotLeave() {
         var session = open()
         session.askToLeave(atMs: 500)
         #expect(session.received(.success(other)) == .handle(other), "its moment has not come")
@@ -118,7 +118,7 @@ import Testing
         if case .refuse(let error) = step { error.code } else { nil }
     }
 
-    @Test func whatTheLogHasIsWaitedForTwoSeconds() {
+    @Test("what the log has is waited for two seconds") func whatTheLogHas() {
         var wait = wait(9)
         #expect(wait.logEnds(at: 9, nowMs: 0) == .wait)
         #expect(wait.tick(head: 8, nowMs: 1_999) == .wait)
@@ -127,7 +127,7 @@ import Testing
         #expect(code(slow.tick(head: 8, nowMs: 2_000)) == .nodeBehind)
     }
 
-    @Test func whatTheLogHasNotIsAskedForTwice() {
+    @Test("what the log has not is asked for twice") func whatTheLogHasNot() {
         var wait = wait(9)
         #expect(wait.logEnds(at: 8, nowMs: 0) == .wait)
         #expect(wait.tick(head: 8, nowMs: 4_999) == .wait)
@@ -140,7 +140,7 @@ import Testing
         #expect(late.tick(head: 9, nowMs: 5_100) == .reached)
     }
 
-    @Test func aLogThatDoesNotAnswerIsSaid() {
+    @Test("a log that does not answer is said") func aLogThatDoes() {
         var wait = wait(9)
         #expect(code(wait.logEnds(at: nil, nowMs: 0)) == .logUnavailable)
     }

@@ -24,7 +24,7 @@ import Testing
 
     private func say(_ text: String) { client.received(text: Array(text.utf8)) }
 
-    @Test func whoTakesNothingOfWhatWaitsIsCutWhateverItSends() {
+    @Test("who takes nothing of what waits is cut whatever it sends") func whoTakesNothingOf() {
         wire.fill(4 << 20)
         still.pass(seconds: 60) { second in
             client.received(pong: [])
@@ -35,7 +35,7 @@ import Testing
         #expect(wire.wasReset)
     }
 
-    @Test func whoTakesAFewBytesNowAndThenIsCut() {
+    @Test("who takes a few bytes now and then is cut") func whoTakesAFew() {
         wire.fill(4 << 20)
         still.pass(seconds: 63) { _ in
             wire.left -= SlowReaderDetector.bytesMin / 100
@@ -44,7 +44,7 @@ import Testing
         #expect(wire.wasReset)
     }
 
-    @Test func whoTakesEnoughStaysThoughItAnswersNoPing() {
+    @Test("who takes enough stays though it answers no ping") func whoTakesEnoughStays() {
         wire.fill(4 << 20)
         still.pass(seconds: 1_000) { _ in wire.left -= 1_000 }
         #expect(!wire.isClosed)
@@ -52,7 +52,7 @@ import Testing
         #expect(wire.wasReset, "it has stopped")
     }
 
-    @Test func whatTheKernelHoldsIsLookedAtWhereAPingIsNotAnswered() {
+    @Test("what the kernel holds is looked at where a ping is not answered") func whatTheKernelHolds() {
         wire.kernelBytes = 4 << 20
         wire.fill(4 << 20)
         still.pass(seconds: 1_000) { _ in wire.left -= 1_000 }
@@ -61,7 +61,7 @@ import Testing
         #expect(wire.wasReset)
     }
 
-    @Test func whoReadsBehindAProxyHasTimeForWhatStandsBeforeThePing() {
+    @Test("who reads behind a proxy has time for what stands before the ping") func whoReadsBehindA() {
         // The proxy has taken all at once: at 8 kB a second it takes 500 s to read it.
         wire.fill(4_000_000)
         wire.left = 0
@@ -74,14 +74,14 @@ import Testing
         #expect(wire.closeCode == 1008)
     }
 
-    @Test func whoNeverReadsThemIsCutAtLast() {
+    @Test("who never reads them is cut at last") func whoNeverReadsThem() {
         wire.fill(4_000_000)
         wire.left = 0
         still.pass(seconds: 610)
         #expect(wire.closeCode == 1008)
     }
 
-    @Test func onlyThePongToItsOwnPingIsASignOfLife() {
+    @Test("only the pong to its own ping is a sign of life") func onlyThePongTo() {
         still.pass(seconds: 44) { _ in
             client.received(pong: [])
             client.received(pong: [1, 2, 3, 4, 5])
@@ -90,7 +90,7 @@ import Testing
         #expect(wire.closeCode == 1008)
     }
 
-    @Test func thePingIsTheSameUntilItIsAnswered() {
+    @Test("the ping is the same until it is answered") func thePingIsThe() {
         still.pass(seconds: 35)
         #expect(wire.pings.count == 2)
         #expect(wire.pings[0] == wire.pings[1], "who answers the first late has answered")
@@ -102,13 +102,13 @@ import Testing
         #expect(!wire.isClosed)
     }
 
-    @Test func aMessageThatDoesNotEndIsNotWaitedFor() {
+    @Test("a message that does not end is not waited for") func aMessageThatDoes() {
         wire.partBytes = 1
         still.pass(seconds: 33) { second in if second % 10 == 9 { wire.partBytes? += 1 } }
         #expect(wire.closeCode == 1008)
     }
 
-    @Test func aMessageThatComesSlowlyIsWaitedFor() {
+    @Test("a message that comes slowly is waited for") func aMessageThatComes() {
         // At 2 kB a second a message of 1 MB takes more than 500 s; no pong comes before its end.
         wire.partBytes = 0
         still.pass(seconds: 500) { _ in wire.partBytes? += 2_000 }
@@ -120,7 +120,7 @@ import Testing
         #expect(!wire.isClosed, "the next one has its own time")
     }
 
-    @Test func whatWaitsIsShownAndWhyASocketHasEndedIsCounted() {
+    @Test("what waits is shown and why a socket has ended is counted") func whatWaitsIsShown() {
         wire.fill(3 << 20)
         still.pass(seconds: 1)
         #expect(still.metric("reel_gateway_send_queue_bytes") == 3 << 20)
@@ -137,7 +137,7 @@ import Testing
         #expect(still.metric(#"reel_gateway_closed_total{reason="slow"}"#) == 1)
     }
 
-    @Test func eachEndIsCountedUnderItsReason() {
+    @Test("each end is counted under its reason") func eachEndIsCounted() {
         func ends(_ reason: String, code: UInt16 = 1006, _ body: (SocketClient, Wire) -> Void) {
             let before = still.metric(#"reel_gateway_closed_total{reason="\#(reason)"}"#) ?? 0
             let (client, wire) = still.connect()
@@ -165,14 +165,14 @@ import Testing
         }
     }
 
-    @Test func thePageNamesEveryReason() throws {
+    @Test("the page names every reason") func thePageNamesEvery() throws {
         let repository = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         let page = try String(contentsOf: repository.appending(path: "docs/reference/metrics.md"), encoding: .utf8)
         for end in SocketEnd.allCases { #expect(page.contains("| `\(end.rawValue)` |")) }
     }
 
-    @Test func whatCameWhileTheLoopStoodStillIsHeardFirst() {
+    @Test("what came while the loop stood still is heard first") func whatCameWhileThe() {
         wire.partBytes = 1
         still.pass(seconds: 20)
         still.loop.pass(ms: 20_000)

@@ -12,7 +12,7 @@ import Testing
 /// Clients that cannot answer a ping, because so much waits before it.
 @Suite(.timeLimit(.minutes(15))) struct SlowReaderTests {
     /// Otherwise one that catches up would be cut off for what the gateway has read for it.
-    @Test func allThatIsReadForAClientAtOnceIsLessThanItMayLeaveUnread() {
+    @Test("all that is read for a client at once is less than it may leave unread") func allThatIsRead() {
         let settings = GatewaySettings()
         // Reads of the log, and of one fetch, of a frame each.
         let reads = (GatewayLoop.logReadsMax + 1) * settings.frameBytes
@@ -68,7 +68,7 @@ import Testing
         var lag: Duration { state.withLock { $0.lag } }
     }
 
-    @Test func whoReadsWhatWaitsForItIsAliveAndWhoReadsNothingIsNot() async throws {
+    @Test("who reads what waits for it is alive and who reads nothing is not") func whoReadsWhatWaits() async throws {
         // Who does not keep his pace is no slow reader but a stopped one: then once more, with more time for all.
         for factor in [1, 4, 16] {
             let (isWhole, lag) = try await read(slowerBy: factor)

@@ -39,7 +39,7 @@ import Testing
         }
     }
 
-    @Test func itIsNotScannedForInTheLog() async throws {
+    @Test("it is not scanned for in the log") func itIsNotScanned() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "reel-index-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func whoHangsHoldsNobodyUpAndIsLeftAlone() async throws {
+    @Test("who hangs holds nobody up and is left alone") func whoHangsHoldsNobody() async throws {
         let node = try FakeNode(nil)
         let start = ContinuousClock.now
         let wanted = streams + (0..<50).map { StreamName("empty\($0)")! }
@@ -148,7 +148,9 @@ import Testing
         #"{"stream":"\#(stream)","epoch":"\#(epoch)","partition":0,\#(rest)}"#
     }
 
-    @Test(arguments: 0..<10) func whoAnswersSomethingElseIsNotBelieved(_ turn: Int) async throws {
+    @Test("who answers something else is not believed", arguments: 0..<10) func whoAnswersSomethingElse(_ turn: Int)
+        async throws
+    {
         let epoch = try MemoryLog(partitions: 1).epoch
         let site = Site(high: 1, low: 1)
         let event = #"{"seq":9,"# + String(decoding: Batches.value(site, 9, "x").dropFirst(), as: UTF8.self)
@@ -170,7 +172,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerIsCutWhereItHasMoreThanIsWanted() throws {
+    @Test("an answer is cut where it has more than is wanted") func anAnswerIsCut() throws {
         let epoch = Epoch(7)
         let site = Site(high: 1, low: 1)
         let values = [5, 9, 12].map { Batches.value(site, Op($0), "x") }

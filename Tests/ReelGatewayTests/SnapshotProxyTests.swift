@@ -125,8 +125,8 @@ import Testing
         try await eventually("the client has gone") { try await live.metric("reel_node_connections") == 1 }
     }
 
-    @Test(arguments: [200, 503])
-    func whatAClientThatHasGoneAskedForIsGivenUpAndNobodyElseIsAsked(_ status: Int) async throws {
+    @Test("what a client that has gone asked for is given up and nobody else is asked", arguments: [200, 503])
+    func whatAClientThat(_ status: Int) async throws {
         try await with(nodes: 2) { live, nodes, _ in
             try await breakOff(live, "GET \(snapshot) HTTP/1.1\r\nHost: a\r\n\r\n") {
                 try await eventually("the first node is asked") { try nodes.asked == 1 }
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func whoHasGoneBeforeItsPublishWasAckedHasNobodyAsked() async throws {
+    @Test("who has gone before its publish was acked has nobody asked") func whoHasGoneBefore() async throws {
         try await with(nodes: 1) { live, nodes, log in
             log.onAppend { _, _ in .late }
             let event = String(decoding: Sent.insert(site, 0, "a"), as: UTF8.self)
@@ -164,7 +164,8 @@ import Testing
         }
     }
 
-    @Test func aNodeThatHasBegunToAnswerMayPauseForLongerThanOneThatHasNot() async throws {
+    @Test("a node that has begun to answer may pause for longer than one that has not") func aNodeThatHas() async throws
+    {
         let headMs: Int64 = 500
         try await with(nodes: 2, { $0.peerHeadMs = headMs }) { live, nodes, _ in
             let reader = try live.reader(snapshot)

@@ -10,7 +10,7 @@ import Testing
     let todo = StreamName("todo")!
     let site = Site(high: 1, low: 1)
 
-    @Test func whatIsPublishedIsAckedAndDeliveredToAllInOrder() async throws {
+    @Test("what is published is acked and delivered to all in order") func whatIsPublishedIs() async throws {
         try await LiveGateway.with { live in
             let (writer, reader) = (try await live.connect(), try await live.connect())
             reader.send(.subscribe(.init(stream: todo, position: .after(-1))), ref: "7")
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func refComesBackAsItWasSent() async throws {
+    @Test("ref comes back as it was sent") func refComesBackAs() async throws {
         try await LiveGateway.with { live in
             let socket = try await live.connect()
             socket.send(.unsubscribe(todo), ref: #""a\u0041""#)

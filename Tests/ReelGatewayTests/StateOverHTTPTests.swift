@@ -30,7 +30,7 @@ import Testing
         #"{"type":\#(members),"site":"\#(site)","op":\#(op)}"#
     }
 
-    @Test func aPublishSaysWhatBecameOfIt() async throws {
+    @Test("a publish says what became of it") func aPublishSaysWhat() async throws {
         try await eachWay { live in
             func outcomes(_ events: String...) async throws -> [String] {
                 let body = #"{"epoch":"\#(live.log.epoch)","events":[\#(events.joined(separator: ","))]}"#
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func headOfTheStateSaysWhatGetSays() async throws {
+    @Test("head of the state says what get says") func headOfTheState() async throws {
         try await eachWay { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             let asked = "epoch=\(live.log.epoch)&min_seq=0"
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func whatBecameOfAnAckCanBeAskedLater() async throws {
+    @Test("what became of an ack can be asked later") func whatBecameOfAn() async throws {
         try await eachWay { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             func ask(_ site: Site, _ op: Int, _ seq: Int) async throws -> (Int, String) {
@@ -116,7 +116,7 @@ import Testing
         }
     }
 
-    @Test func whatIsPulledInOneRoundTripIsNoPartByModels() async throws {
+    @Test("what is pulled in one round trip is no part by models") func whatIsPulledIn() async throws {
         try await eachWay { live in
             let insert = event(0, #""insert","model":"m","id":"a","fields":{"n":1}"#)
             let body = #"{"epoch":"\#(live.log.epoch)","after":-1,"models":["other"],"events":[\#(insert)]}"#
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func oneRoundTripPushesAndPulls() async throws {
+    @Test("one round trip pushes and pulls") func oneRoundTripPushes() async throws {
         try await eachWay { live in
             func sync(_ after: Int, _ events: String...) async throws -> (HTTPResponse, [[String: Any]]) {
                 let body =
@@ -157,7 +157,7 @@ import Testing
         }
     }
 
-    @Test func aSnapshotThatTheClientHoldsIsNotSentAgain() async throws {
+    @Test("a snapshot that the client holds is not sent again") func aSnapshotThatThe() async throws {
         try await eachWay { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             let at = "?epoch=\(live.log.epoch)&min_seq=0"
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    @Test func whatIsLargeIsPackedForWhoWantsIt() async throws {
+    @Test("what is large is packed for who wants it") func whatIsLargeIs() async throws {
         try await eachWay { live in
             let text = String(repeating: "reel ", count: 2_000)
             for op in 0..<40 { try await live.publish("todo", Sent.insert(site, Int64(op), "\(op)", text)) }

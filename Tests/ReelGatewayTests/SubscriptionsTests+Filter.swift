@@ -8,7 +8,7 @@ extension SubscriptionsTests {
     private var own: Site { Site(high: 7, low: 7) }
     private var ofOwnSite: EventFilter { EventFilter(models: ["other"], site: own) }
 
-    @Test func whatAFilterLeavesOutIsProvenByTheNextFrame() {
+    @Test("what a filter leaves out is proven by the next frame") func whatAFilterLeaves() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
         let (partial, whole) = (Client(), Client())
         becomeLive(&subscriptions, partial, todo, after: -1, head: -1, filter: ofOwnSite)
@@ -28,7 +28,7 @@ extension SubscriptionsTests {
         #expect(lagged.isEmpty)
     }
 
-    @Test func onlyWhatItWantsCanMakeAFilteredViewLag() {
+    @Test("only what it wants can make a filtered view lag") func onlyWhatItWants() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
         let client = Client()
         becomeLive(&subscriptions, client, todo, after: -1, head: -1, filter: ofOwnSite)

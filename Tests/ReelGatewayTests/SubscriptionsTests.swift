@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func anUptoThatCouldNotBeSentIsNotProven() {
+    @Test("an upto that could not be sent is not proven") func anUptoThatCould() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
         let client = Client()
         becomeLive(&subscriptions, client, todo, after: -1, head: 3)
@@ -97,14 +97,14 @@ import Testing
         lagged += late
     }
 
-    @Test func aSubscriptionThatBecomesLiveIsProvenAtOnce() {
+    @Test("a subscription that becomes live is proven at once") func aSubscriptionThatBecomes() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
         let client = Client()
         becomeLive(&subscriptions, client, todo, after: 3, head: 7)
         #expect(client.uptos == [7])
     }
 
-    @Test func whileAnotherCatchesUpAFrameOfTheStreamProvesIt() {
+    @Test("while another catches up a frame of the stream proves it") func whileAnotherCatchesUp() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
         let client = Client()
         _ = subscriptions.add(client, note, partition: 0, after: 1)
@@ -115,7 +115,7 @@ import Testing
         #expect(client.uptos.allSatisfy { $0 <= 1 })
     }
 
-    @Test func uptoComesOnlyWhenTheHeadHasPassedWhatIsProven() {
+    @Test("upto comes only when the head has passed what is proven") func uptoComesOnlyWhen() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
         let client = Client()
         becomeLive(&subscriptions, client, todo, after: -1, head: -1)
@@ -130,7 +130,7 @@ import Testing
         #expect(client.uptos == [1])
     }
 
-    @Test func whoListensIsToldOnceOfEachStateOfTheLog() {
+    @Test("who listens is told once of each state of the log") func whoListensIsTold() {
         var subscriptions = Subscriptions<Client>(partitions: 2, frameLimit: 1 << 20)
         let client = Client()
         becomeLive(&subscriptions, client, todo, after: -1, head: 3)
@@ -152,7 +152,7 @@ import Testing
         #expect(told == [upto + #","log":"ended"}"#])
     }
 
-    @Test func whoDidNotKeepUpIsToldOfTheLogsStateAgain() {
+    @Test("who did not keep up is told of the logs state again") func whoDidNotKeep() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
         let client = Client()
         becomeLive(&subscriptions, client, todo, after: -1, head: 3)
@@ -165,7 +165,7 @@ import Testing
         #expect(client.uptos == [3], "once it keeps up, and once only")
     }
 
-    @Test func onlyWhoDidNotKeepUpIsToldOfTheLogsStateAgain() {
+    @Test("only who did not keep up is told of the logs state again") func onlyWhoDidNot() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
         // More than there are slots, so that some share the slot of the slow one, whichever that is.
         let clients = (0..<10 * Subscriptions<Client>.slots.count).map { _ in Client() }
@@ -180,7 +180,7 @@ import Testing
         #expect(clients.allSatisfy { $0.uptos == [3] })
     }
 
-    @Test func eachSlotHasItsPartOfTheClientsHoweverTheyAreNumbered() {
+    @Test("each slot has its part of the clients however they are numbered") func eachSlotHasIts() {
         for stride in [1, 2, 3, 31, 32, 64, 101] {
             var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
             let clients = (0..<640).map { Client(number: $0 * stride) }
@@ -201,7 +201,7 @@ import Testing
         }
     }
 
-    @Test func barriersReachEveryStreamAndVoidsNone() {
+    @Test("barriers reach every stream and voids none") func barriersReachEveryStream() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
         let (one, two) = (Client(), Client())
         becomeLive(&subscriptions, one, todo, after: -1, head: -1)
@@ -216,7 +216,7 @@ import Testing
         #expect(two.events[note] == [2] && two.proven[note] == 3)
     }
 
-    @Test func framesAreBoundedButForOneLargeEvent() throws {
+    @Test("frames are bounded but for one large event") func framesAreBoundedBut() throws {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 2_000)
         let client = Client()
         becomeLive(&subscriptions, client, todo, after: -1, head: -1)
@@ -240,7 +240,7 @@ import Testing
         #expect(largest < 5_500)
     }
 
-    @Test func whoDoesNotKeepUpIsLaggedAndTheOthersGoOn() {
+    @Test("who does not keep up is lagged and the others go on") func whoDoesNotKeep() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
         let (slow, fast) = (Client(), Client())
         becomeLive(&subscriptions, slow, todo, after: -1, head: -1)
@@ -255,7 +255,7 @@ import Testing
         #expect(subscriptions.count == 1)
     }
 
-    @Test func nothingIsSkippedOrDoubledHoweverTheyComeAndGo() {
+    @Test("nothing is skipped or doubled however they come and go") func nothingIsSkippedOr() {
         let seed = TestSeed.value
         var random = SeededNumbers(seed)
         for _ in 0..<50 {
@@ -340,13 +340,13 @@ import Testing
         return ring
     }
 
-    @Test func aBatchThatDoesNotFollowIsNotTaken() {
+    @Test("a batch that does not follow is not taken") func aBatchThatDoes() {
         var ring = ring(3)
         let taken = [ring.append(Batches.batch(from: 4, [.void])), ring.append(Batches.batch(from: 2, [.void]))]
         #expect(taken == [false, false] && ring.head == 2)
     }
 
-    @Test func itForgetsTheOldestAndSaysSo() {
+    @Test("it forgets the oldest and says so") func itForgetsTheOldest() {
         let ring = ring(100, byteLimit: 10_000)
         #expect(ring.head == 99 && ring.first > 0 && ring.byteCount <= 10_000)
         #expect(ring.item(at: ring.first) != nil && ring.item(at: ring.first - 1) == nil)
@@ -355,7 +355,7 @@ import Testing
         #expect(chunk?.count == Int((100 - ring.first) / 2))
     }
 
-    @Test func aConflictIsSaidOnlyWithWhatTheFoldHasConsumed() {
+    @Test("a conflict is said only with what the fold has consumed") func aConflictIsSaid() {
         let seed = TestSeed.value
         var random = SeededNumbers(seed)
         var conflicts = 0
@@ -384,7 +384,7 @@ import Testing
         #expect(conflicts > 100)
     }
 
-    @Test func whatMayHaveBeenStaleIsNoConflict() {
+    @Test("what may have been stale is no conflict") func whatMayHaveBeen() {
         for (seq, isProven) in [(Seq(61_440), false), (61_439, true)] {
             var ring = Ring(from: 0, byteLimit: 64 << 20)
             _ = ring.append(Batches.batch(from: 0, Array(repeating: .void, count: Int(seq))))
@@ -395,13 +395,13 @@ import Testing
         }
     }
 
-    @Test func whereTheSiteMayHaveBegunBeforeTheRingNothingIsProven() {
+    @Test("where the site may have begun before the ring nothing is proven") func whereTheSiteMay() {
         var ring = Ring(from: 1, byteLimit: 1 << 20)
         _ = ring.append(Batches.batch(from: 1, [.event(todo, site, 0, "x")]))
         #expect(ring.conflict(in: todo)(Batches.value(site, 0, "y"), site, 0) == nil)
     }
 
-    @Test func aChunkProvesOnlyWhatItHolds() {
+    @Test("a chunk proves only what it holds") func aChunkProvesOnly() {
         let ring = ring(10)
         let one = ring.chunk(of: todo, from: 0, to: 9, bytes: 1)
         #expect(one?.count == 1 && one?.to == 1, "up to before the next event")
@@ -410,7 +410,7 @@ import Testing
         #expect(ring.chunk(of: todo, from: 0, to: 10, bytes: 1) == nil, "not read yet")
     }
 
-    @Test func theHashOfAnEventTellsWhetherBothHoldTheSame() throws {
+    @Test("the hash of an event tells whether both hold the same") func theHashOfAn() throws {
         let ring = ring(4)
         let hash = Batches.batch(from: 2, [.event(todo, site, 2, "x")]).witness?.hash
         #expect(ring.agrees(stream: todo, seq: 2, hash: try #require(hash)) == true)

@@ -12,7 +12,7 @@ import Testing
 
 /// The log does not run ahead of the loops without bound.
 @Suite(.timeLimit(.minutes(15))) struct TailBackpressureTests {
-    @Test func theTailWaitsForTheSlowestLoop() async throws {
+    @Test("the tail waits for the slowest loop") func theTailWaitsFor() async throws {
         let brake = TailBackpressure(loops: 2)
         let first = brake.load(bytes: TailBackpressure.bytesMax)
         let loads = Loads()
@@ -24,7 +24,7 @@ import Testing
         try await eventually("room") { loads.count == 1 }
     }
 
-    @Test func theEndWaitsForNobody() async throws {
+    @Test("the end waits for nobody") func theEndWaitsFor() async throws {
         let brake = TailBackpressure(loops: 1)
         _ = brake.load(bytes: TailBackpressure.bytesMax)
         let loads = Loads()
@@ -41,7 +41,7 @@ import Testing
     }
 
     /// With one loop that is held up, and two partitions on the log's one thread.
-    @Test func aLoopThatIsHeldUpHoldsTheLogUpAndMissesNothing() async throws {
+    @Test("a loop that is held up holds the log up and misses nothing") func aLoopThatIs() async throws {
         let log = try MemoryLog(partitions: 2)
         try await LiveGateway.with(log, { $0.node.loops = 2 }) { live in
             let isHeld = DispatchSemaphore(value: 0)

@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func nobodyWithoutATokenGetsIn() async throws {
+    @Test("nobody without a token gets in") func nobodyWithoutAToken() async throws {
         try await guarded { live, keys in
             for (method, target) in [
                 ("GET", "/v1/streams/todo-7/events"), ("GET", "/v1/streams/todo-7/head"),
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func aTokenGivesWhatItSaysAndNoMore() async throws {
+    @Test("a token gives what it says and no more") func aTokenGivesWhat() async throws {
         try await guarded { live, keys in
             let token = try keys.token(read: "todo-*", publish: "todo-7")
             func status(_ method: String, _ target: String, _ body: String = "") async throws -> Int {
@@ -181,7 +181,7 @@ import Testing
         [0x81, 0x80 | 126, UInt8(text.count >> 8), UInt8(text.count & 0xff), 0, 0, 0, 0] + text
     }
 
-    @Test func aTokenOfTheHandshakeServesToo() async throws {
+    @Test("a token of the handshake serves too") func aTokenOfThe() async throws {
         try await guarded { live, keys in
             let token = try keys.token(publish: "*")
             let refused = try await live.ask("GET", "/v1/socket", headers: handshake(bearer("nonsense")))
@@ -192,7 +192,7 @@ import Testing
         }
     }
 
-    @Test func aConnectionEndsWithItsTokenUnlessItIsRenewed() async throws {
+    @Test("a connection ends with its token unless it is renewed") func aConnectionEndsWith() async throws {
         // A slow machine may need longer than a token lives: then all of it once more, with one that lives longer.
         for seconds: Int64 in [2, 10, 60] {
             if try await aConnectionOutlives(aTokenOf: seconds) { return }
@@ -245,7 +245,7 @@ import Testing
         return wasInTime
     }
 
-    @Test func newKeysAreTakenAndOldOnesForgotten() async throws {
+    @Test("new keys are taken and old ones forgotten") func newKeysAreTaken() async throws {
         try await guarded { live, keys in
             let old = try keys.token(publish: "*")
             try keys.change()
@@ -260,7 +260,7 @@ import Testing
         }
     }
 
-    @Test func whoAsksForStateIsWhoTheSnapshotNodeLetsInOrNot() async throws {
+    @Test("who asks for state is who the snapshot node lets in or not") func whoAsksForState() async throws {
         let keys = try KeyFile()
         let log = try MemoryLog()
         let folder = FileManager.default.temporaryDirectory.appending(path: "reel-state-\(UUID().uuidString)").path
@@ -291,7 +291,7 @@ import Testing
         await node.waitUntilEnded()
     }
 
-    @Test func anEventStreamEndsWithItsToken() async throws {
+    @Test("an event stream ends with its token") func anEventStreamEnds() async throws {
         try await guarded { live, keys in
             let path = "/v1/streams/todo-7/events"
             #expect(try await live.ask("GET", path, headers: ["accept": "text/event-stream"]).status == 401)

@@ -23,7 +23,7 @@ import Testing
         return lines.filter { !pieces($0).isDisjoint(with: secret) }
     }
 
-    @Test func aPieceOfATokenIsFound() throws {
+    @Test("a piece of a token is found") func aPieceOfA() throws {
         let token = try KeyFile().token(publish: "*")
         for start in [0, 30, token.count - 12] {
             let line = "level=info event=x detail=\"\(token.dropFirst(start).prefix(12))\"\n"
@@ -32,7 +32,7 @@ import Testing
         #expect(leaks(of: [token], in: ["detail=\(token.prefix(11))"]).isEmpty)
     }
 
-    @Test func noTokenStandsInTheJournal() async throws {
+    @Test("no token stands in the journal") func noTokenStandsIn() async throws {
         let keys = try KeyFile()
         let good = try keys.token(publish: "*")
         let parts = good.split(separator: ".").map(String.init)

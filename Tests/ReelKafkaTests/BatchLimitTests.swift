@@ -24,13 +24,13 @@ struct BatchLimitTests {
 
     // MARK: Without brokers
 
-    @Test func whatTheBrokersSayIsTheLimit() {
+    @Test("what the brokers say is the limit") func whatTheBrokersSay() {
         let limit = lowered(to: 100_000)
         #expect(limit.recordBytes == 100_000 - BatchLimit.overhead && limit.batchBytes == 100_000)
         #expect(!limit.isUnsettled)
     }
 
-    @Test func aLimitIsAskedAgainOnceAMinuteUntilThereIsNone() {
+    @Test("a limit is asked again once a minute until there is none") func aLimitIsAsked() {
         var limit = BatchLimit(batchBytes: 1_000_000)
         #expect(!limit.shouldAsk(nowMs: .max - 1), "nothing was refused")
         limit.refused(recordBytes: 10)
@@ -46,7 +46,7 @@ struct BatchLimitTests {
         #expect(!limit.shouldAsk(nowMs: .max - 1))
     }
 
-    @Test func brokersThatTakeAllOfItHaveTaughtNothingUnlessTheyRefuseAgain() {
+    @Test("brokers that take all of it have taught nothing unless they refuse again") func brokersThatTakeAll() {
         var limit = lowered(to: most)
         #expect(limit.recordBytes == most - BatchLimit.overhead && limit.batchBytes == 1_000_000)
         limit.refused(recordBytes: 10)
@@ -54,12 +54,12 @@ struct BatchLimitTests {
         #expect(limit.batchBytes == 500_000, "they do not take what they say")
     }
 
-    @Test func brokersThatTakeTheBatchAndNotTheLargestRecordAreBelieved() {
+    @Test("brokers that take the batch and not the largest record are believed") func brokersThatTakeThe() {
         #expect(lowered(to: 1_050_000).recordBytes == 1_050_000 - BatchLimit.overhead)
         #expect(lowered(to: 1_050_000).batchBytes == 1_000_000)
     }
 
-    @Test func brokersThatDoNotSayAreSentHalfAsMuchAtOnceOrLessInOneRecord() {
+    @Test("brokers that do not say are sent half as much at once or less in one record") func brokersThatDoNot() {
         var limit = lowered(to: nil)
         #expect(limit.batchBytes == 500_000 && limit.recordBytes == most - BatchLimit.overhead)
         limit.refused(recordBytes: 600_000)
@@ -73,7 +73,7 @@ struct BatchLimitTests {
         #expect(limit.batchBytes >= 1 && limit.recordBytes >= 1)
     }
 
-    @Test func aRightThatIsMissingIsTriedForEverMoreRarelyUntilItWasThere() {
+    @Test("a right that is missing is tried for ever more rarely until it was there") func aRightThatIs() {
         var pace = ProducerBackoff()
         var nowMs: Int64 = 0
         var pauses: [Int64] = []

@@ -14,7 +14,7 @@ import Testing
         json.withUnsafeBytes { NodeAnnouncement(json: $0) }
     }
 
-    @Test func aRecordIsCanonicalJSON() {
+    @Test("a record is canonical JSON") func aRecordIsCanonical() {
         let log = CurrentLog(epoch: Epoch(0x9f), partitions: 16, number: 3, deployment: Deployment(0xa))
         let json = #"{"deployment":"000000000000000a","epoch":"000000000000009f","n":3,"partitions":16}"#
         #expect(String(decoding: log.json, as: UTF8.self) == json)
@@ -27,27 +27,30 @@ import Testing
         #expect(log == CurrentLog(epoch: Epoch(0x9f), partitions: 16, number: 3, deployment: Deployment(0x9f)))
     }
 
-    @Test(arguments: [
-        ("other", #"{"epoch":"000000000000009f","n":3,"partitions":16}"#), ("current", ""), ("current", "{}"),
-        ("current", #"{"epoch":"9f","n":3,"partitions":16}"#),
-        ("current", #"{"epoch":"000000000000009f","n":-1,"partitions":16}"#),
-        ("current", #"{"epoch":"000000000000009f","n":0,"partitions":0}"#),
-        ("current", #"{"epoch":"000000000000009f","n":0,"partitions":9007199254740991}"#),
-        ("current", "[1]"), ("current", "\u{0}"),
-        ("current", #"{"deployment":"a","epoch":"000000000000009f","n":3,"partitions":16}"#),
-        ("current", #"{"deployment":1,"epoch":"000000000000009f","n":3,"partitions":16}"#),
-    ]) func whatIsNoRecordCountsForNothing(key: String, json: String) {
+    @Test(
+        "what is no record counts for nothing",
+        arguments: [
+            ("other", #"{"epoch":"000000000000009f","n":3,"partitions":16}"#), ("current", ""), ("current", "{}"),
+            ("current", #"{"epoch":"9f","n":3,"partitions":16}"#),
+            ("current", #"{"epoch":"000000000000009f","n":-1,"partitions":16}"#),
+            ("current", #"{"epoch":"000000000000009f","n":0,"partitions":0}"#),
+            ("current", #"{"epoch":"000000000000009f","n":0,"partitions":9007199254740991}"#),
+            ("current", "[1]"), ("current", "\u{0}"),
+            ("current", #"{"deployment":"a","epoch":"000000000000009f","n":3,"partitions":16}"#),
+            ("current", #"{"deployment":1,"epoch":"000000000000009f","n":3,"partitions":16}"#),
+        ]
+    ) func whatIsNoRecord(key: String, json: String) {
         #expect(record(key, json) == nil)
     }
 
-    @Test func onlyTheNextNumberCounts() {
+    @Test("only the next number counts") func onlyTheNextNumber() {
         let log = CurrentLog(epoch: Epoch(1), partitions: 4, number: 7)
         #expect(log.follows(nil))
         #expect(log.follows(CurrentLog(epoch: Epoch(2), partitions: 4, number: 6)))
         for number in [5, 7, 8] { #expect(!log.follows(CurrentLog(epoch: Epoch(2), partitions: 4, number: number))) }
     }
 
-    @Test func anAnnouncementComesBackAsItWas() throws {
+    @Test("an announcement comes back as it was") func anAnnouncementComesBack() throws {
         var node = NodeAnnouncement(
             id: "n1",
             role: "gateway",

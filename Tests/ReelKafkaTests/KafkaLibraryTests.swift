@@ -3,7 +3,7 @@ import Testing
 
 @Suite
 struct KafkaLibraryTests {
-    @Test func theLibrarySaysItsVersion() {
+    @Test("the library says its version") func theLibrarySaysIts() {
         #expect(KafkaLibrary.version.split(separator: ".").count >= 3)
     }
 }

@@ -20,14 +20,14 @@ import Testing
         try body(brokers, store)
     }
 
-    @Test func aNewDeploymentHasNoCurrentLog() throws {
+    @Test("a new deployment has no current log") func aNewDeploymentHas() throws {
         try withControl { _, store in
             let current = try store.current()
             #expect(current == nil)
         }
     }
 
-    @Test func theNextNumberBecomesCurrentForEverybody() throws {
+    @Test("the next number becomes current for everybody") func theNextNumberBecomes() throws {
         try withControl { brokers, store in
             var log = CurrentLog(epoch: .random(), partitions: 4, number: 0)
             try store.advance(to: log)
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func aRecordWhoseAnswerIsLostCounts() throws {
+    @Test("a record whose answer is lost counts") func aRecordWhoseAnswer() throws {
         let brokers = try MockBrokers()
         brokers.topic("reel.control")
         var configuration = brokers.configuration
@@ -55,7 +55,7 @@ import Testing
         #expect(try store.current() == log)
     }
 
-    @Test(arguments: [0, 1, 3]) func anotherNumberIsAConflict(number: Int) throws {
+    @Test("another number is a conflict", arguments: [0, 1, 3]) func anotherNumberIsA(number: Int) throws {
         try withControl { _, store in
             try store.advance(to: CurrentLog(epoch: .random(), partitions: 4, number: 0))
             let second = CurrentLog(epoch: .random(), partitions: 4, number: 1)
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func brokersWithoutALogGoOnWithTheNumberOfOneThatWasLost() throws {
+    @Test("brokers without a log go on with the number of one that was lost") func brokersWithoutALog() throws {
         try withControl { _, store in
             let next = CurrentLog(epoch: .random(), partitions: 4, number: 3)
             try store.advance(to: next)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func ofSeveralAtOnceOneWinsAndTheOthersKnow() async throws {
+    @Test("of several at once one wins and the others know") func ofSeveralAtOnce() async throws {
         let brokers = try MockBrokers()
         brokers.topic("reel.control")
         let configuration = brokers.configuration
@@ -102,7 +102,9 @@ import Testing
         #expect(try store.current() == winners.first)
     }
 
-    @Test func nodesHearEachOtherAndAClockThatIsAheadMakesNobodyYoungerThanNow() throws {
+    @Test("nodes hear each other and a clock that is ahead makes nobody younger than now") func nodesHearEachOther()
+        throws
+    {
         let (brokers, epoch) = (try MockBrokers(), Epoch.random())
         brokers.topic("reel.nodes")
         brokers.topic("reel.\(epoch)", partitions: 2)
@@ -132,7 +134,7 @@ import Testing
         #expect(heard == node)
     }
 
-    @Test func theCurrentLogHasAsManyPartitionsAsItWasMadeWith() throws {
+    @Test("the current log has as many partitions as it was made with") func theCurrentLogHas() throws {
         try withControl { brokers, store in
             let epoch = Epoch.random()
             brokers.topic("reel.\(epoch)", partitions: 3)
@@ -148,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func everyLogOfTheBrokersIsKnownByItsTopic() throws {
+    @Test("every log of the brokers is known by its topic") func everyLogOfThe() throws {
         try withControl { brokers, store in
             let none = try store.epochs()
             #expect(none.isEmpty)
@@ -161,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func brokersThatHoldALogWithoutANameAreNotGivenAnotherOne() async throws {
+    @Test("brokers that hold a log without a name are not given another one") func brokersThatHoldA() async throws {
         let brokers = try MockBrokers()
         brokers.topic("reel.control")
         brokers.topic("reel.nodes")
@@ -178,7 +180,7 @@ import Testing
         #expect(try store.current() == nil)
     }
 
-    @Test func noTopicIsMadeToWhichTooFewBrokersCouldWrite() throws {
+    @Test("no topic is made to which too few brokers could write") func noTopicIsMade() throws {
         let brokers = try MockBrokers()
         let epoch = Epoch.random()
         for name in ["reel.control", "reel.nodes", TopicRole.name(of: epoch)] { brokers.hide(name) }
@@ -190,7 +192,7 @@ import Testing
         #expect(message.contains("--replication"), "\(message)")
     }
 
-    @Test func aBrokerThatHasNotHeardOfALogYetIsNotBelieved() throws {
+    @Test("a broker that has not heard of a log yet is not believed") func aBrokerThatHas() throws {
         let (brokers, epoch) = (try MockBrokers(2), Epoch.random())
         let topic = TopicRole.name(of: epoch)
         brokers.topic("reel.control")
@@ -210,7 +212,7 @@ import Testing
         #expect(error?.code == .damaged, "nobody has heard of this one")
     }
 
-    @Test func eachBrokerThatIsTooOldIsNamedWithItsRelease() throws {
+    @Test("each broker that is too old is named with its release") func eachBrokerThatIs() throws {
         let brokers = try MockBrokers(3)
         brokers.claim(fetch: 11)
         var configuration = brokers.configuration
@@ -224,7 +226,7 @@ import Testing
         #expect(findings.map(\.description) == brokers.brokers.sorted().map { "broker \($0): \(told)" })
     }
 
-    @Test func oneDeadBrokerOfTheListDoesNoHarm() throws {
+    @Test("one dead broker of the list does no harm") func oneDeadBrokerOf() throws {
         let brokers = try MockBrokers()
         brokers.topic("reel.control")
         var configuration = brokers.configuration

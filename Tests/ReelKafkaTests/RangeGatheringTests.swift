@@ -19,35 +19,35 @@ import Testing
         return (kept, range.isComplete ? range.next : nil, hasFailed)
     }
 
-    @Test func theRecordsOfTheRangeAreKept() {
+    @Test("the records of the range are kept") func theRecordsOfThe() {
         #expect(gather(.record(4), .record(5), .record(6)) == ([5, 6], nil, false))
         #expect(gather(.record(5), .record(6), .record(7), .record(8), .record(9)) == ([5, 6, 7, 8, 9], 10, false))
         #expect(gather(.record(5), .record(7), .record(12), .record(8)) == ([5, 7], 10, false))
     }
 
-    @Test func itEndsWhereTheLogDoes() {
+    @Test("it ends where the log does") func itEndsWhereThe() {
         #expect(gather(.record(5), .end(6), .record(6)) == ([5], 6, false))
         #expect(gather(.end(5)) == ([], 5, false))
         #expect(gather(.record(5), .end(20)) == ([5], 10, false))
     }
 
-    @Test func itEndsAtItsBytesBehindOneRecordAtLeast() {
+    @Test("it ends at its bytes behind one record at least") func itEndsAtIts() {
         #expect(gather(bytes: 1, .record(5), .record(6)) == ([5], 6, false))
         #expect(gather(bytes: 25, .record(5), .record(6), .record(7)) == ([5, 6], 7, false))
         #expect(gather(bytes: 25, .record(6), .record(7), .record(9)) == ([6, 7], 8, false))
     }
 
-    @Test func aBatchThatIsDamagedIsNoHole() {
+    @Test("a batch that is damaged is no hole") func aBatchThatIs() {
         #expect(gather(.error, .record(8), .record(9)) == ([], 5, true))
         #expect(gather(.error, .record(20)) == ([], 5, true))
         #expect(gather(.error, .end(20)) == ([], 5, true))
     }
 
-    @Test func whatStandsBeforeDamageIsRead() {
+    @Test("what stands before damage is read") func whatStandsBeforeDamage() {
         #expect(gather(.record(5), .record(6), .error, .record(9), .end(20)) == ([5, 6], 7, false))
     }
 
-    @Test func damageBehindTheRangeIsNobodysBusiness() {
+    @Test("damage behind the range is nobodys business") func damageBehindTheRange() {
         #expect(gather(.record(7), .record(9), .error) == ([7, 9], 10, false))
     }
 }

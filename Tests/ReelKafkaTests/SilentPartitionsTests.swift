@@ -7,7 +7,7 @@ import Testing
     private let short = SilentPartitions.shortWaitMs
     private let silenceMs = SilentPartitions.silenceMs
 
-    @Test func allWaitForOneThatAnswers() {
+    @Test("all wait for one that answers") func allWaitForOne() {
         var partitions = SilentPartitions()
         for round in 0..<10 {
             let nowMs = Int64(round) * silenceMs
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func aSlowOneThatAnswersNowAndThenIsNotSilent() {
+    @Test("a slow one that answers now and then is not silent") func aSlowOneThat() {
         var partitions = SilentPartitions()
         for round in 0..<10 {
             #expect(partitions.begin(0, nowMs: Int64(round) * silenceMs) == long)
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func oneWaitsForASilentOneAndNotForLong() {
+    @Test("one waits for a silent one and not for long") func oneWaitsForA() {
         var partitions = SilentPartitions()
         #expect(partitions.begin(0, nowMs: 0) == long)
         #expect(partitions.begin(0, nowMs: silenceMs) == long)
@@ -40,7 +40,7 @@ import Testing
         #expect(partitions.begin(0, nowMs: long + 2) == self.long)
     }
 
-    @Test func oneThatMayOnlyBeSlowIsWaitedForLongerEachTime() {
+    @Test("one that may only be slow is waited for longer each time") func oneThatMayOnly() {
         var partitions = SilentPartitions()
         var nowMs: Int64 = 0
         #expect(partitions.begin(0, nowMs: nowMs) == long)

@@ -26,30 +26,30 @@ import Testing
         }
     }
 
-    @Test func theNextRecordAndTheEndArePlain() {
+    @Test("the next record and the end are plain") func theNextRecordAnd() {
         var place = place
         #expect(steps(&place, .record(7), .end(7), .end(5)) == [.deliver, .goOn, .goOn])
     }
 
-    @Test func anythingElseIsADoubt() {
+    @Test("anything else is a doubt") func anythingElseIsA() {
         var place = place
         #expect(steps(&place, .record(8), .record(6), .end(8), .error) == [.doubt, .doubt, .doubt, .doubt])
     }
 
-    @Test func behindTroubleTheLastRecordIsReadAgain() {
+    @Test("behind trouble the last record is read again") func behindTroubleTheLast() {
         var place = place
         #expect(steps(&place, .record(7), .end(7), troubles: 1) == [.check, .check])
         place.recheck(troubles: 1)
         #expect(steps(&place, .record(6), .record(7), troubles: 1) == [.goOn, .deliver])
     }
 
-    @Test func anotherRecordAtTheLastSeqIsADoubt() {
+    @Test("another record at the last seq is a doubt") func anotherRecordAtThe() {
         var place = place
         place.recheck(troubles: 1)
         #expect(steps(&place, .record(6), troubles: 1, another: true) == [.doubt])
     }
 
-    @Test func whatIsNotTheLastRecordIsADoubtWhileThatIsReadAgain() {
+    @Test("what is not the last record is a doubt while that is read again") func whatIsNotThe() {
         for arrival in [.record(5), .record(7), .end(6), .end(7), .error] as [Arrival] {
             var place = place
             place.recheck(troubles: 1)
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func troubleWhileTheLastRecordIsReadAgainBeginsAnew() {
+    @Test("trouble while the last record is read again begins anew") func troubleWhileTheLast() {
         var place = place
         place.recheck(troubles: 1)
         #expect(steps(&place, .record(6), troubles: 2) == [.check])
@@ -65,7 +65,7 @@ import Testing
         #expect(steps(&place, .record(7), troubles: 2) == [.doubt])
     }
 
-    @Test func whatHappensDuringADoubtIsLookedAtBehindIt() {
+    @Test("what happens during a doubt is looked at behind it") func whatHappensDuringA() {
         for troubles in [3, 4] {
             var place = place
             place.doubt(troubles: 3)
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func nothingReadYetIsNothingToReadAgain() {
+    @Test("nothing read yet is nothing to read again") func nothingReadYetIs() {
         var place = TailPlace(next: 0, last: nil, troubles: 0)
         #expect(steps(&place, .record(0), troubles: 0) == [.deliver])
         place.recheck(troubles: 1)

@@ -86,14 +86,16 @@ struct TailRevalidationTests {
         if case .goOn(let batch, _) = outcome { batch.seen.map(\.text) } else { nil }
     }
 
-    @Test func whatComesNextIsHandedOnWhereTheLastRecordIsWhatItWas() async throws {
+    @Test("what comes next is handed on where the last record is what it was") func whatComesNextIs() async throws {
         let (log, last) = try await log("a", "b")
         try await log.append([LogAppend("s", "c")])
         var doubt = doubt(from: 2, last: last)
         #expect(texts(doubt.ask(Answers(log))) == ["c"])
     }
 
-    @Test(arguments: 1...4) func aLogThatIsReplacedBeforeAnyQuestionIsNotGoneOnWith(question: Int) async throws {
+    @Test("a log that is replaced before any question is not gone on with", arguments: 1...4) func aLogThatIs(
+        question: Int
+    ) async throws {
         let (log, last) = try await log("a", "b")
         try await log.append([LogAppend("s", "c")])
         let answers = Answers(log) { [log] (number) throws(KafkaFailure) in
@@ -110,7 +112,7 @@ struct TailRevalidationTests {
         }
     }
 
-    @Test func anEndBeforeWhatWasReadIsBelievedAfterFiveSeconds() async throws {
+    @Test("an end before what was read is believed after five seconds") func anEndBeforeWhat() async throws {
         let (log, last) = try await log("a", "b")
         log.rollBack(0, to: 1)
         for limit in [TailRevalidation.endDoubtMs - 1, TailRevalidation.endDoubtMs] {
@@ -122,7 +124,8 @@ struct TailRevalidationTests {
         }
     }
 
-    @Test func anEndBeforeWhatWasReadIsNotBelievedIfMoreComesMeanwhile() async throws {
+    @Test("an end before what was read is not believed if more comes meanwhile") func anEndBeforeWhatWas() async throws
+    {
         let (log, _) = try await log("a", "b")
         var doubt = doubt(from: 3, last: nil)
         #expect(doubt.ask(Answers(log), clock: { 0 }) == nil)
@@ -130,7 +133,7 @@ struct TailRevalidationTests {
         #expect(texts(doubt.ask(Answers(log), clock: { TailRevalidation.endDoubtMs })) == ["d"])
     }
 
-    @Test func anEarlyEndBeforeTheLogWasAwayDoesNotCount() async throws {
+    @Test("an early end before the log was away does not count") func anEarlyEndBefore() async throws {
         let (log, last) = try await log("a", "b")
         log.rollBack(0, to: 1)
         var doubt = doubt(from: 2, last: last)
@@ -141,7 +144,7 @@ struct TailRevalidationTests {
         #expect(failure(doubt.ask(Answers(log), clock: { 3 * TailRevalidation.endDoubtMs + 1 })) == .aheadOfLog)
     }
 
-    @Test func aLogThatIsAwayIsAskedEverMoreRarelyAndNeverForLong() async throws {
+    @Test("a log that is away is asked ever more rarely and never for long") func aLogThatIsAway() async throws {
         let (log, last) = try await log("a")
         let answers = Answers(log) { (_) throws(KafkaFailure) in throw Self.away }
         var doubt = doubt(from: 1, last: last)
@@ -154,7 +157,7 @@ struct TailRevalidationTests {
         #expect(answers.longestMs == TailRevalidation.patienceMs && TailRevalidation.patienceMs <= 1_000)
     }
 
-    @Test func whatAskingAgainDoesNotHelpEndsTheTail() async throws {
+    @Test("what asking again does not help ends the tail") func whatAskingAgainDoes() async throws {
         let (log, last) = try await log("a")
         var doubt = doubt(from: 1, last: last)
         let error = LogError(.logUnavailable, "no such topic")
@@ -163,7 +166,9 @@ struct TailRevalidationTests {
         )
     }
 
-    @Test func thatThereIsNoSuchPartitionIsBelievedHoweverShortOnesPatienceIs() async throws {
+    @Test("that there is no such partition is believed however short ones patience is") func thatThereIsNo()
+        async throws
+    {
         let brokers = try MockBrokers()
         brokers.topic("t")
         let reading = PartitionReading(
@@ -183,7 +188,7 @@ struct TailRevalidationTests {
         }
     }
 
-    @Test func aRecordThatIsDamagedIsNotWaitedFor() throws {
+    @Test("a record that is damaged is not waited for") func aRecordThatIs() throws {
         let handle = try KafkaHandle(.reading, KafkaConfiguration(brokers: ["127.0.0.1:1"])) { _, _, _ in }
         for code in [
             RD_KAFKA_RESP_ERR__BAD_MSG, RD_KAFKA_RESP_ERR__BAD_COMPRESSION, RD_KAFKA_RESP_ERR_INVALID_MSG,
@@ -195,14 +200,14 @@ struct TailRevalidationTests {
         #expect(KafkaFailure(RD_KAFKA_RESP_ERR__TRANSPORT, "read", handle, topic: "t").kind == .away)
     }
 
-    @Test func aTailThatHasEndedIsAskedForNoMore() async throws {
+    @Test("a tail that has ended is asked for no more") func aTailThatHas() async throws {
         let (log, last) = try await log("a")
         var doubt = doubt(from: 1, last: last)
         doubt.tail.cancel()
         #expect(failure(doubt.ask(Answers(log) { (_) throws(KafkaFailure) in throw Self.away })) != nil)
     }
 
-    @Test func partitionsThatAreAwayHoldUpNoOther() async throws {
+    @Test("partitions that are away hold up no other") func partitionsThatAreAway() async throws {
         let (log, last) = try await log("a")
         // More than there are threads, and for good.
         let back = Atomic(false)

@@ -15,12 +15,12 @@ import Testing
         return TopicFacts(name: "reel.x", partitions: partitions, settings: settings)
     }
 
-    @Test(arguments: [(1, 1), (2, 1), (3, 2), (5, 2)])
-    func ofThreeCopiesTwoMustHaveARecord(replicas: Int, inSync: Int) {
+    @Test("of three copies two must have a record", arguments: [(1, 1), (2, 1), (3, 2), (5, 2)])
+    func ofThreeCopiesTwo(replicas: Int, inSync: Int) {
         #expect(TopicCopies(replicas: replicas) == copies(replicas, inSync))
     }
 
-    @Test func aTopicThatIsThereIsFollowed() {
+    @Test("a topic that is there is followed") func aTopicThatIs() {
         // How many are in sync at the moment says nothing.
         #expect(TopicCopies(of: topic([3, 3], ["min.insync.replicas": "2"])) == copies(3, 2))
         #expect(TopicCopies(of: topic([5], ["min.insync.replicas": "3"])) == copies(5, 3))
@@ -29,14 +29,14 @@ import Testing
         #expect(TopicCopies(of: topic([3], nil)) == copies(3, 2), "this user may not read the settings")
     }
 
-    @Test func withAnotherNumberNoFewerMustHaveARecord() {
+    @Test("with another number no fewer must have a record") func withAnotherNumberNo() {
         #expect(copies(3, 2).with(replicas: 2) == copies(2, 2))
         #expect(copies(3, 2).with(replicas: 1) == copies(1, 1))
         #expect(copies(1, 1).with(replicas: 3) == copies(3, 2))
         #expect(copies(5, 3).with(replicas: 7) == copies(7, 3))
     }
 
-    @Test func topicsAreMadeSo() {
+    @Test("topics are made so") func topicsAreMadeSo() {
         #expect(TopicRole.data(partitions: 4).settings(copies(5, 3))["min.insync.replicas"] == "3")
         #expect(TopicRole.control.settings(copies(2, 2))["min.insync.replicas"] == "2")
         #expect(TopicRole.nodes.settings(copies(5, 3))["min.insync.replicas"] == nil)

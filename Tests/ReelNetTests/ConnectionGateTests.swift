@@ -6,7 +6,7 @@ import Testing
 
 /// Who is let in, and who is told why not.
 @Suite(.timeLimit(.minutes(5))) struct ConnectionGateTests {
-    @Test func eachLimitRefusesAndIsCountedAndLetsInAgain() throws {
+    @Test("each limit refuses and is counted and lets in again") func eachLimitRefusesAnd() throws {
         let gate = ConnectionGate(limit: 3, addressLimit: 2)
         let (one, two) = (
             try SocketAddress("192.0.2.1", port: 1).origin, try SocketAddress("192.0.2.2", port: 1).origin
@@ -26,7 +26,7 @@ import Testing
         for refusal in ConnectionGate.Refusal.allCases { #expect(gate.refused(refusal) == 1) }
     }
 
-    @Test func aCustomersIPv6AddressesAreOne() throws {
+    @Test("a customers IPv6 addresses are one") func aCustomersIpv6() throws {
         func origin(_ host: String) throws -> UInt64 { try SocketAddress(host, port: 1).origin }
         #expect(try origin("2001:db8:0:1::1") == origin("2001:db8:0:1:ffff::2"))
         #expect(try origin("2001:db8:0:1::1") != origin("2001:db8:0:2::1"))
@@ -34,7 +34,7 @@ import Testing
         #expect(try origin("192.0.2.1") != origin("192.0.2.2"))
     }
 
-    @Test func oneOfTooManyOfAnAddressIsToldAndWhoIsInsideGoesOn() async throws {
+    @Test("one of too many of an address is told and who is inside goes on") func oneOfTooMany() async throws {
         let gate = ConnectionGate(limit: 10, addressLimit: 2)
         var settings = HTTPServer.Settings.patient
         // One that asks for nothing is told then.
@@ -59,7 +59,7 @@ import Testing
         #expect(later.receiveAll().hasPrefix("HTTP/1.1 200"))
     }
 
-    @Test func whomATrustedProxyNamesIsCountedAndNotTheProxy() async throws {
+    @Test("whom a trusted proxy names is counted and not the proxy") func whomATrustedProxy() async throws {
         let gate = ConnectionGate(limit: 10, addressLimit: 1)
         var settings = HTTPServer.Settings.patient
         settings.trustedProxies = try AddressRanges(parsing: "127.0.0.0/8")
@@ -83,7 +83,7 @@ import Testing
         #expect(third.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200"))
     }
 
-    @Test func aProxysHeaderFromAStrangerIsNoRequest() throws {
+    @Test("a proxys header from a stranger is no request") func aProxysHeaderFrom() throws {
         let server = try EchoServer(HTTPServer.Settings.patient, gate: ConnectionGate(limit: 10))
         let socket = try RawSocket(server.address)
         socket.send("PROXY TCP4 192.0.2.1 10.0.0.1 1 2\r\nGET /echo HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -112,7 +112,7 @@ import Testing
         try await eventually { gate.open == 1 }
     }
 
-    @Test func withoutMemoryABodyThatIsUnderWayGrowsNoFurther() async throws {
+    @Test("without memory a body that is under way grows no further") func withoutMemoryABody() async throws {
         let gate = ConnectionGate(limit: 10)
         let server = try EchoServer(gate: gate)
         let part = [UInt8](repeating: UInt8(ascii: "x"), count: 1_000)
@@ -142,7 +142,7 @@ import Testing
         #expect(later.receiveAll().hasPrefix("HTTP/1.1 200"))
     }
 
-    @Test func withoutMemoryAMessageThatIsUnderWayGrowsNoFurther() async throws {
+    @Test("without memory a message that is under way grows no further") func withoutMemoryAMessage() async throws {
         let gate = ConnectionGate(limit: 10)
         let server = try EchoServer(gate: gate)
         let sockets = try (0..<2).map { _ in
@@ -165,7 +165,7 @@ import Testing
     }
 
     /// Far more than there is room for, all at once: who is inside is served on, everybody else is told.
-    @Test func aCrowdAtTheDoorIsToldAndHarmsNobody() async throws {
+    @Test("a crowd at the door is told and harms nobody") func aCrowdAtThe() async throws {
         let (room, crowd) = (50, min(300 * effort, 10_000))
         let gate = ConnectionGate(limit: room)
         let server = try EchoServer(gate: gate)

@@ -8,30 +8,36 @@ import Testing
 
     private func answer(_ fields: String...) -> String? { DeflateOffer(in: fields)?.answer }
 
-    @Test(arguments: [
-        "permessage-deflate", "Permessage-Deflate", "permessage-deflate; server_no_context_takeover",
-        "permessage-deflate; client_no_context_takeover", "permessage-deflate;client_max_window_bits",
-        "permessage-deflate; client_max_window_bits=8", "permessage-deflate ;\tclient_max_window_bits = \"10\"",
-        "permessage-deflate; client_max_window_bits; server_no_context_takeover; client_no_context_takeover",
-        "x-webkit-deflate-frame, permessage-deflate", "bogus; a=\"b, permessage-deflate; c\", permessage-deflate",
-    ])
-    func whatCanBeGivenIsTaken(offer: String) { #expect(answer(offer) == plain) }
+    @Test(
+        "what can be given is taken",
+        arguments: [
+            "permessage-deflate", "Permessage-Deflate", "permessage-deflate; server_no_context_takeover",
+            "permessage-deflate; client_no_context_takeover", "permessage-deflate;client_max_window_bits",
+            "permessage-deflate; client_max_window_bits=8", "permessage-deflate ;\tclient_max_window_bits = \"10\"",
+            "permessage-deflate; client_max_window_bits; server_no_context_takeover; client_no_context_takeover",
+            "x-webkit-deflate-frame, permessage-deflate", "bogus; a=\"b, permessage-deflate; c\", permessage-deflate",
+        ]
+    )
+    func whatCanBeGiven(offer: String) { #expect(answer(offer) == plain) }
 
-    @Test(arguments: [
-        "", ",", "x-webkit-deflate-frame", "permessage-deflate2", "permessage-deflate; unknown",
-        "permessage-deflate; unknown=1", "permessage-deflate; server_no_context_takeover=1",
-        "permessage-deflate; client_no_context_takeover=\"\"", "permessage-deflate; client_max_window_bits=7",
-        "permessage-deflate; client_max_window_bits=16", "permessage-deflate; client_max_window_bits=08",
-        "permessage-deflate; client_max_window_bits=", "permessage-deflate; client_max_window_bits=\"1",
-        "permessage-deflate; server_max_window_bits", "permessage-deflate; server_max_window_bits=16",
-        "permessage-deflate; server_max_window_bits=10", "permessage-deflate; server_max_window_bits=8",
-        "permessage-deflate; client_max_window_bits; client_max_window_bits",
-        "permessage-deflate; server_no_context_takeover; Server_No_Context_Takeover", "permessage-deflate;",
-        "permessage-deflate=1", "bogus; a=\"permessage-deflate, b\"",
-    ])
-    func whatCannotBeGivenOrIsNotKnownIsDeclined(offer: String) { #expect(answer(offer) == nil) }
+    @Test(
+        "what cannot be given or is not known is declined",
+        arguments: [
+            "", ",", "x-webkit-deflate-frame", "permessage-deflate2", "permessage-deflate; unknown",
+            "permessage-deflate; unknown=1", "permessage-deflate; server_no_context_takeover=1",
+            "permessage-deflate; client_no_context_takeover=\"\"", "permessage-deflate; client_max_window_bits=7",
+            "permessage-deflate; client_max_window_bits=16", "permessage-deflate; client_max_window_bits=08",
+            "permessage-deflate; client_max_window_bits=", "permessage-deflate; client_max_window_bits=\"1",
+            "permessage-deflate; server_max_window_bits", "permessage-deflate; server_max_window_bits=16",
+            "permessage-deflate; server_max_window_bits=10", "permessage-deflate; server_max_window_bits=8",
+            "permessage-deflate; client_max_window_bits; client_max_window_bits",
+            "permessage-deflate; server_no_context_takeover; Server_No_Context_Takeover", "permessage-deflate;",
+            "permessage-deflate=1", "bogus; a=\"permessage-deflate, b\"",
+        ]
+    )
+    func whatCannotBeGiven(offer: String) { #expect(answer(offer) == nil) }
 
-    @Test func theFirstOfferThatCanBeGivenCounts() {
+    @Test("the first offer that can be given counts") func theFirstOfferThat() {
         #expect(answer("permessage-deflate; server_max_window_bits=9, permessage-deflate") == plain)
         #expect(answer("permessage-deflate; server_max_window_bits=9", "permessage-deflate; bogus") == nil)
         let largest = "permessage-deflate; server_max_window_bits=15"

@@ -6,7 +6,7 @@ import Testing
 @testable import ReelNet
 
 @Suite(.timeLimit(.minutes(5))) struct EventLoopTests {
-    @Test func runsJobsOfManyThreadsInTheirOrder() async throws {
+    @Test("runs jobs of many threads in their order") func runsJobsOfMany() async throws {
         try await withLoop { loop in
             let seen = Seen()
             await withTaskGroup(of: Void.self) { group in
@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func anActorCanLiveOnALoop() async throws {
+    @Test("an actor can live on a loop") func anActorCanLive() async throws {
         try await withLoop { loop in
             let actor = Pinned(loop)
             for _ in 0..<10 { await actor.count() }
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func timersFireOnceOrAgainAndStopWhenCancelled() async throws {
+    @Test("timers fire once or again and stop when cancelled") func timersFireOnceOr() async throws {
         try await withLoop { loop in
             let fired = Counts()
             try await loop.run {
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func deadlinesPassLateNeverEarlyAndCanBeMoved() async throws {
+    @Test("deadlines pass late never early and can be moved") func deadlinesPassLateNever() async throws {
         try await withLoop { loop in
             let fired = Counts()
             let kept = Kept()
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func aDeadlineThatIsSetInALongRoundCountsFromThere() async throws {
+    @Test("a deadline that is set in a long round counts from there") func aDeadlineThatIs() async throws {
         try await withLoop { loop in
             let fired = Counts()
             let kept = Kept()
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func whatComesInTurnLeavesRoomForOthersInBetween() async throws {
+    @Test("what comes in turn leaves room for others in between") func whatComesInTurn() async throws {
         try await withLoop { loop in
             let seen = Seen()
             try await loop.run {
@@ -121,7 +121,7 @@ import Testing
         }
     }
 
-    @Test func ofACrowdInTurnSeveralGoTogetherAndWhoNeedsNoTurnTakesNone() async throws {
+    @Test("of a crowd in turn several go together and who needs no turn takes none") func ofACrowdIn() async throws {
         try await withLoop { loop in
             let seen = Seen()
             let begin = ContinuousClock.now
@@ -175,7 +175,7 @@ import Testing
         }
     }
 
-    @Test func whatIsBehindTheRoundComesBehindWhatItWrites() async throws {
+    @Test("what is behind the round comes behind what it writes") func whatIsBehindThe() async throws {
         try await withLoop { loop in
             let seen = Seen()
             try await loop.run {
@@ -186,7 +186,7 @@ import Testing
         }
     }
 
-    @Test func offloadedWorkLeavesTheLoopFree() async throws {
+    @Test("offloaded work leaves the loop free") func offloadedWorkLeavesThe() async throws {
         try await withLoop { loop in
             let gate = DispatchSemaphore(value: 0)
             let fired = Counts()
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    @Test func longWorkLeavesPlacesForShortWork() async throws {
+    @Test("long work leaves places for short work") func longWorkLeavesPlaces() async throws {
         try await withLoop { loop in
             let gate = DispatchSemaphore(value: 0)
             let fired = Counts()
@@ -225,7 +225,7 @@ import Testing
         }
     }
 
-    @Test func longWorkIsDoneByFewThreadsThatGoBehindOthers() async throws {
+    @Test("long work is done by few threads that go behind others") func longWorkIsDone() async throws {
         try await withLoop { loop in
             let fired = Counts()
             let niceness = { @Sendable in getpriority(Int32(PRIO_PROCESS.rawValue), 0) }
@@ -245,7 +245,7 @@ import Testing
         }
     }
 
-    @Test func aLoopFollowsWhatWritesCost() {
+    @Test("a loop follows what writes cost") func aLoopFollowsWhat() {
         #expect(WriteCostEstimate.begin(31) == nil, "too few to tell")
         var cost = WriteCostEstimate()
         let micros = cost.micros
@@ -255,7 +255,7 @@ import Testing
         #expect((micros * 0.75...micros * 0.76).contains(cost.micros), "a quarter of the way to nothing")
     }
 
-    @Test func aSignalReachesTheLoop() async throws {
+    @Test("a signal reaches the loop") func aSignalReachesThe() async throws {
         try await withLoop { loop in
             let fired = Counts()
             try await loop.run { _ = loop.onSignal(SIGUSR2) { fired.add("signal") } }
@@ -264,7 +264,7 @@ import Testing
         }
     }
 
-    @Test func endsWithAllThatIsOnIt() async throws {
+    @Test("ends with all that is on it") func endsWithAllThat() async throws {
         let loop = try EventLoop()
         let weakly = Weakly()
         try await loop.run {

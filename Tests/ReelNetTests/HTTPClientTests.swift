@@ -3,7 +3,7 @@ import Testing
 @testable import ReelNet
 
 @Suite struct HTTPClientTests {
-    @Test func fetchesOverOneConnectionAgainAndAgain() async throws {
+    @Test("fetches over one connection again and again") func fetchesOverOneConnection() async throws {
         let server = try EchoServer()
         let (loop, client) = try makeClient()
         defer { end(loop) }
@@ -16,7 +16,7 @@ import Testing
         #expect(try server.counters.accepted == 1)
     }
 
-    @Test func streamsAnAnswerInChunks() async throws {
+    @Test("streams an answer in chunks") func streamsAnAnswerIn() async throws {
         let server = try EchoServer()
         let (loop, client) = try makeClient()
         defer { end(loop) }
@@ -25,7 +25,7 @@ import Testing
         #expect(response.headers["transfer-encoding"] == "chunked")
     }
 
-    @Test func refusesAnAnswerBeyondItsBound() async throws {
+    @Test("refuses an answer beyond its bound") func refusesAnAnswerBeyond() async throws {
         let server = try EchoServer()
         let (loop, client) = try makeClient()
         defer { end(loop) }
@@ -35,7 +35,7 @@ import Testing
         #expect(error?.code == .violation)
     }
 
-    @Test func saysWhenNobodyAnswersInTime() async throws {
+    @Test("says when nobody answers in time") func saysWhenNobodyAnswers() async throws {
         let server = try EchoServer()
         let (loop, client) = try makeClient()
         defer { end(loop) }
@@ -44,7 +44,7 @@ import Testing
         #expect(error?.code == .timedOut)
     }
 
-    @Test func saysWhenNobodyListens() async throws {
+    @Test("says when nobody listens") func saysWhenNobodyListens() async throws {
         let (loop, client) = try makeClient()
         defer { end(loop) }
         let bound = try BoundSocket()
@@ -55,7 +55,7 @@ import Testing
         #expect(error?.code == .refused)
     }
 
-    @Test func asksAgainWhatCanBeAskedTwice() async throws {
+    @Test("asks again what can be asked twice") func asksAgainWhatCan() async throws {
         let server = try EchoServer()
         let (loop, client) = try makeClient()
         defer { end(loop) }
@@ -66,7 +66,7 @@ import Testing
         await #expect(throws: NetError.self) { try await client.fetch(post) }
     }
 
-    @Test func asksAgainWhereAKeptConnectionHasGone() async throws {
+    @Test("asks again where a kept connection has gone") func asksAgainWhereA() async throws {
         let server = try EchoServer(idleDeadline: .milliseconds(1))
         let (loop, client) = try makeClient()
         defer { end(loop) }
@@ -77,7 +77,7 @@ import Testing
         #expect(try server.counters.accepted == 3)
     }
 
-    @Test func findsAHostByName() async throws {
+    @Test("finds a host by name") func findsAHostBy() async throws {
         let server = try EchoServer()
         let (loop, client) = try makeClient()
         defer { end(loop) }

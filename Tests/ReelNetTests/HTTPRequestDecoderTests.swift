@@ -125,7 +125,10 @@ import Testing
         "POST / HTTP/1.1\r\n\(host)Transfer-Encoding: chunked\r\n\r\n" + body
     }
 
-    @Test(arguments: accepted) func takesWhatIsRightHoweverItIsCut(_ request: String, _ bodies: [String]) {
+    @Test("takes what is right however it is cut", arguments: accepted) func takesWhatIsRight(
+        _ request: String,
+        _ bodies: [String]
+    ) {
         let bytes = Array(request.utf8)
         let whole = decodeRequests([bytes])
         let found = whole.events.compactMap { event -> String? in
@@ -136,7 +139,10 @@ import Testing
         for pieces in allCuts(bytes) { #expect(decodeRequests(pieces) == whole) }
     }
 
-    @Test(arguments: refused) func refusesWhatIsNotHoweverItIsCut(_ request: String, _ status: Int) {
+    @Test("refuses what is not however it is cut", arguments: refused) func refusesWhatIsNot(
+        _ request: String,
+        _ status: Int
+    ) {
         let bytes = Array(request.utf8)
         let whole = decodeRequests([bytes])
         #expect(whole.violation?.status == status)
@@ -147,7 +153,7 @@ import Testing
         for pieces in cuts { #expect(decodeRequests(pieces) == whole) }
     }
 
-    @Test func boundsTheHead() {
+    @Test("bounds the head") func boundsTheHead() {
         let long = String(repeating: "a", count: 9000)
         let many = (0..<101).map { "x-\($0): y\r\n" }.joined()
         #expect(status("GET /\(long)") == 414)
@@ -155,7 +161,7 @@ import Testing
         #expect(status("GET / HTTP/1.1\r\n\(many)") == 431)
     }
 
-    @Test func takesNothingBehindARefusal() {
+    @Test("takes nothing behind a refusal") func takesNothingBehindA() {
         var decoder = HTTPRequestDecoder()
         for text in ["\n", "GET / HTTP/1.1\r\n\(Self.host)\r\n"] {
             let bytes = Array(text.utf8)
@@ -167,7 +173,7 @@ import Testing
     }
 
     /// To the byte, whole and byte by byte; a line counts with its CR, the head with all ends of lines.
-    @Test func theLimitsAreWhatTheySay() {
+    @Test("the limits are what they say") func theLimitsAreWhat() {
         var limits = HTTPLimits()
         (limits.line, limits.head) = (40, 80)
         for length in 1...100 {
@@ -182,7 +188,7 @@ import Testing
         }
     }
 
-    @Test func givesTheHeadAsItWas() throws {
+    @Test("gives the head as it was") func givesTheHeadAs() throws {
         let text = "GET http://Reel/a%2Fb/%C3%A9?x=1%26&y&z=a=b HTTP/1.1\r\nHOST: reel\r\nX-A: 1\r\nx-a: 2\r\n\r\n"
         let first = try #require(decodeRequests([Array(text.utf8)]).events.first)
         guard case .head(let head, let expectsContinue) = first else {
@@ -197,7 +203,9 @@ import Testing
         #expect(head.keepsAlive)
     }
 
-    @Test(arguments: ["/%", "/%4", "/%zz", "/%ff", "/?a=%c3"]) func knowsBadPercentSigns(_ target: String) throws {
+    @Test("knows bad percent signs", arguments: ["/%", "/%4", "/%zz", "/%ff", "/?a=%c3"]) func knowsBadPercentSigns(
+        _ target: String
+    ) throws {
         let bytes = Array("GET \(target) HTTP/1.1\r\n\(Self.host)\r\n".utf8)
         guard case .head(let head, _)? = decodeRequests([bytes]).events.first else {
             Issue.record("no head")

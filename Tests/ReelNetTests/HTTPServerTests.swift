@@ -20,7 +20,7 @@ import Testing
         #expect(answer.hasPrefix("HTTP/1.1 401") && answer.lowercased().contains("connection: close"), "\(answer)")
     }
 
-    @Test func answersRequestsThatComeInOnePacketOneByOne() throws {
+    @Test("answers requests that come in one packet one by one") func answersRequestsThatCome() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         socket.send(
@@ -36,7 +36,7 @@ import Testing
         #expect(answer.components(separatedBy: "connection: close").count == 2)
     }
 
-    @Test func holdsPipelinedRequestsWhileOneIsAnswered() throws {
+    @Test("holds pipelined requests while one is answered") func holdsPipelinedRequestsWhile() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         let request =
@@ -48,7 +48,7 @@ import Testing
         #expect(try server.counters.requests == count)
     }
 
-    @Test func streamsMoreThanTheKernelTakesToASlowReader() throws {
+    @Test("streams more than the kernel takes to a slow reader") func streamsMoreThanThe() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         socket.send("GET /stream?bytes=20000000 HTTP/1.0\r\n\r\n")
@@ -57,7 +57,7 @@ import Testing
         #expect(received == 20_000_000)
     }
 
-    @Test func aWriterWaitsForASlowReader() async throws {
+    @Test("a writer waits for a slow reader") func aWriterWaitsFor() async throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         socket.send("GET /stream?bytes=200000000 HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -69,7 +69,7 @@ import Testing
         #expect(try #require(server.onHandler { $0.mostPending }) < 1_000_000)
     }
 
-    @Test func whoAsksAndNeverReadsIsNotServedOn() async throws {
+    @Test("who asks and never reads is not served on") func whoAsksAndNever() async throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         let body = String(repeating: "b", count: 10_000)
@@ -83,7 +83,7 @@ import Testing
         try await eventually { try server.counters.requests == count }
     }
 
-    @Test func slowHeadsAreEndedWhileOthersGoOn() async throws {
+    @Test("slow heads are ended while others go on") func slowHeadsAreEnded() async throws {
         var settings = HTTPServer.Settings.patient
         settings.headDeadline = .milliseconds(200)
         let server = try EchoServer(settings)
@@ -110,7 +110,7 @@ import Testing
         #expect(slow.contains { $0.receiveAll().contains("408 Request Timeout") })
     }
 
-    @Test func aSlowBodyIsEnded() throws {
+    @Test("a slow body is ended") func aSlowBodyIs() throws {
         var settings = HTTPServer.Settings.patient
         settings.bodyDeadline = .milliseconds(100)
         let server = try EchoServer(settings)
@@ -119,7 +119,7 @@ import Testing
         #expect(socket.receiveAll().contains("408 Request Timeout"))
     }
 
-    @Test func anIdleConnectionIsEndedWithoutAWord() throws {
+    @Test("an idle connection is ended without a word") func anIdleConnectionIs() throws {
         var settings = HTTPServer.Settings.patient
         settings.headDeadline = .milliseconds(100)
         let impatient = try EchoServer(settings)
@@ -131,7 +131,7 @@ import Testing
         #expect(used.receiveAll().hasSuffix("\r\n\r\nhi"))
     }
 
-    @Test func aReaderThatTakesNothingIsEnded() async throws {
+    @Test("a reader that takes nothing is ended") func aReaderThatTakes() async throws {
         let server = try EchoServer(idleDeadline: .milliseconds(100))
         let socket = try RawSocket(server.address)
         socket.send("GET /stream?bytes=200000000 HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -141,7 +141,7 @@ import Testing
     }
 
     /// Of some of these, the last bytes wait for the kernel when the connection is finished.
-    @Test func whoTakesNothingOfTheLastBytesIsEnded() async throws {
+    @Test("who takes nothing of the last bytes is ended") func whoTakesNothingOf() async throws {
         let server = try EchoServer(idleDeadline: .milliseconds(100))
         let sockets = try (1...30).map { _ in try RawSocket(server.address) }
         for (index, socket) in sockets.enumerated() {
@@ -153,7 +153,7 @@ import Testing
 
     /// What is tried is the clock itself: the deadline passes again and again while the last answer is read. Where the
     /// reader was held up itself, nothing is said of the server: it tries again, with more time.
-    @Test func whoReadsTheLastAnswerSlowlyIsLeftAloneUntilItStops() async throws {
+    @Test("who reads the last answer slowly is left alone until it stops") func whoReadsTheLast() async throws {
         for seconds in [1, 4, 16, 64] {
             let server = try EchoServer(idleDeadline: .seconds(seconds))
             let socket = try RawSocket(server.address)
@@ -186,7 +186,7 @@ import Testing
         return longest < deadline / 2 ? unsent != nil : nil
     }
 
-    @Test func refusesWithProperWordsAndEnds() throws {
+    @Test("refuses with proper words and ends") func refusesWithProperWords() throws {
         let server = try EchoServer()
         for (request, status) in [
             ("GET / HTTP/1.1\r\n\r\n", "400 Bad Request"), ("GET / HTTP/3.0\r\n\r\n", "505 HTTP Version Not Supported"),
@@ -200,7 +200,7 @@ import Testing
         }
     }
 
-    @Test func theAnswerReachesAClientThatStillSends() throws {
+    @Test("the answer reaches a client that still sends") func theAnswerReachesA() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         let part = [UInt8](repeating: 0x61, count: 100_000)
@@ -210,8 +210,8 @@ import Testing
         #expect(socket.endsInOrder())
     }
 
-    @Test(arguments: ["/later", "/refused"])
-    func aHeadThatStopsIsRefusedBehindAnyAnswer(path: String) throws {
+    @Test("a head that stops is refused behind any answer", arguments: ["/later", "/refused"])
+    func aHeadThatStops(path: String) throws {
         var settings = HTTPServer.Settings.patient
         settings.headDeadline = .milliseconds(50)
         let server = try EchoServer(settings)
@@ -223,7 +223,7 @@ import Testing
         #expect(socket.receiveAll().contains("HTTP/1.1 408"))
     }
 
-    @Test func answersAClientThatHasEndedItsSide() throws {
+    @Test("answers a client that has ended its side") func answersAClientThat() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         socket.send("GET /later HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -231,7 +231,7 @@ import Testing
         #expect(socket.receiveAll().hasSuffix("\r\n\r\n7"))
     }
 
-    @Test func toHeadTheHeadIsAllAndTheConnectionGoesOn() throws {
+    @Test("to head the head is all and the connection goes on") func toHeadTheHead() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         socket.send(
@@ -252,14 +252,14 @@ import Testing
         #expect(parts[3].contains("\r\ntransfer-encoding: chunked"))
     }
 
-    @Test func whatIsUnchangedVariesAsTheWholeDoes() throws {
+    @Test("what is unchanged varies as the whole does") func whatIsUnchangedVaries() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         socket.send("GET /unchanged HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         #expect(socket.receiveAll().contains("\r\nvary: accept-encoding\r\n"))
     }
 
-    @Test func drainsWhatIsUnderWay() async throws {
+    @Test("drains what is under way") func drainsWhatIsUnder() async throws {
         let server = try EchoServer()
         let idle = try RawSocket(server.address)
         let busy = try RawSocket(server.address)
@@ -277,7 +277,7 @@ import Testing
         try await eventually { counts["drained"] == 1 }
     }
 
-    @Test func oneConnectionTooManyIsAnswered503() async throws {
+    @Test("one connection too many is answered 503") func oneConnectionTooMany() async throws {
         let gate = ConnectionGate(limit: 2)
         let server = try EchoServer(gate: gate)
         let first = try RawSocket(server.address)
@@ -291,7 +291,7 @@ import Testing
         }
     }
 
-    @Test func aPortInUseIsNamed() throws {
+    @Test("a port in use is named") func aPortInUse() throws {
         let server = try EchoServer()
         let error = #expect(throws: NetError.self) {
             try server.onServer { other in
@@ -302,7 +302,7 @@ import Testing
         #expect(error?.message.contains("\(server.address)") == true)
     }
 
-    @Test func anAddressOfAnotherMachineIsNamed() throws {
+    @Test("an address of another machine is named") func anAddressOfAnother() throws {
         let server = try EchoServer()
         let error = #expect(throws: NetError.self) {
             try server.onServer { other in
@@ -315,7 +315,7 @@ import Testing
         #expect(error?.code == .badAddress)
     }
 
-    @Test func aBurstOfConnectionsThatBreakOffLeavesNothing() async throws {
+    @Test("a burst of connections that break off leaves nothing") func aBurstOfConnections() async throws {
         let server = try EchoServer()
         for round in 0..<200 {
             let socket = try RawSocket(server.address)

@@ -6,7 +6,8 @@ import Testing
 
 /// Mutations of the corpora in Tests/Corpus, through every decoder.
 @Suite struct MutationTests {
-    @Test(arguments: ["http-request", "http-answer", "websocket"]) func nothingTrapsAndCutsDoNotMatter(_ name: String)
+    @Test("nothing traps and cuts do not matter", arguments: ["http-request", "http-answer", "websocket"])
+    func nothingTrapsAndCuts(_ name: String)
         throws
     {
         var random = SeededNumbers(TestSeed.value)

@@ -5,7 +5,7 @@ import Testing
 
 /// Clients that we have not written, against a live server. Where one is not installed, the test says so and passes.
 @Suite struct OtherPeoplesClientsTests {
-    @Test func curlReadsPostsAndWaitsForContinue() throws {
+    @Test("curl reads posts and waits for continue") func curlReadsPostsAnd() throws {
         guard isThere("curl --version", "curl, Debian's `curl`") else { return }
         let server = try EchoServer()
         let url = "http://\(server.address)"
@@ -31,7 +31,7 @@ import Testing
         )
     }
 
-    @Test func pythonWebsocketsTalks() throws {
+    @Test("python websockets talks") func pythonWebsocketsTalks() throws {
         guard isThere("python3 -c 'import websockets'", "Python's websockets, PyPI's `websockets`") else { return }
         let server = try EchoServer()
         let script = """
@@ -60,7 +60,7 @@ import Testing
         #expect(try python(script) == "fine\n")
     }
 
-    @Test func kosokuFindsNoFaultInTheServer() throws {
+    @Test("kosoku finds no fault in the server") func kosokuFindsNoFault() throws {
         guard isThere("python3 -c 'import kosoku'", "kosoku, PyPI's `kosoku`") else { return }
         let server = try EchoServer()
         let script = """

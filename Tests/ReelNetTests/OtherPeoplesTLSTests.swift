@@ -6,7 +6,7 @@ import Testing
 /// OpenSSL's own client, curl and Python against a server that speaks TLS. Where one is not installed, the test says so
 /// and passes.
 @Suite struct OtherPeoplesTLSTests {
-    @Test func curlTrustsWhomItShould() throws {
+    @Test("curl trusts whom it should") func curlTrustsWhomIt() throws {
         guard let certificates = try Certificates(), try isThere("curl --version", certificates) else { return }
         let server = try secureServer(certificates)
         let url = "https://localhost:\(server.address.port)"
@@ -19,7 +19,7 @@ import Testing
         #expect(try certificates.shell("curl -sS \(url)/echo 2>&1").contains("certificate"))
     }
 
-    @Test func opensslFindsVersionsNamesAndNoRenegotiation() throws {
+    @Test("openssl finds versions names and no renegotiation") func opensslFindsVersionsNames() throws {
         guard let certificates = try Certificates() else { return }
         let server = try secureServer(certificates)
         /// What it says; where it is to be told something it stays until it has heard that.
@@ -38,7 +38,7 @@ import Testing
         #expect(try client("-alpn h2").contains("no application protocol"))
     }
 
-    @Test func pythonWebsocketsTalksAndSeesTheEnd() throws {
+    @Test("python websockets talks and sees the end") func pythonWebsocketsTalksAnd() throws {
         guard let certificates = try Certificates(),
             try isThere("python3 -c 'import websockets'", certificates)
         else { return }

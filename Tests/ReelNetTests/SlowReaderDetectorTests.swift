@@ -8,14 +8,14 @@ import Testing
 @Suite(.timeLimit(.minutes(15))) struct SlowReaderDetectorTests {
     private let least = SlowReaderDetector.bytesMin
 
-    @Test func whatWaitsHasToBeTakenOrEnoughOfIt() {
+    @Test("what waits has to be taken or enough of it") func whatWaitsHasTo() {
         var pace = SlowReaderDetector()
         #expect(pace.look(written: 10 * least, left: 9 * least) == .nothingWaited, "nobody has looked before")
         #expect(pace.look(written: 20 * least, left: 18 * least) == .reads)
         #expect(pace.look(written: 20 * least, left: 17 * least + 1) == .tooSlow)
     }
 
-    @Test func ofLittleAllHasToBeTaken() {
+    @Test("of little all has to be taken") func ofLittleAllHas() {
         var pace = SlowReaderDetector()
         #expect(pace.look(written: 100, left: 3) == .nothingWaited)
         #expect(pace.look(written: 9 * least, left: 9 * least - 100) == .reads, "what was written since has time")
@@ -28,7 +28,7 @@ import Testing
     /// A large buffer opens rarely, by a sixteenth of it, and a write is done rarely: neither may be taken for a reader
     /// that has stopped.
     /// Where the reader was held up itself, nothing is said of the server: it tries again, with more time.
-    @Test func aSlowReaderWithALargeBufferIsLeftAloneUntilItStops() async throws {
+    @Test("a slow reader with a large buffer is left alone until it stops") func aSlowReaderWith() async throws {
         for seconds in [2, 8, 40] {
             let window = Duration.seconds(seconds)
             let gate = ConnectionGate(limit: 10)
@@ -71,7 +71,7 @@ import Testing
         return try server.counters.open == 1
     }
 
-    @Test func aCloseFrameWaitsForWhoReadsWhatComesBeforeIt() async throws {
+    @Test("a close frame waits for who reads what comes before it") func aCloseFrameWaits() async throws {
         var settings = HTTPServer.Settings.patient
         settings.closeDeadline = .milliseconds(50)
         let server = try EchoServer(settings)
@@ -84,7 +84,7 @@ import Testing
         #expect(received == count, "all of it, and the close frame")
     }
 
-    @Test func aCloseFrameDoesNotWaitForWhoReadsNothing() async throws {
+    @Test("a close frame does not wait for who reads nothing") func aCloseFrameDoes() async throws {
         var settings = HTTPServer.Settings.patient
         (settings.closeDeadline, settings.idleDeadline) = (.milliseconds(50), .milliseconds(100))
         let gate = ConnectionGate(limit: 10)

@@ -6,7 +6,7 @@ import Testing
 @testable import ReelNet
 
 @Suite(.timeLimit(.minutes(5))) struct TLSTests {
-    @Test func requestsAndAnswersOfAnySizeGoThrough() async throws {
+    @Test("requests and answers of any size go through") func requestsAndAnswersOf() async throws {
         guard let certificates = try Certificates() else { return }
         let server = try secureServer(certificates)
         let client = try SecureClient(certificates.client())
@@ -19,7 +19,7 @@ import Testing
         #expect(try server.counters.accepted == 1)
     }
 
-    @Test func aWebSocketTalksAndClosesInOrder() async throws {
+    @Test("a WebSocket talks and closes in order") func aWebsocketTalksAnd() async throws {
         guard let certificates = try Certificates() else { return }
         let server = try secureServer(certificates)
         let client = try SecureClient(certificates.client())
@@ -31,7 +31,7 @@ import Testing
 
     // MARK: Trust
 
-    @Test func aServerThatNobodyVouchesForIsNotTrusted() async throws {
+    @Test("a server that nobody vouches for is not trusted") func aServerThatNobody() async throws {
         guard let certificates = try Certificates(), let others = try Certificates() else { return }
         let server = try secureServer(certificates)
         try await expect(.certificate, ["127.0.0.1", "CN=server", "Test Authority"]) {
@@ -45,7 +45,7 @@ import Testing
         #expect(try server.counters.requests == 0)
     }
 
-    @Test func aServerOfAnotherNameIsNotTrusted() async throws {
+    @Test("a server of another name is not trusted") func aServerOfAnother() async throws {
         guard let certificates = try Certificates() else { return }
         try certificates.make("server", for: "DNS:reel.example,IP:127.0.0.2")
         let server = try secureServer(certificates)
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func theNameIsAskedForAndChecked() async throws {
+    @Test("the name is asked for and checked") func theNameIsAsked() async throws {
         guard let certificates = try Certificates() else { return }
         try certificates.make("server", for: "DNS:localhost")
         let server = try secureServer(certificates)
@@ -66,7 +66,7 @@ import Testing
 
     // MARK: Files
 
-    @Test func aWrongFileIsNamedWithWhatIsWrong() throws {
+    @Test("a wrong file is named with what is wrong") func aWrongFileIs() throws {
         guard let certificates = try Certificates() else { return }
         try certificates.make("server")
         try certificates.make("other")
@@ -97,7 +97,7 @@ import Testing
         #expect(throws: NetError.self) { try TLSClient(authorities: certificates.path("hello.pem")) }
     }
 
-    @Test func newFilesAreForNewConnectionsAndNobodyIsDropped() async throws {
+    @Test("new files are for new connections and nobody is dropped") func newFilesAreFor() async throws {
         guard let certificates = try Certificates() else { return }
         let tls = try certificates.server()
         let server = try EchoServer(secured(tls))
@@ -120,7 +120,7 @@ import Testing
 
     // MARK: Mistakes and attacks
 
-    @Test func plainHTTPOnASecurePortIsToldSo() throws {
+    @Test("plain HTTP on a secure port is told so") func plainHTTPOnA() throws {
         guard let certificates = try Certificates() else { return }
         let server = try secureServer(certificates)
         let socket = try RawSocket(server.address)
@@ -130,7 +130,7 @@ import Testing
         #expect(answer.contains("https://"))
     }
 
-    @Test func aClientOfAPlainPortIsToldSo() async throws {
+    @Test("a client of a plain port is told so") func aClientOfA() async throws {
         guard let certificates = try Certificates() else { return }
         let plain = try EchoServer()
         try await expect(.tls, ["does not speak TLS", "http://"]) {
@@ -141,7 +141,7 @@ import Testing
         #expect(try await mistaken.fetch("GET", "/echo", secure).status == 400)
     }
 
-    @Test func whoDoesNotShakeHandsIsCutOff() throws {
+    @Test("who does not shake hands is cut off") func whoDoesNotShake() throws {
         guard let certificates = try Certificates() else { return }
         var settings = secured(try certificates.server())
         settings.headDeadline = .milliseconds(150)
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func noiseEndsTheConnectionAndNothingElse() async throws {
+    @Test("noise ends the connection and nothing else") func noiseEndsTheConnection() async throws {
         guard let certificates = try Certificates() else { return }
         let server = try secureServer(certificates)
         var random = SeededNumbers(TestSeed.value)
@@ -167,7 +167,7 @@ import Testing
         #expect(try await SecureClient(certificates.client()).fetch("GET", "/echo", server).status == 200)
     }
 
-    @Test func anAnswerThatIsCutShortIsNoAnswer() async throws {
+    @Test("an answer that is cut short is no answer") func anAnswerThatIs() async throws {
         guard let certificates = try Certificates() else { return }
         let server = try CuttingServer(certificates.server())
         let client = try SecureClient(certificates.client())
@@ -178,7 +178,7 @@ import Testing
     }
 
     /// It is finished while its last bytes wait for a client that does not read, and its deadline passes meanwhile.
-    @Test func aSlowReaderGetsAllAndTheWordThatItIsAll() async throws {
+    @Test("a slow reader gets all and the word that it is all") func aSlowReaderGets() async throws {
         guard let certificates = try Certificates() else { return }
         let server = try CuttingServer(certificates.server())
         let client = try SecureClient(certificates.client())

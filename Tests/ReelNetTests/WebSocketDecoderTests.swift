@@ -67,8 +67,10 @@ import Testing
         (frame(.text, [0xE2], isFinal: false) + frame(.continuation, []), 1007),
     ]
 
-    @Test(arguments: accepted) func takesWhatIsRightHoweverItIsCut(_ bytes: [UInt8], _ events: [WebSocketDecoder.Event])
-    {
+    @Test("takes what is right however it is cut", arguments: accepted) func takesWhatIsRightHowever(
+        _ bytes: [UInt8],
+        _ events: [WebSocketDecoder.Event]
+    ) {
         for pieces in [[bytes]] + allCuts(bytes) {
             let outcome = decodeFrames(pieces, .server)
             #expect(outcome.events == events)
@@ -76,7 +78,10 @@ import Testing
         }
     }
 
-    @Test(arguments: refused) func refusesWhatIsNotAsSoonAsItIsSeen(_ bytes: [UInt8], _ code: UInt16) {
+    @Test("refuses what is not as soon as it is seen", arguments: refused) func refusesWhatIsNotAs(
+        _ bytes: [UInt8],
+        _ code: UInt16
+    ) {
         let whole = decodeFrames([bytes], .server)
         #expect(whole.violation?.code == code)
         for pieces in allCuts(bytes) { #expect(decodeFrames(pieces, .server) == whole) }
@@ -84,25 +89,25 @@ import Testing
         #expect(decodeFrames([bytes.dropLast()], .server).violation == nil)
     }
 
-    @Test func refusesBadTextBeforeItsEnd() {
+    @Test("refuses bad text before its end") func refusesBadTextBefore() {
         // The header says 100 bytes; the third one cannot be right.
         let bytes: [UInt8] = [0x81, 0x80 | 100, 0, 0, 0, 0, 0x61, 0xE2, 0x28]
         #expect(decodeFrames([bytes], .server).violation?.code == 1007)
     }
 
-    @Test func boundsAMessageOverItsFragments() {
+    @Test("bounds a message over its fragments") func boundsAMessageOver() {
         let part = Self.frame(.continuation, [UInt8](repeating: 1, count: 600), isFinal: false)
         let start = Self.frame(.binary, [UInt8](repeating: 1, count: 300), isFinal: false)
         let outcome = decodeFrames([start + part + part.prefix(8)], .server, maxMessage: 1000)
         #expect(outcome.violation?.code == 1009)
     }
 
-    @Test func aClientTakesNoMask() {
+    @Test("a client takes no mask") func aClientTakesNo() {
         #expect(decodeFrames([WebSocketFrame.text([0x61]).bytes], .client).events == [.text([0x61])])
         #expect(decodeFrames([Self.text("a")], .client).violation?.code == 1002)
     }
 
-    @Test func roundTripsEveryLengthAndMask() {
+    @Test("round trips every length and mask") func roundTripsEveryLength() {
         var random = SeededNumbers(TestSeed.value)
         for length in Array(0...300) + [65534, 65535, 65536, 65537] {
             let payload = (0..<length).map { _ in UInt8.random(in: .min ... .max, using: &random) }
@@ -115,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func agreesWithTheStandardLibraryOnUTF8() {
+    @Test("agrees with the standard library on UTF 8") func agreesWithTheStandard() {
         var random = SeededNumbers(TestSeed.value)
         // Around every edge of the table in Unicode 3.9, D92.
         let parts: [[UInt8]] = [

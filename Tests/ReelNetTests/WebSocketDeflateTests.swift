@@ -27,6 +27,7 @@ import Testing
 
     /// RFC 7692, 7.2.3: one block, two fragments, a stored block, a last block, two blocks.
     @Test(
+        "the examples of the RFC say hello",
         arguments: [
             [0xc1, 0x07, 0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00],
             [0x41, 0x03, 0xf2, 0x48, 0xcd, 0x80, 0x04, 0xc9, 0xc9, 0x07, 0x00],
@@ -36,18 +37,19 @@ import Testing
             [0x81, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f],
         ] as [[UInt8]]
     )
-    func theExamplesOfTheRFCSayHello(bytes: [UInt8]) {
+    func theExamplesOfThe(bytes: [UInt8]) {
         let found = decode(bytes)
         #expect(found.events == [.text(Array("Hello".utf8))])
         #expect(found.violation == nil)
     }
 
-    @Test func anEmptyMessageMayBePackedToo() {
+    @Test("an empty message may be packed too") func anEmptyMessageMay() {
         #expect(decode([0xc1, 0x01, 0x00]).events == [.text([])])
         #expect(decode([0xc2, 0x01, 0x00, 0x81, 0x00]).events == [.binary([]), .text([])])
     }
 
     @Test(
+        "what is wrong has its code",
         arguments: [
             // Not agreed on.
             ([0xc1, 0x01, 0x00], 1002, false),
@@ -62,13 +64,13 @@ import Testing
             ([0xc1, 0x07, 0x00, 0x01, 0x00, 0xfe, 0xff, 0xc0, 0x00], 1007, true),
         ] as [([UInt8], UInt16, Bool)]
     )
-    func whatIsWrongHasItsCode(bytes: [UInt8], code: UInt16, inflates: Bool) {
+    func whatIsWrongHas(bytes: [UInt8], code: UInt16, inflates: Bool) {
         let found = decode(bytes, inflates: inflates)
         #expect(found.violation?.code == code)
         #expect(found.events.isEmpty)
     }
 
-    @Test func theLimitOfAMessageHoldsForWhatComesOut() {
+    @Test("the limit of a message holds for what comes out") func theLimitOfA() {
         let bomb = packed([UInt8](repeating: UInt8(ascii: "a"), count: 1 << 20))
         #expect(bomb.count < 8 << 10, "a thousandth of what is in it")
         #expect(decode(bomb).events.count == 1)
@@ -76,7 +78,7 @@ import Testing
         #expect(decode(bomb, maxMessage: 16 << 10).violation?.code == 1009)
     }
 
-    @Test func whatGetsSmallerIsPackedOnceForAll() {
+    @Test("what gets smaller is packed once for all") func whatGetsSmallerIs() {
         let text = Array(String(repeating: #"{"seq":1,"site":"6f1c"},"#, count: 40).utf8)
         let frame = WebSocketFrame.text(text)
         let bytes = frame.packed(by: MessageDeflater())
@@ -92,7 +94,7 @@ import Testing
         #expect(decode(both).events == [.text(text), .binary(text), .text(Array("short".utf8))])
     }
 
-    @Test func whatDoesNotGetSmallerGoesAsItIs() {
+    @Test("what does not get smaller goes as it is") func whatDoesNotGet() {
         let noise = (0..<70_000).map { _ in UInt8.random(in: .min ... .max) }
         #expect(packed(noise, .binary) == WebSocketFrame.binary(noise).bytes)
         let short = [UInt8](repeating: 7, count: MessageDeflater.bytesMin - 1)
@@ -100,14 +102,14 @@ import Testing
     }
 
     /// Lengths around those where a header or zlib's buffers change.
-    @Test(arguments: [128, 4_096, 16_383, 16_384, 16_385, 65_535, 65_536, 300_000])
-    func eachLengthComesBackAsItWas(count: Int) {
+    @Test("each length comes back as it was", arguments: [128, 4_096, 16_383, 16_384, 16_385, 65_535, 65_536, 300_000])
+    func eachLengthComesBack(count: Int) {
         let payload = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7 & 0x3f) }
         #expect(decode(packed(payload, .binary)).events == [.binary(payload)])
     }
 
-    @Test(arguments: [true, false])
-    func aSocketPacksForWhoAsksUnlessItIsSwitchedOff(deflates: Bool) throws {
+    @Test("a socket packs for who asks unless it is switched off", arguments: [true, false])
+    func aSocketPacksFor(deflates: Bool) throws {
         var settings = HTTPServer.Settings.patient
         settings.deflates = deflates
         let server = try EchoServer(settings)

@@ -6,7 +6,7 @@ import Testing
 @testable import ReelNet
 
 @Suite(.timeLimit(.minutes(5))) struct WebSocketTests {
-    @Test func echoesThroughItsOwnClient() async throws {
+    @Test("echoes through its own client") func echoesThroughItsOwn() async throws {
         let server = try EchoServer()
         let payloads = [0, 1, 125, 126, 65535, 65536, 1_000_000].map {
             [UInt8](repeating: UInt8(ascii: "a"), count: $0)
@@ -24,7 +24,7 @@ import Testing
         #expect(code == 1000)
     }
 
-    @Test func aMessageThatComesInPiecesIsHeardOfBeforeItsEnd() async throws {
+    @Test("a message that comes in pieces is heard of before its end") func aMessageThatComes() async throws {
         let server = try EchoServer()
         let parts: Int = try await withCheckedThrowingContinuation { continuation in
             server.loop.execute {
@@ -38,7 +38,7 @@ import Testing
         #expect(parts > 0)
     }
 
-    @Test func aMessageThatHasBegunIsKnown() async throws {
+    @Test("a message that has begun is known") func aMessageThatHas() async throws {
         let server = try EchoServer()
         let socket = try open(server)
         func part() throws -> Int? { try server.onHandler { $0.sockets.last?.partBytes } ?? nil }
@@ -100,36 +100,39 @@ import Testing
         #expect(socket.endsInOrder())
     }
 
-    @Test func agreesOnASubprotocol() async throws {
+    @Test("agrees on a subprotocol") func agreesOnASubprotocol() async throws {
         let server = try EchoServer()
         var target = WebSocketTarget.patient(server.address.port)
         target.subprotocols = ["reel.v1", "other"]
         #expect(try await opened(target, on: server.loop) == "reel.v1")
     }
 
-    @Test(arguments: [
-        ("POST / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n", 400),
-        ("GET / HTTP/1.0\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n", 400),
-        ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Key: \(key)\r\n", 426),
-        ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: \(key)\r\n", 426),
-        ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\n", 400),
-        ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: c2hvcnQ=\r\n", 400),
-        ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZ!==\r\n", 400),
-        (
-            "GET / HTTP/1.1\r\n",
-            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\nSec-WebSocket-Key: \(key)\r\n", 400
-        ),
-        (
-            "GET / HTTP/1.1\r\n",
-            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\nSec-WebSocket-Protocol: a, a\r\n", 400
-        ),
-        (
-            "GET / HTTP/1.1\r\n",
-            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\nContent-Length: 2\r\n\r\nhi", 400
-        ),
-        ("GET /refused HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n", 404),
-        ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n", 101),
-    ]) func opensOnlyWhatIsAskedForInDueForm(_ line: String, _ fields: String, _ status: Int) throws {
+    @Test(
+        "opens only what is asked for in due form",
+        arguments: [
+            ("POST / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n", 400),
+            ("GET / HTTP/1.0\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n", 400),
+            ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Key: \(key)\r\n", 426),
+            ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: \(key)\r\n", 426),
+            ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\n", 400),
+            ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: c2hvcnQ=\r\n", 400),
+            ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZ!==\r\n", 400),
+            (
+                "GET / HTTP/1.1\r\n",
+                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\nSec-WebSocket-Key: \(key)\r\n", 400
+            ),
+            (
+                "GET / HTTP/1.1\r\n",
+                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\nSec-WebSocket-Protocol: a, a\r\n", 400
+            ),
+            (
+                "GET / HTTP/1.1\r\n",
+                "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\nContent-Length: 2\r\n\r\nhi", 400
+            ),
+            ("GET /refused HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n", 404),
+            ("GET / HTTP/1.1\r\n", "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: \(key)\r\n", 101),
+        ]
+    ) func opensOnlyWhatIs(_ line: String, _ fields: String, _ status: Int) throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         socket.send("\(line)Host: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\n\(fields)\r\n")
@@ -141,14 +144,14 @@ import Testing
         #expect(status != 101 || answer.contains("sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"))
     }
 
-    @Test func readsFramesThatCameWithTheHandshake() throws {
+    @Test("reads frames that came with the handshake") func readsFramesThatCame() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         socket.send(Array(Self.handshake.utf8) + WebSocketFrame.encode(.text, Array("early".utf8), mask: 1))
         #expect(socket.receive(until: "early").hasSuffix("\r\n\r\n\u{fffd}\u{5}early"))
     }
 
-    @Test func failsAViolationWithItsCodeAndEnds() throws {
+    @Test("fails a violation with its code and ends") func failsAViolationWith() throws {
         let server = try EchoServer()
         for (bytes, code) in [([0x81, 0x01, 0x61], 1002), ([0x81, 0x81, 0, 0, 0, 0, 0xFF], 1007)] as [([UInt8], UInt16)]
         {
@@ -161,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func answersACloseFrameWithItsOwnAndEndsFirst() async throws {
+    @Test("answers a close frame with its own and ends first") func answersACloseFrame() async throws {
         let server = try EchoServer()
         let socket = try open(server)
         socket.send(WebSocketFrame.encode(.close, [0x0F, 0xA0] + "done".utf8, mask: 7))
@@ -170,7 +173,7 @@ import Testing
         try await eventually { try server.counters.webSockets == 0 && server.counters.open == 0 }
     }
 
-    @Test func cutsOffAPeerThatNeverAnswersAClose() async throws {
+    @Test("cuts off a peer that never answers a close") func cutsOffAPeer() async throws {
         var settings = HTTPServer.Settings.patient
         settings.closeDeadline = .milliseconds(50)
         let server = try EchoServer(settings)
@@ -181,7 +184,7 @@ import Testing
         try await eventually { try server.counters.webSockets == 0 }
     }
 
-    @Test func cutsOffAPeerThatEndsItsSideAndReadsNoMore() async throws {
+    @Test("cuts off a peer that ends its side and reads no more") func cutsOffAPeerThat() async throws {
         var settings = HTTPServer.Settings.patient
         (settings.closeDeadline, settings.idleDeadline) = (.milliseconds(50), .milliseconds(50))
         let server = try EchoServer(settings)
@@ -192,7 +195,7 @@ import Testing
         #expect(!socket.endsInOrder())
     }
 
-    @Test func aPeerThatEndsItsSideGetsWhatWasSentBefore() throws {
+    @Test("a peer that ends its side gets what was sent before") func aPeerThatEnds() throws {
         let server = try EchoServer()
         let socket = try open(server)
         let big = [UInt8](repeating: 1, count: 16 << 20)
@@ -203,14 +206,14 @@ import Testing
         #expect(received == 10 + big.count)
     }
 
-    @Test func answersPings() throws {
+    @Test("answers pings") func answersPings() throws {
         let server = try EchoServer()
         let socket = try open(server)
         socket.send(WebSocketFrame.encode(.ping, [1, 2, 3], mask: 9))
         #expect(socket.receive() == [0x8A, 3, 1, 2, 3])
     }
 
-    @Test func whoPingsAndNeverReadsGetsNoMorePongs() async throws {
+    @Test("who pings and never reads gets no more pongs") func whoPingsAndNever() async throws {
         let server = try EchoServer()
         let socket = try open(server)
         let pings = Array(
@@ -224,7 +227,7 @@ import Testing
         #expect(try #require(server.onHandler { $0.sockets.last?.pendingBytes ?? 0 }) < 400_000)
     }
 
-    @Test func countsWhatASlowReaderCosts() async throws {
+    @Test("counts what a slow reader costs") func countsWhatASlow() async throws {
         let server = try EchoServer()
         let socket = try open(server)
         let big = WebSocketFrame.encode(.binary, [UInt8](repeating: 1, count: 8 << 20), mask: 3)
@@ -241,7 +244,7 @@ import Testing
 
     // MARK: Sent now
 
-    @Test func whatIsSentNowIsWithTheKernelUnlessSomethingWaits() throws {
+    @Test("what is sent now is with the kernel unless something waits") func whatIsSentNow() throws {
         let server = try EchoServer()
         let socket = try open(server)
         let pending = try server.onHandler { handler -> [Int] in
@@ -261,7 +264,7 @@ import Testing
         #expect(all == "abcd".utf8.flatMap { [0x81, 1, $0] })
     }
 
-    @Test func whatTheKernelDoesNotTakeNowFollowsInOrder() throws {
+    @Test("what the kernel does not take now follows in order") func whatTheKernelDoes() throws {
         let server = try EchoServer()
         let socket = try open(server)
         let parts = (0..<8).map { [UInt8](repeating: $0, count: 4 << 20) }
@@ -276,7 +279,7 @@ import Testing
         #expect(all == expected)
     }
 
-    @Test func aPeerThatIsGoneIsNotHeardOfWhileItIsBeingSentTo() async throws {
+    @Test("a peer that is gone is not heard of while it is being sent to") func aPeerThatIs() async throws {
         let server = try EchoServer()
         let socket = try open(server)
         let closed = try server.onHandler { handler in
@@ -288,7 +291,7 @@ import Testing
         try await eventually { try server.onHandler { $0.sockets.closed } == 1 }
     }
 
-    @Test func aClientRefusesAServerThatDoesNotKnowTheKey() async throws {
+    @Test("a client refuses a server that does not know the key") func aClientRefusesA() async throws {
         let loop = try EventLoop()
         defer {
             loop.stop()
@@ -307,7 +310,7 @@ import Testing
         }
     }
 
-    @Test func aClientGivesUpOnASilentServer() async throws {
+    @Test("a client gives up on a silent server") func aClientGivesUp() async throws {
         let loop = try EventLoop()
         defer {
             loop.stop()

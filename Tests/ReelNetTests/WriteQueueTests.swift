@@ -5,7 +5,7 @@ import Testing
 
 /// Bytes come out of the queue as they went in, however they were cut.
 @Suite struct WriteQueueTests {
-    @Test func bytesComeOutInTheirOrder() {
+    @Test("bytes come out in their order") func bytesComeOutIn() {
         var random = SeededNumbers(TestSeed.value)
         let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 100, alignment: 1)
         defer { scratch.deallocate() }
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func smallArraysAreJoinedAndALargeOneIsLentAsItIs() {
+    @Test("small arrays are joined and a large one is lent as it is") func smallArraysAreJoined() {
         let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 8, alignment: 1)
         defer { scratch.deallocate() }
         var queue = WriteQueue()

@@ -37,7 +37,7 @@ import Testing
         CurrentLog(epoch: Epoch(epoch), partitions: 1, number: number)
     }
 
-    @Test func aNodeGoesToTheNextLogAndNeverBackToOneOfBefore() async throws {
+    @Test("a node goes to the next log and never back to one of before") func aNodeGoesTo() async throws {
         let loop = try EventLoop()
         defer { loop.stop() }
         let end = GracefulShutdown(on: loop, settings: NodeSettings(), logger: Logger(threshold: .error)) {
@@ -59,7 +59,9 @@ import Testing
         #expect(!end.isRequested)
     }
 
-    @Test func oneRequestWhileTheNodeMovesOnLetsItsClientsLeaveAndEndsIt() async throws {
+    @Test("one request while the node moves on lets its clients leave and ends it") func oneRequestWhileThe()
+        async throws
+    {
         let loop = try EventLoop()
         defer { loop.stop() }
         let connections = Atomic(1)

@@ -17,7 +17,7 @@ import Testing
         return lines.withLock { $0 }
     }
 
-    @Test func aLineOfJSONIsOneObjectWhateverStandsInIt() throws {
+    @Test("a line of JSON is one object whatever stands in it") func aLineOfJSON() throws {
         let lines = lines(.debug, .json)
         #expect(lines.count == 5)
         for line in lines {
@@ -30,7 +30,7 @@ import Testing
         #expect(second["detail"] == "x=\"1\"\n\u{1b}[31m\u{202e}é")
     }
 
-    @Test func aThresholdDropsNoAudit() {
+    @Test("a threshold drops no audit") func aThresholdDropsNo() {
         #expect(lines(.error, .text).map { $0.contains("level=audit") } == [false, true])
         #expect(lines(.info, .text).count == 4)
     }

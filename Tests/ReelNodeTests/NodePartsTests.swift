@@ -7,7 +7,7 @@ import Testing
 @testable import ReelNode
 
 @Suite struct DrainTests {
-    @Test func sendsAwayThenEndsWhenAllAreGone() {
+    @Test("sends away then ends when all are gone") func sendsAwayThenEnds() {
         var drain = Drain(spreadMs: 100, limitMs: 1_000)
         #expect(drain.tick(nowMs: 0, connections: 0) == .wait)
         #expect(drain.requested(nowMs: 10) == .askToLeave(withinMs: 100))
@@ -16,14 +16,14 @@ import Testing
         #expect(drain.tick(nowMs: 40, connections: 0) == .wait)
     }
 
-    @Test func endsAtTheLimit() {
+    @Test("ends at the limit") func endsAtTheLimit() {
         var drain = Drain(spreadMs: 100, limitMs: 1_000)
         _ = drain.requested(nowMs: 0)
         #expect(drain.tick(nowMs: 999, connections: 5) == .wait)
         #expect(drain.tick(nowMs: 1_000, connections: 5) == .end(.limit))
     }
 
-    @Test func theFirstRequestWhileANodeMovesOnIsNotTheSecond() {
+    @Test("the first request while a node moves on is not the second") func theFirstRequestWhile() {
         var drain = Drain(spreadMs: 100, limitMs: 1_000)
         #expect(drain.restartForEpoch(nowMs: 0, spreadMs: 30) == .askToLeave(withinMs: 30))
         #expect(drain.requested(nowMs: 1) == .wait)
@@ -32,14 +32,14 @@ import Testing
         #expect(drain.requested(nowMs: 4) == .end(.toldTwice))
     }
 
-    @Test func aNodeThatMovesOnEndsAtTheLimit() {
+    @Test("a node that moves on ends at the limit") func aNodeThatMoves() {
         var drain = Drain(spreadMs: 100, limitMs: 1_000)
         #expect(drain.restartForEpoch(nowMs: 0, spreadMs: 5_000) == .askToLeave(withinMs: 1_000))
         #expect(drain.requested(nowMs: 900) == .wait)
         #expect(drain.tick(nowMs: 1_000, connections: 5) == .end(.limit))
     }
 
-    @Test func aSecondRequestEndsAtOnce() {
+    @Test("a second request ends at once") func aSecondRequestEnds() {
         var drain = Drain(spreadMs: 100, limitMs: 1_000)
         _ = drain.requested(nowMs: 0)
         #expect(drain.requested(nowMs: 1) == .end(.toldTwice))
@@ -47,7 +47,7 @@ import Testing
 }
 
 @Suite struct MetricsTests {
-    @Test func familiesHaveHelpAndTypeOnce() {
+    @Test("families have help and type once") func familiesHaveHelpAnd() {
         let metrics = Metrics()
         metrics.counter("reel_acks_total", "Acks sent.", labels: ["kind": "a"]).add(3)
         metrics.counter("reel_acks_total", "Acks sent.", labels: ["kind": "b\"\n"]).add()
@@ -71,7 +71,7 @@ import Testing
         )
     }
 
-    @Test func aHistogramCountsWhatIsAtOrBelow() {
+    @Test("a histogram counts what is at or below") func aHistogramCountsWhat() {
         let metrics = Metrics()
         let histogram = metrics.histogram("reel_seconds", "How long.", bounds: [.milliseconds(1), .seconds(10)])
         for ms in [1, 2, 10_000, 11_000] { histogram.record(.milliseconds(ms)) }
@@ -87,7 +87,7 @@ import Testing
 }
 
 @Suite struct JournalTests {
-    @Test func oneLineWithTimeLevelAndQuotedValues() throws {
+    @Test("one line with time level and quoted values") func oneLineWithTime() throws {
         let lines = Mutex<[String]>([])
         let logger = Logger(threshold: .warning) { line in lines.withLock { $0.append(line) } }
         logger.info("unheard")
@@ -111,7 +111,7 @@ import Testing
 }
 
 @Suite struct VoidWatchTests {
-    @Test func allAreCountedAndFewAreNamed() {
+    @Test("all are counted and few are named") func allAreCountedAnd() {
         let metrics = Metrics()
         let lines = Mutex<[String]>([])
         let logger = Logger { line in lines.withLock { $0.append(line) } }
@@ -131,15 +131,16 @@ import Testing
         #expect((10...10 * windows).contains(lines.withLock { $0.count }), "ten in ten seconds")
     }
 
-    @Test func whatWasLeftOutIsSaidWithTheNextLine() {
+    @Test("what was left out is said with the next line") func whatWasLeftOut() {
         var limiter = LineLimiter(lines: 2, windowMs: 1_000)
         #expect([0, 10, 20, 999].map { limiter.admit(nowMs: $0) } == [0, 0, nil, nil])
         #expect([1_000, 1_001, 1_002].map { limiter.admit(nowMs: $0) } == [2, 0, nil])
+        #expect([10, 11, 12].map { limiter.admit(nowMs: $0) } == [1, 0, nil], "the clock was set back")
     }
 }
 
 @Suite struct ProblemTests {
-    @Test func saysCodeStatusAndWhereToGoOn() {
+    @Test("says code status and where to go on") func saysCodeStatusAnd() {
         var problem = Problem(.truncated, "found 3, expected 10 or more \"here\"")
         problem.first = 10
         #expect(problem.status == 410)
@@ -150,7 +151,7 @@ import Testing
         )
     }
 
-    @Test func whatIsToBeTriedAgainSaysWhen() {
+    @Test("what is to be tried again says when") func whatIsToBe() {
         #expect(Problem(.nodeBehind, "").response.headers["retry-after"] == "1")
         #expect(Problem(ReelError(.overloaded, "", retryMs: 2_100)).response.headers["retry-after"] == "3")
     }

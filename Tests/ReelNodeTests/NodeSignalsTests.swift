@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func aSignalWhileThereIsNoNodeEndsTheNextOne() async throws {
+    @Test("a signal while there is no node ends the next one") func aSignalWhileThere() async throws {
         let left = Mutex<[Int32]>([])
         let signals = try NodeSignals(NodeSettings(), logger: Logger(threshold: .error)) { code in
             left.withLock { $0.append(code) }

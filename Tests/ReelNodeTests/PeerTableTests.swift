@@ -11,7 +11,7 @@ extension PeerTable {
     }
 }
 
-/// Who of a cluster is awake, by what was heard of it.
+/// Who of a cluster is alive, by what was heard of it.
 @Suite struct PeerTableTests {
     private func node(_ id: String, atMs: Int64) -> NodeAnnouncement {
         NodeAnnouncement(
@@ -25,45 +25,45 @@ extension PeerTable {
         )
     }
 
-    @Test("who announces nothing new while others do is not awake until it does, whatever its clock says")
+    @Test("who announces nothing new while others do is not alive until it does, whatever its clock says")
     func asleep() {
         var heard = PeerTable()
         let start = ContinuousClock.now
         for second in 0...12 {
             let stopped = node("stopped", atMs: Int64(min(second, 2)))
             heard.hear([node("good", atMs: -7_000_000 + Int64(second)), stopped], now: start + .seconds(second))
-            #expect(heard.awake.map(\.id) == (second < 12 ? ["good", "stopped"] : ["good"]), "\(second)")
+            #expect(heard.alive.map(\.id) == (second < 12 ? ["good", "stopped"] : ["good"]), "\(second)")
         }
         heard.hear([node("good", atMs: 1), node("stopped", atMs: 3)], now: start + .seconds(13))
-        #expect(heard.awake.map(\.id) == ["good", "stopped"])
+        #expect(heard.alive.map(\.id) == ["good", "stopped"])
         #expect(heard.nodes.map(\.id) == ["good", "stopped"])
     }
 
-    @Test("who leaves is not awake, and still known; who comes back is")
+    @Test("who leaves is not alive, and still known; who comes back is")
     func left() {
         var heard = PeerTable()
         let start = ContinuousClock.now
         var leaving = node("leaving", atMs: 1)
         heard.hear([node("good", atMs: 1), leaving], now: start)
-        #expect(heard.awake.map(\.id) == ["good", "leaving"])
+        #expect(heard.alive.map(\.id) == ["good", "leaving"])
         (leaving.atMs, leaving.hasLeft) = (2, true)
         heard.hear([node("good", atMs: 2), leaving], now: start + .seconds(1))
-        #expect(heard.awake.map(\.id) == ["good"] && heard.nodes.map(\.id) == ["good", "leaving"])
+        #expect(heard.alive.map(\.id) == ["good"] && heard.nodes.map(\.id) == ["good", "leaving"])
         heard.hear([node("good", atMs: 3), node("leaving", atMs: 3)], now: start + .seconds(2))
-        #expect(heard.awake.map(\.id) == ["good", "leaving"])
+        #expect(heard.alive.map(\.id) == ["good", "leaving"])
     }
 
     @Test("where nobody announces anything, it is the log that is away")
     func silence() {
         var heard = PeerTable()
-        #expect(heard.awake.isEmpty)
+        #expect(heard.alive.isEmpty)
         let start = ContinuousClock.now
         for second in [0, 100, 500] {
             heard.hear([node("a", atMs: 1), node("b", atMs: 1)], now: start + .seconds(second))
-            #expect(heard.awake.map(\.id) == ["a", "b"])
+            #expect(heard.alive.map(\.id) == ["a", "b"])
         }
         heard.hear([node("a", atMs: 1)], now: start + .seconds(501))
-        #expect(heard.awake.map(\.id) == ["a"])
+        #expect(heard.alive.map(\.id) == ["a"])
     }
 
     @Test("a position beyond the end of the log is its end, of the node's own log only")
@@ -82,6 +82,6 @@ extension PeerTable {
         #expect(clamped.folded.map(\.seq) == [7])
         #expect(heard.nodes[1] == other, "the positions of another log are not compared with this one")
         #expect(heard.announced == [rogue, other], "the list of the cluster shows what was announced")
-        #expect(heard.awake.map(\.id) == ["rogue", "other"])
+        #expect(heard.alive.map(\.id) == ["rogue", "other"])
     }
 }

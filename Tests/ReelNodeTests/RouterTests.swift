@@ -25,7 +25,7 @@ import Testing
         try router.match(method: method, segments: segments, parameters: parameters)
     }
 
-    @Test func methodAndPathChooseTheEndpoint() throws {
+    @Test("method and path choose the endpoint") func methodAndPathChoose() throws {
         let get = try match("GET", "v1", "streams", "todo", "events", parameters: [("after", "5")])
         #expect(get.endpoint == .events)
         #expect(get.path == ["stream": "todo"])
@@ -33,25 +33,27 @@ import Testing
         #expect(try match("POST", "v1", "streams", "todo", "events").endpoint == .publish)
     }
 
-    @Test func headLeadsWhereGetLeadsAndNowhereElse() throws {
+    @Test("head leads where get leads and nowhere else") func headLeadsWhereGet() throws {
         let head = try match("HEAD", "v1", "streams", "todo", "events", parameters: [("after", "5")])
         #expect(head.endpoint == .events && head.query == ["after": "5"])
         #expect { try match("HEAD", "v1", "streams", "todo", "sync") } throws: { ($0 as? Problem)?.allow == ["POST"] }
     }
 
-    @Test(arguments: ["~a", "..", "a b"]) func aNameThatIsNoStreamsIsToldTheWholeRule(_ name: String) throws {
+    @Test("a name that is no streams is told the whole rule", arguments: ["~a", "..", "a b"]) func aNameThatIs(
+        _ name: String
+    ) throws {
         let found = try match("GET", "v1", "streams", name, "events")
         #expect { try found.stream } throws: { error in
             error as? Problem == Problem(.badStream, "found '\(name)', expected \(StreamName.rule)")
         }
     }
 
-    @Test func aSlashInsideASegmentStaysThere() throws {
+    @Test("a slash inside a segment stays there") func aSlashInsideA() throws {
         let found = try match("GET", "v1", "streams", "todo", "objects", "a/b", "c d")
         #expect(found.path == ["stream": "todo", "model": "a/b", "id": "c d"])
     }
 
-    @Test func anotherMethodIsToldWhatIsAllowed() {
+    @Test("another method is told what is allowed") func anotherMethodIsTold() {
         #expect { try match("PUT", "v1", "streams", "todo", "events") } throws: { error in
             let problem = error as? Problem
             return problem?.status == 405 && problem?.allow == ["GET", "HEAD", "POST"]
@@ -59,12 +61,12 @@ import Testing
         }
     }
 
-    @Test func anUnknownPathAndAnEmptySegmentAreNotFound() {
+    @Test("an unknown path and an empty segment are not found") func anUnknownPathAnd() {
         #expect { try match("GET", "v1", "nothing") } throws: { ($0 as? Problem)?.code == .notFound }
         #expect { try match("GET", "v1", "streams", "", "events") } throws: { ($0 as? Problem)?.code == .notFound }
     }
 
-    @Test func unknownAndDoubledParametersAreRefused() {
+    @Test("unknown and doubled parameters are refused") func unknownAndDoubledParameters() {
         let doubled = [(name: "after", value: "1"), (name: "after", value: "1")]
         for parameters in [doubled, [(name: "affter", value: "1")]] {
             #expect { try match("GET", "v1", "streams", "todo", "events", parameters: parameters) } throws: {

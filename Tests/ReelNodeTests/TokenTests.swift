@@ -7,31 +7,34 @@ import Testing
 @Suite struct TokenTests {
     // MARK: Vectors
 
-    @Test(arguments: [
-        // RFC 7515, A.1.
-        (
-            #"{"kty":"oct","k":"AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow"}"#,
-            "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxl"
-                + "LmNvbS9pc19yb290Ijp0cnVlfQ",
-            "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
-        ),
-        // RFC 7515, A.3.
-        (
-            #"{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","#
-                + #""y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0","d":"jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI"}"#,
-            "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0"
-                + "cnVlfQ",
-            "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q"
-        ),
-        // RFC 8037, A.4.
-        (
-            #"{"kty":"OKP","crv":"Ed25519","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A","#
-                + #""x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#,
-            "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc",
-            "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"
-        ),
-    ])
-    func theExamplesOfTheStandardsHold(_ jwk: String, _ signed: String, _ signature: String) throws {
+    @Test(
+        "the examples of the standards hold",
+        arguments: [
+            // RFC 7515, A.1.
+            (
+                #"{"kty":"oct","k":"AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow"}"#,
+                "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxl"
+                    + "LmNvbS9pc19yb290Ijp0cnVlfQ",
+                "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+            ),
+            // RFC 7515, A.3.
+            (
+                #"{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","#
+                    + #""y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0","d":"jpsQnnGQmL-YBIffH1136cspYG6-0iY7X1fCE9-E9LI"}"#,
+                "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0"
+                    + "cnVlfQ",
+                "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q"
+            ),
+            // RFC 8037, A.4.
+            (
+                #"{"kty":"OKP","crv":"Ed25519","d":"nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A","#
+                    + #""x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#,
+                "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc",
+                "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"
+            ),
+        ]
+    )
+    func theExamplesOfThe(_ jwk: String, _ signed: String, _ signature: String) throws {
         let keys = try TokenKeys(parsing: Array("{\"keys\":[\(jwk)]}".utf8))
         let key = try #require(keys.keys.first).key
         let bytes = try #require(Base64URL.decode(signature.utf8))
@@ -51,8 +54,8 @@ import Testing
 
     // MARK: What is taken
 
-    @Test(arguments: SignatureKey.Algorithm.allCases)
-    func aTokenThatWasMadeHereIsTaken(_ algorithm: SignatureKey.Algorithm) throws {
+    @Test("a token that was made here is taken", arguments: SignatureKey.Algorithm.allCases)
+    func aTokenThatWas(_ algorithm: SignatureKey.Algorithm) throws {
         let key = TokenKey(id: "a", key: try #require(SignatureKey.random(algorithm)))
         let grant = TokenGrant(subject: "ann", expiresAt: 1_000, read: patterns("todo-*"), publish: patterns("todo-7"))
         let token = try #require(TokenMint(key).token(grant, now: 900))
@@ -100,7 +103,7 @@ import Testing
         #expect(try claims(grant).contains(#""reel":{"read":[],"publish":[],"inspect":["todo-*"],"admin":["*"]}"#))
     }
 
-    @Test func aTokenWithoutAKeyIDIsTakenWhereThereIsOneKey() throws {
+    @Test("a token without a key ID is taken where there is one key") func aTokenWithoutA() throws {
         let (one, two) = (try hmac("a"), try hmac("b"))
         let token = forge(header: #"{"alg":"HS256"}"#, claims: Self.claims, one)
         #expect(refusal(token, TokenVerifier(TokenKeys([one]))) == nil)
@@ -109,7 +112,7 @@ import Testing
         #expect(refusal(named, TokenVerifier(TokenKeys([one, two]))) == nil)
     }
 
-    @Test func issuerAndAudienceAreCheckedWhereTheyAreSet() throws {
+    @Test("issuer and audience are checked where they are set") func issuerAndAudienceAre() throws {
         let key = try hmac("a")
         var verifier = TokenVerifier(TokenKeys([key]))
         verifier.issuer = "https://id.example"
@@ -134,39 +137,42 @@ import Testing
         #"{"sub":"ann","exp":2000,"reel":{"read":["*"],"publish":[]}\#(more)}"#
     }
 
-    @Test(arguments: [
-        (#"{"alg":"none","kid":"a"}"#, claims, "alg"),
-        (#"{"alg":"HS512","kid":"a"}"#, claims, "alg"),
-        (#"{"alg":"EdDSA","kid":"a"}"#, claims, "alg"),
-        (#"{"alg":"hs256","kid":"a"}"#, claims, "alg"),
-        (#"{"kid":"a"}"#, claims, "alg"),
-        (#"{"alg":"HS256","kid":"b"}"#, claims, "is not in the key file"),
-        (#"{"alg":"HS256","kid":7}"#, claims, "string"),
-        (#"{"alg":"HS256","kid":"a","crit":["exp"],"exp":1}"#, claims, "crit"),
-        (#"{"alg":"HS256","kid":"a","typ":"JWE"}"#, claims, "typ"),
-        (#"{"alg":"HS256","kid":"a","alg":"HS256"}"#, claims, "twice"),
-        (#"{"alg":"HS256","kid":"a"}x"#, claims, "no JSON"),
-        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","reel":{"read":[],"publish":[]}}"#, "exp"),
-        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":"2000","reel":{}}"#, "number"),
-        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":1e9,"reel":{}}"#, "integer"),
-        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":999,"reel":{}}"#, "expired"),
-        (#"{"alg":"HS256","kid":"a"}"#, #"{"exp":2000,"reel":{}}"#, "sub"),
-        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"","exp":2000,"reel":{}}"#, "sub"),
-        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"a\nb","exp":2000,"reel":{}}"#, "sub"),
-        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000}"#, "reel"),
-        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"raed":["*"]}}"#, "reel"),
-        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"Inspect":["*"]}}"#, "no right"),
-        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"inspect":true}}"#, "array"),
-        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"admin":["a*b"]}}"#, "pattern"),
-        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"read":["a*b"]}}"#, "pattern"),
-        (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"read":"*"}}"#, "array"),
-        (#"{"alg":"HS256","kid":"a"}"#, claims(#","nbf":1061"#), "nbf"),
-        (#"{"alg":"HS256","kid":"a"}"#, claims(#","iat":1061"#), "iat"),
-        (#"{"alg":"HS256","kid":"a"}"#, claims(#","sub":"bob""#), "twice"),
-        (#"{"alg":"HS256","kid":"a"}"#, claims(#","s\u0075b":"bob""#), "twice"),
-        (#"{"alg":"HS256","kid":"a"}"#, "[]", "object"),
-    ])
-    func whatIsNotAsItMustBeIsRefused(_ header: String, _ claims: String, _ word: String) throws {
+    @Test(
+        "what is not as it must be is refused",
+        arguments: [
+            (#"{"alg":"none","kid":"a"}"#, claims, "alg"),
+            (#"{"alg":"HS512","kid":"a"}"#, claims, "alg"),
+            (#"{"alg":"EdDSA","kid":"a"}"#, claims, "alg"),
+            (#"{"alg":"hs256","kid":"a"}"#, claims, "alg"),
+            (#"{"kid":"a"}"#, claims, "alg"),
+            (#"{"alg":"HS256","kid":"b"}"#, claims, "is not in the key file"),
+            (#"{"alg":"HS256","kid":7}"#, claims, "string"),
+            (#"{"alg":"HS256","kid":"a","crit":["exp"],"exp":1}"#, claims, "crit"),
+            (#"{"alg":"HS256","kid":"a","typ":"JWE"}"#, claims, "typ"),
+            (#"{"alg":"HS256","kid":"a","alg":"HS256"}"#, claims, "twice"),
+            (#"{"alg":"HS256","kid":"a"}x"#, claims, "no JSON"),
+            (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","reel":{"read":[],"publish":[]}}"#, "exp"),
+            (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":"2000","reel":{}}"#, "number"),
+            (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":1e9,"reel":{}}"#, "integer"),
+            (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":999,"reel":{}}"#, "expired"),
+            (#"{"alg":"HS256","kid":"a"}"#, #"{"exp":2000,"reel":{}}"#, "sub"),
+            (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"","exp":2000,"reel":{}}"#, "sub"),
+            (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"a\nb","exp":2000,"reel":{}}"#, "sub"),
+            (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000}"#, "reel"),
+            (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"raed":["*"]}}"#, "reel"),
+            (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"Inspect":["*"]}}"#, "no right"),
+            (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"inspect":true}}"#, "array"),
+            (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"admin":["a*b"]}}"#, "pattern"),
+            (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"read":["a*b"]}}"#, "pattern"),
+            (#"{"alg":"HS256","kid":"a"}"#, #"{"sub":"ann","exp":2000,"reel":{"read":"*"}}"#, "array"),
+            (#"{"alg":"HS256","kid":"a"}"#, claims(#","nbf":1061"#), "nbf"),
+            (#"{"alg":"HS256","kid":"a"}"#, claims(#","iat":1061"#), "iat"),
+            (#"{"alg":"HS256","kid":"a"}"#, claims(#","sub":"bob""#), "twice"),
+            (#"{"alg":"HS256","kid":"a"}"#, claims(#","s\u0075b":"bob""#), "twice"),
+            (#"{"alg":"HS256","kid":"a"}"#, "[]", "object"),
+        ]
+    )
+    func whatIsNotAs(_ header: String, _ claims: String, _ word: String) throws {
         let key = try hmac("a")
         let verifier = TokenVerifier(TokenKeys([key, try hmac("c")]))
         let said = refusal(forge(header: header, claims: claims, key), verifier)
@@ -174,13 +180,13 @@ import Testing
         #expect(refusal(forge(header: #"{"alg":"HS256","kid":"a"}"#, claims: Self.claims, key), verifier) == nil)
     }
 
-    @Test func aLittleTheClocksMayDiffer() throws {
+    @Test("a little the clocks may differ") func aLittleTheClocks() throws {
         let key = try hmac("a")
         let token = forge(header: #"{"alg":"HS256"}"#, claims: Self.claims(#","nbf":1060,"iat":1060"#), key)
         #expect(refusal(token, TokenVerifier(TokenKeys([key]))) == nil)
     }
 
-    @Test func aTokenOfAnotherFormIsRefused() throws {
+    @Test("a token of another form is refused") func aTokenOfAnother() throws {
         let key = try hmac("a")
         let verifier = TokenVerifier(TokenKeys([key]))
         let good = forge(header: #"{"alg":"HS256"}"#, claims: Self.claims, key)
@@ -201,7 +207,7 @@ import Testing
         #expect(refusal(long, verifier)?.contains("8192") == true)
     }
 
-    @Test func anECSignatureHasSixtyFourBytes() throws {
+    @Test("an EC signature has sixty four bytes") func anECSignatureHas() throws {
         let key = TokenKey(id: nil, key: try #require(SignatureKey.random(.es256)))
         let grant = TokenGrant(subject: "ann", expiresAt: 2_000, read: [], publish: [])
         let token = try #require(TokenMint(key).token(grant, now: 1_000))
@@ -215,7 +221,7 @@ import Testing
         }
     }
 
-    @Test func aSecretPublicKeyIsNoHMACKey() throws {
+    @Test("a secret public key is no HMAC key") func aSecretPublicKey() throws {
         // The old trick: the public key of a pair as the secret of an HMAC.
         let pair = try #require(SignatureKey.random(.edDSA))
         guard case .ed25519(let publicKey, _) = pair.material else { return }
@@ -227,29 +233,32 @@ import Testing
 
     // MARK: Keys
 
-    @Test(arguments: [
-        ("", "JSON"),
-        ("{}", "keys"),
-        (#"{"keys":[]}"#, "no key"),
-        (#"{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}"#, "no key"),
-        (#"{"keys":[{"kty":"oct","k":"c2hvcnQ"}]}"#, "at least 32"),
-        (#"{"keys":[{"kty":"oct","k":"c2hvcnQ="}]}"#, "base64url"),
-        (#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"AAAA"}]}"#, "no key of its kind"),
-        (
-            #"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","#
-                + #""y":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"}]}"#, "no key of its kind"
-        ),
-        (
-            #"{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"ES256","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#,
-            "alg"
-        ),
-    ])
-    func aKeyFileThatCannotBeUsedIsRefused(_ file: String, _ word: String) {
+    @Test(
+        "a key file that cannot be used is refused",
+        arguments: [
+            ("", "JSON"),
+            ("{}", "keys"),
+            (#"{"keys":[]}"#, "no key"),
+            (#"{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}"#, "no key"),
+            (#"{"keys":[{"kty":"oct","k":"c2hvcnQ"}]}"#, "at least 32"),
+            (#"{"keys":[{"kty":"oct","k":"c2hvcnQ="}]}"#, "base64url"),
+            (#"{"keys":[{"kty":"OKP","crv":"Ed25519","x":"AAAA"}]}"#, "no key of its kind"),
+            (
+                #"{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","#
+                    + #""y":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU"}]}"#, "no key of its kind"
+            ),
+            (
+                #"{"keys":[{"kty":"OKP","crv":"Ed25519","alg":"ES256","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#,
+                "alg"
+            ),
+        ]
+    )
+    func aKeyFileThat(_ file: String, _ word: String) {
         let error = #expect(throws: TokenRefusal.self) { try TokenKeys(parsing: Array(file.utf8)) }
         #expect(error?.description.contains(word) == true, "\(error?.description ?? "")")
     }
 
-    @Test func aKeyFileOfAnIdentityProviderIsUsedAsFarAsItGoes() throws {
+    @Test("a key file of an identity provider is used as far as it goes") func aKeyFileOf() throws {
         let ours = TokenKeys([TokenKey(id: "a", key: try #require(SignatureKey.random(.es256)))]).text(
             withSecrets: false
         )
@@ -266,7 +275,7 @@ import Testing
 
     // MARK: Patterns
 
-    @Test func aPatternIsANameOrABeginning() throws {
+    @Test("a pattern is a name or a beginning") func aPatternIsA() throws {
         let todo = try #require(StreamName("todo-7"))
         for text in ["todo-7", "todo-*", "todo-7*", "*", "t*"] {
             #expect(try #require(StreamPattern(text)).matches(todo), "\(text)")

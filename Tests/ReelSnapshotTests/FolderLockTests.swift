@@ -7,7 +7,7 @@ import Testing
 
 /// A folder that one process has.
 @Suite(.timeLimit(.minutes(5))) struct FolderLockTests {
-    @Test func whoIsRefusedClosesItsDescriptorOnce() throws {
+    @Test("who is refused closes its descriptor once") func whoIsRefusedCloses() throws {
         let folder = try Folder()
         let lock = try FolderLock(folder: folder.path)
         // A descriptor that is closed once too often may be another thread's by then.
@@ -31,7 +31,7 @@ import Testing
         _ = try FolderLock(folder: folder.path)
     }
 
-    @Test func whatItMakesIsForItsUserAloneAndWhatWasThereStaysAsItIs() throws {
+    @Test("what it makes is for its user alone and what was there stays as it is") func whatItMakesIs() throws {
         let folder = try Folder()
         #expect(chmod(folder.path, 0o755) == 0)
         let lock = try FolderLock(folder: folder.path + "/a/b")

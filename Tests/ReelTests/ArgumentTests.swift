@@ -66,7 +66,8 @@ import Testing
         }
     }
 
-    @Test func settingsComeFromTheCommandLineElseTheEnvironmentElseTheDefault() throws {
+    @Test("settings come from the command line else the environment else the default") func settingsComeFromThe() throws
+    {
         let bare = try options(["play", "tape"])
         #expect(bare[Self.listen] == "127.0.0.1:7350")
         #expect(bare[Self.after] == nil)
@@ -78,43 +79,46 @@ import Testing
         #expect(both[Self.url] == ["http://a", "http://b"])
     }
 
-    @Test func bothWaysToWriteAValueAreTheSame() throws {
+    @Test("both ways to write a value are the same") func bothWaysToWrite() throws {
         #expect(try options(["play", "tape", "--after=-1"])[Self.after] == -1)
         #expect(try options(["play", "--after", "-1", "tape"])[Self.after] == -1)
         #expect(try options(["play", "tape", "--url", "a", "--url=b"])[Self.url] == ["a", "b"])
     }
 
-    @Test func twoDashesEndTheSettings() throws {
+    @Test("two dashes end the settings") func twoDashesEndThe() throws {
         #expect(try options(["play", "--json", "--", "--listen"]).operands == ["--listen"])
     }
 
-    @Test func anUnknownNameNamesTheNearest() {
+    @Test("an unknown name names the nearest") func anUnknownNameNames() {
         #expect(complaint(["play", "tape", "--listne", "x"]).contains("did you mean --listen?"))
         #expect(complaint(["plya", "tape"]).contains("did you mean `play`?"))
         #expect(!complaint(["play", "tape", "--zzzzz"]).contains("did you mean"))
     }
 
-    @Test(arguments: [
-        (["play", "tape", "--partitions", "0"], "a whole number from 1 to 1024"),
-        (["play", "tape", "--partitions", "four"], "`four`"),
-        (["play", "tape", "--partitions", "--json"], "--partitions needs a value"),
-        (["play", "tape", "--after"], "--after needs a value"),
-        (["play", "tape", "--json=1"], "takes no value"),
-        (["play", "tape", "--json", "--json"], "given twice"),
-        (["play", "tape", "--url="], "--url is ``"),
-        (["play"], "FILE is missing"),
-        (["many"], "FILE is missing"),
-        (["play", "a", "b", "c"], "`c` is one operand too many"),
-    ]) func whatIsWrongIsSaid(words: [String], says: String) {
+    @Test(
+        "what is wrong is said",
+        arguments: [
+            (["play", "tape", "--partitions", "0"], "a whole number from 1 to 1024"),
+            (["play", "tape", "--partitions", "four"], "`four`"),
+            (["play", "tape", "--partitions", "--json"], "--partitions needs a value"),
+            (["play", "tape", "--after"], "--after needs a value"),
+            (["play", "tape", "--json=1"], "takes no value"),
+            (["play", "tape", "--json", "--json"], "given twice"),
+            (["play", "tape", "--url="], "--url is ``"),
+            (["play"], "FILE is missing"),
+            (["many"], "FILE is missing"),
+            (["play", "a", "b", "c"], "`c` is one operand too many"),
+        ]
+    ) func whatIsWrongIs(words: [String], says: String) {
         #expect(complaint(words).contains(says), "\(complaint(words))")
     }
 
-    @Test func aBadVariableIsNamedAsTheVariable() {
+    @Test("a bad variable is named as the variable") func aBadVariableIs() {
         #expect(complaint(["play", "tape"], ["REEL_PARTITIONS": "x"]).contains("REEL_PARTITIONS is `x`"))
         #expect(complaint(["play", "tape"], ["REEL_JSON": "yes"]).contains("1, true, 0 or false"))
     }
 
-    @Test func anEmptyVariableIsNoVariableThatIsUnset() throws {
+    @Test("an empty variable is no variable that is unset") func anEmptyVariableIs() throws {
         for (variable, expected) in [
             ("REEL_LISTEN", "HOST:PORT"), ("REEL_PARTITIONS", "a whole number from 1 to 1024"), ("REEL_URL", "URL"),
             ("REEL_JSON", "1, true, 0 or false"),
@@ -127,15 +131,15 @@ import Testing
         #expect(try options(["play", "tape"], ["REEL_DATA": ""])[Self.listen] == "127.0.0.1:7350")
     }
 
-    @Test func anUnknownVariableIsAWarning() {
+    @Test("an unknown variable is a warning") func anUnknownVariableIs() {
         let environment = [
             "REEL_LISTN": "x", "REEL_SEED": "1", "REEL_EFFORT": "1", "REEL_TRACES": "t", "REEL_JSON": "1",
         ]
         let parser = ArgumentParser(commands: [Self.play], environment: environment)
-        #expect(parser.warnings() == ["the variable REEL_LISTN is no setting of reel, did you mean REEL_LISTEN?"])
+        #expect(parser.warnings() == ["the variable REEL_LISTN is not a setting of reel, did you mean REEL_LISTEN?"])
     }
 
-    @Test func theMembersOfAFamilyAreSettingsLikeOthers() throws {
+    @Test("the members of a family are settings like others") func theMembersOfA() throws {
         let environment = ["REEL_TONE_LOW_BASS": "7", "REEL_TONE_TREBLE": "8"]
         for words in [["--tone.treble=2"], ["--tone.treble", "2"]] {
             let tones = try options(["paint", "wall"] + words, environment)[Self.family]
@@ -148,15 +152,18 @@ import Testing
         #expect(parser.warnings().first?.contains("did you mean REEL_TONE_TREBLE?") == true)
     }
 
-    @Test(arguments: [
-        (["paint"], "`reel paint` needs one more word: wall"),
-        (["paint", "wal"], "did you mean `paint wall`?"),
-        (["pain", "wall"], "did you mean `paint`?"),
-    ]) func aCommandOfTwoWordsIsNamedByBoth(words: [String], says: String) {
+    @Test(
+        "a command of two words is named by both",
+        arguments: [
+            (["paint"], "`reel paint` needs one more word: wall"),
+            (["paint", "wal"], "did you mean `paint wall`?"),
+            (["pain", "wall"], "did you mean `paint`?"),
+        ]
+    ) func aCommandOfTwo(words: [String], says: String) {
         #expect(complaint(words).contains(says), "\(complaint(words))")
     }
 
-    @Test func helpBehindTheFirstOfTwoWordsListsThem() throws {
+    @Test("help behind the first of two words lists them") func helpBehindTheFirst() throws {
         let parser = ArgumentParser(commands: [Self.play, Self.paint], environment: [:])
         guard case .overview(let commands) = try parser.request(["paint", "--help"]) else {
             Issue.record("no list of commands")
@@ -165,7 +172,7 @@ import Testing
         #expect(commands.map(\.name) == ["paint wall"])
     }
 
-    @Test func helpIsFoundBehindAnyCommand() throws {
+    @Test("help is found behind any command") func helpIsFoundBehind() throws {
         let parser = ArgumentParser(commands: [Self.play], environment: [:])
         for words in [["play", "--help"], ["play", "-h"], ["play", "--partitions", "x", "--help"]] {
             guard case .help(let command) = try parser.request(words) else {

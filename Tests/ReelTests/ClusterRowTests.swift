@@ -9,7 +9,7 @@ import Testing
         try Array(body.utf8).withUnsafeBytes { try ClusterRow.rows($0) }
     }
 
-    @Test func aNodesAnswerComesBackAsLinesOfJSON() throws {
+    @Test("a nodes answer comes back as lines of JSON") func aNodesAnswerComes() throws {
         let node =
             #"{"id":"n1","role":"gateway","url":"http://a:1","build":"0.1.0","at":1795307224596,"age_ms":2149,"left":true,"#
             + #""ready":false,"roles":[{"role":"gateway","partitions":[{"partition":0,"seq":-1,"lag":0}]},"#
@@ -21,7 +21,7 @@ import Testing
         #expect(rows.first.map { String(decoding: $0.json, as: UTF8.self) } == node + "\n")
     }
 
-    @Test func aRowSaysHowOldItIs() throws {
+    @Test("a row says how old it is") func aRowSaysHow() throws {
         func seen(_ members: String) throws -> String? { try rows(#"{"nodes":[{\#(members)}]}"#).first?.seen }
         #expect(try seen(#""age_ms":2149"#) == "2.1 s ago")
         #expect(try seen(#""at":1,"age_ms":0,"left":false"#) == "0.0 s ago")
@@ -118,12 +118,12 @@ import Testing
         #expect(rows.map { $0.fault != nil } == [false, false, true], "\(rows)")
     }
 
-    @Test(arguments: ["", "[]", #"{"nodes":1}"#])
+    @Test("anything else is refused", arguments: ["", "[]", #"{"nodes":1}"#])
     func anythingElseIsRefused(body: String) {
         #expect(throws: ReelError.self) { try rows(body) }
     }
 
-    @Test func aTableIsAsWideAsItsCells() {
+    @Test("a table is as wide as its cells") func aTableIsAs() {
         var table = TextTable("NODE", "LAG", numbers: ["LAG"])
         table.add("2712", "7")
         table.add("gateway", "12345")

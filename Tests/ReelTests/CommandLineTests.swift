@@ -11,13 +11,13 @@ import Testing
 
 /// What the program says and how it ends, without a process of its own.
 @Suite struct CommandLineTests {
-    @Test func aloneItShowsWhatThereIs() async {
+    @Test("alone it shows what there is") func aloneItShowsWhat() async {
         let run = await CommandRun([])
         #expect(run.code == .usage)
         for command in CommandTable.all { #expect(run.output.contains("  \(command.name) ")) }
     }
 
-    @Test func versionIsOneLineOrOneObject() async throws {
+    @Test("version is one line or one object") func versionIsOneLine() async throws {
         #expect(await CommandRun(["version"]).output.hasPrefix("reel \(Version.number)"))
         let json = try JSONSerialization.jsonObject(with: Data(await CommandRun(["--version", "--json"]).output.utf8))
         #expect((json as? [String: Any])?["version"] as? String == Version.number)
@@ -43,26 +43,26 @@ import Testing
         #expect(Version.commit(ofProgram: program) == nil)
     }
 
-    @Test func aMistakeEndsWithTwoAndSaysWhatHelps() async {
+    @Test("a mistake ends with two and says what helps") func aMistakeEndsWith() async {
         let run = await CommandRun(["versoin"])
         #expect(run.code == .usage)
         #expect(run.errors.hasPrefix("reel: there is no command `versoin`; did you mean `version`?"))
         #expect(run.output.isEmpty)
     }
 
-    @Test func aPortThatThisUserMayNotHaveIsToldWithWhatToDo() {
+    @Test("a port that this user may not have is told with what to do") func aPortThatThis() {
         let complaint = CommandError(NetError(.permissionDenied, "listening on 127.0.0.1:80: permission denied"))
         #expect(complaint.code == .failed)
-        #expect(complaint.message.hasSuffix("need root or CAP_NET_BIND_SERVICE: say with --listen another"))
+        #expect(complaint.message.hasSuffix("need root or CAP_NET_BIND_SERVICE: choose another with --listen"))
     }
 
-    @Test func anUnknownVariableWarnsAndTheCommandRuns() async {
+    @Test("an unknown variable warns and the command runs") func anUnknownVariableWarns() async {
         let run = await CommandRun(["version"], environment: ["REEL_JSN": "1"])
         #expect(run.code == .done)
         #expect(run.errors.contains("did you mean REEL_JSON?"))
     }
 
-    @Test func everyCommandHasHelpWithExamples() async {
+    @Test("every command has help with examples") func everyCommandHasHelp() async {
         for command in CommandTable.all {
             let run = await CommandRun(command.words + ["--help"])
             #expect(run.code == .done)
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func aWordThatSeveralCommandsBeginWithHasHelpToo() async {
+    @Test("a word that several commands begin with has help too") func aWordThatSeveral() async {
         for words in [["topic", "--help"], ["help", "topic"]] {
             let run = await CommandRun(words)
             #expect(run.code == .done && run.output.contains("  topic check  "), "\(run)")
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func everyLineOfHelpFitsATerminal() async {
+    @Test("every line of help fits a terminal") func everyLineOfHelp() async {
         for command in CommandTable.all {
             for line in await CommandRun(["help"] + command.words).output.split(separator: "\n") {
                 #expect(line.count <= 120, "\(line)")
@@ -91,18 +91,18 @@ import Testing
     static let ownSentences = [
         ("token issue", "jwks", "sign with a key of this file"), ("token issue", "kid", "sign with the key"),
         ("token issue", "token-issuer", "write this `iss`"), ("token issue", "token-audience", "write this `aud`"),
-        ("token inspect", "jwks", "check it with"), ("fold", "partitions", "else the fewest"),
-        ("doctor", "log", "ask this log itself"), ("cluster", "log", "ask this log instead of a node"),
-        ("dump", "data", "the folder that log.sqlite lies in"),
-        ("epoch new", "data", "the folder that log.sqlite lies in"),
-        ("epoch new", "partitions", "else as many as the old one"),
-        ("log accept", "data", "the folder that log.sqlite lies in"),
+        ("token inspect", "jwks", "verify it with"), ("fold", "partitions", "default: the fewest"),
+        ("doctor", "log", "also ask this log itself"), ("cluster", "log", "ask this log instead of a node"),
+        ("dump", "data", "folder with log.sqlite"),
+        ("epoch new", "data", "folder with log.sqlite"),
+        ("epoch new", "partitions", "default: as many as the old one"),
+        ("log accept", "data", "folder with log.sqlite"),
         ("site list", "log", "fold this log instead of asking a node"),
-        ("site retire", "data", "the folder that log.sqlite lies in"),
+        ("site retire", "data", "folder with log.sqlite"),
         ("site retire", "url", "read the sites from this node instead"),
     ]
 
-    @Test func aNameIsTheSameSettingEverywhere() {
+    @Test("a name is the same setting everywhere") func aNameIsThe() {
         var helps: [String: String] = [:]
         for command in CommandTable.all {
             for setting in command.settings
@@ -117,22 +117,22 @@ import Testing
         #expect(Set(CommandTable.all.map(\.name)).count == CommandTable.all.count)
     }
 
-    @Test(arguments: ownSentences)
-    func aSettingIsExplainedAsTheCommandUsesIt(command: String, setting: String, says: String) async {
+    @Test("a setting is explained as the command uses it", arguments: ownSentences)
+    func aSettingIsExplained(command: String, setting: String, says: String) async {
         let words = ["help"] + command.split(separator: " ").map(String.init)
         let lines = await CommandRun(words).output.split(separator: "\n").filter { $0.hasPrefix("  --\(setting) ") }
         #expect(lines.count == 1 && lines.allSatisfy { $0.contains(says) }, "\(lines)")
         #expect(!lines.contains { $0.contains("(default log.sqlite") }, "`\(command)` looks at no log by default")
     }
 
-    @Test func whatStaysSoUntilSomebodyPutsItRightIsNoReasonToTryAgain() {
+    @Test("what stays so until somebody puts it right is no reason to try again") func whatStaysSoUntil() {
         var error = LogError(.logUnavailable, "cannot write x: Permission denied")
         #expect(CommandError(error).code == .unreachable)
         error.isLasting = true
         #expect(CommandError(error) == CommandError(.failed, "cannot write x: Permission denied (log_unavailable)"))
     }
 
-    @Test func aSettingThatACommandCannotDoWithoutIsMarkedAndMissed() async {
+    @Test("a setting that a command cannot do without is marked and missed") func aSettingThatA() async {
         for command in CommandTable.all {
             let settings = command.settings.filter { command.required.contains($0.name) }
             #expect(settings.count == command.required.count, "\(command.name)")
@@ -151,13 +151,15 @@ import Testing
         )
     }
 
-    @Test func aRangeThatEndsBeforeItBeginsIsAMistake() async {
+    @Test("a range that ends before it begins is a mistake") func aRangeThatEnds() async {
         let run = await CommandRun(["fetch", "todo", "--from", "4", "--to", "2"])
         #expect(run.code == .usage && run.errors == "reel: --to is 2, below --from 4\n", "\(run)")
     }
 
-    @Test(arguments: ["a b", "~a", ".."]) func aNameThatIsNoStreamsIsToldTheWholeRule(_ name: String) async {
-        let says = "`\(name)` is no name of a stream; expected are 1 to 128 of A-Z a-z 0-9 . _ : ~ -,"
+    @Test("a name that is no streams is told the whole rule", arguments: ["a b", "~a", ".."]) func aNameThatIs(
+        _ name: String
+    ) async {
+        let says = "`\(name)` is not a name of a stream; expected are 1 to 128 of A-Z a-z 0-9 . _ : ~ -,"
         for words in [["fetch", name], ["fold", "/dev/null", "--stream", name], ["load", "--stream", name]] {
             let run = await CommandRun(words)
             #expect(run.code == .usage && run.errors.contains(says), "\(run)")
@@ -165,7 +167,7 @@ import Testing
         }
     }
 
-    @Test func whoWritesForNobodyEndsWithoutAWord() async throws {
+    @Test("who writes for nobody ends without a word") func whoWritesForNobody() async throws {
         let folder = try TemporaryFolder(prefix: "reel-pipe-")
         let pipe = "'\(folder.path)/pipe'"
         let nobody = "mkfifo \(pipe); exec 3<>\(pipe) 4>\(pipe) 3>&-; exec >&4;"
@@ -173,7 +175,7 @@ import Testing
         #expect(run.code == ExitCode.failed.rawValue && run.errors.isEmpty, "\(run)")
     }
 
-    @Test func thePageOfTheCommandLineIsUpToDate() async throws {
+    @Test("the page of the command line is up to date") func thePageOfThe() async throws {
         let page = try String(contentsOf: repository.appending(path: "docs/reference/cli.md"), encoding: .utf8)
         #expect(
             await CommandRun(["help", "--markdown"]).output == page,

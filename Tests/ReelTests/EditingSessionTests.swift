@@ -14,7 +14,7 @@ import Testing
         #"{"agent":\#(author),"parents":\#(parents),"patches":[[0,0,"x"]]}"#
     }
 
-    @Test func aSessionOfOneAuthorIsAChain() throws {
+    @Test("a session of one author is a chain") func aSessionOfOne() throws {
         let session = try session(
             #"""
             {"startContent": "ab", "endContent": "aXc", "time": {"a": [1.5, null, true]},
@@ -30,7 +30,7 @@ import Testing
         #expect(session.edits[0].patches[1] == EditingSession.Patch(offset: 1, removed: 0, text: "X"))
     }
 
-    @Test func whatAnAuthorKnewComesFromTheParents() throws {
+    @Test("what an author knew comes from the parents") func whatAnAuthorKnew() throws {
         let edits = [
             edit(0, []), edit(1, []), edit(0, [0]), edit(1, [1, 0]), edit(1, [3]), edit(0, [2]), edit(0, [5, 3]),
         ]
@@ -41,16 +41,19 @@ import Testing
         #expect(session.edits.map(\.op) == [0, 0, 1, 1, 2, 2, 3])
     }
 
-    @Test(arguments: [
-        #"{"txns":[]}"#, #"{"endContent":""#, #"{"endContent":"","txns":[{"patches":[[0,0]]}]}"#, "[]", "",
-        #"{"endContent":"","txns":[{"patches":[[-1,0,""]]}]}"#,
-        #"{"endContent":"","txns":[{"agent":2,"patches":[]}]}"#,
-        #"{"endContent":"","txns":[{"parents":[0],"patches":[]}]}"#,
-    ]) func whatIsNoSessionIsRefused(json: String) {
+    @Test(
+        "what is no session is refused",
+        arguments: [
+            #"{"txns":[]}"#, #"{"endContent":""#, #"{"endContent":"","txns":[{"patches":[[0,0]]}]}"#, "[]", "",
+            #"{"endContent":"","txns":[{"patches":[[-1,0,""]]}]}"#,
+            #"{"endContent":"","txns":[{"agent":2,"patches":[]}]}"#,
+            #"{"endContent":"","txns":[{"parents":[0],"patches":[]}]}"#,
+        ]
+    ) func whatIsNoSession(json: String) {
         #expect(throws: ReelError.self) { try session(json) }
     }
 
-    @Test func aPackedFileIsUnpacked() throws {
+    @Test("a packed file is unpacked") func aPackedFileIs() throws {
         let packed = try #require(
             Data(
                 base64Encoded:
@@ -61,7 +64,7 @@ import Testing
         #expect(throws: ReelError.self) { try EditingSession(file: Array(packed.dropLast(9))) }
     }
 
-    @Test func theEventsAreCanonical() throws {
+    @Test("the events are canonical") func theEventsAreCanonical() throws {
         let session = try session(#"{"endContent":"","txns":[{"patches":[[0,0,"a\"b\n"],[1,2,""]]}]}"#)
         let site = Site(high: 1, low: 2)
         var event: [UInt8] = []

@@ -39,12 +39,12 @@ import Testing
         }
     }
 
-    @Test func aLineIsReadAsAShellDoes() {
+    @Test("a line is read as a shell does") func aLineIsRead() {
         let commands = Self.commands(of: #"reel a '{"x": 1}' "" < in | jq .type > out"#)
         #expect(commands == [["reel", "a", #"{"x": 1}"#, ""], ["jq", ".type"]])
     }
 
-    @Test func everyExampleIsACommandLineOfItsCommand() throws {
+    @Test("every example is a command line of its command") func everyExampleIsA() throws {
         let parser = ArgumentParser(commands: CommandTable.all, environment: [:])
         for command in CommandTable.all {
             for example in command.examples {
@@ -60,8 +60,11 @@ import Testing
         }
     }
 
-    @Test(arguments: ["reel help fold", "reel help --markdown > docs/reference/cli.md", "reel version --json"])
-    func thoseThatNeedNothingRun(line: String) async {
+    @Test(
+        "those that need nothing run",
+        arguments: ["reel help fold", "reel help --markdown > docs/reference/cli.md", "reel version --json"]
+    )
+    func thoseThatNeedNothing(line: String) async {
         #expect(CommandTable.all.flatMap(\.examples).contains { $0.line == line })
         let run = await CommandRun(Array(Self.commands(of: line)[0].dropFirst()))
         #expect(run.code == .done)

@@ -29,7 +29,7 @@ import Testing
         return run
     }
 
-    @Test func eachRecordHasItsOutcomeAndTheSnapshotFollows() async throws {
+    @Test("each record has its outcome and the snapshot follows") func eachRecordHasIts() async throws {
         let update = #"{"base":0,"id":"9","model":"task","op":1,"site":"\#(site)","type":"update"}"#
         let run = try await fold(
             [
@@ -54,13 +54,13 @@ import Testing
         #expect(lines.last?.hasPrefix(#"{"count":2,"digest":""#) == true)
     }
 
-    @Test func seedsWhoseRowIsNotWholeAreNotLeftOutWithoutAWord() async throws {
+    @Test("seeds whose row is not whole are not left out without a word") func seedsWhoseRowIs() async throws {
         let seed = #"{"line":{"end":-1,"op":4,"site":"\#(site)"},"type":"seed"}"#
         let run = try await fold([line(3, "todo", seed), line(4, "~reel", #"{"open":true,"type":"barrier"}"#)])
         #expect(run.code == .done && run.errors.contains("warning: 1 seed of the stream"), "\(run)")
     }
 
-    @Test func seedsAreFoldedInTheirRowOnly() async throws {
+    @Test("seeds are folded in their row only") func seedsAreFoldedIn() async throws {
         let seed = #"{"line":{"end":-1,"op":4,"site":"\#(site)"},"type":"seed"}"#
         let run = try await fold(
             [
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func severalStreamsNeedAName() async throws {
+    @Test("several streams need a name") func severalStreamsNeedA() async throws {
         let lines = [try line(0, "todo", insert(0)), try line(1, "list", insert(0))]
         let unnamed = try await fold(lines)
         #expect(unnamed.code == .usage)
@@ -110,14 +110,14 @@ import Testing
         #expect(named.output.contains(#""seq":1,"sites""#), "the neighbour's record moves the seq on")
     }
 
-    @Test func aRecordInAnotherPartitionThanItsKeysIsVoid() async throws {
+    @Test("a record in another partition than its keys is void") func aRecordInAnother() async throws {
         let run = try await fold([line(0, "todo", insert(0), partition: 0)], ["--outcomes", "--partitions", "1"])
         #expect(run.output.hasPrefix(#"{"seq":0,"outcome":"applied"}"#))
         let two = [try line(0, "todo", insert(0), partition: 0), try line(0, "todo", insert(0), partition: 1)]
         #expect(try await fold(two).errors.contains("--partitions"))
     }
 
-    @Test func whatIsNoRecordIsNamedByItsLine() async throws {
+    @Test("what is no record is named by its line") func whatIsNoRecord() async throws {
         let run = try await fold([line(0, "todo", insert(0)), #"{"partition":0,"seq":1,"key":"todo"}"#])
         #expect(run.code == .badData)
         #expect(run.errors.contains("line 2: a member is missing"))

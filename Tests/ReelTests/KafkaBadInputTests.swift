@@ -23,15 +23,15 @@ import Testing
         )
     }
 
-    @Test func noBroker() async throws {
+    @Test("no broker") func noBroker() async throws {
         try await check(["--log", "kafka:127.0.0.1:1"], .unreachable, "127.0.0.1:1: Connection refused")
     }
 
-    @Test func noSuchHost() async throws {
+    @Test("no such host") func noSuchHost() async throws {
         try await check(["--log", "kafka:nohost.invalid:9092"], .unreachable, "nohost.invalid:9092: Failed to resolve")
     }
 
-    @Test func anHTTPServer() async throws {
+    @Test("an HTTP server") func anHTTPServer() async throws {
         let server = try OneAnswer("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
         try await check(
             ["--log", "kafka:127.0.0.1:\(server.port)"],
@@ -40,7 +40,7 @@ import Testing
         )
     }
 
-    @Test func aServerThatHangsUp() async throws {
+    @Test("a server that hangs up") func aServerThatHangs() async throws {
         let server = try OneAnswer("")
         try await check(
             ["--log", "kafka:127.0.0.1:\(server.port)"],
@@ -49,7 +49,7 @@ import Testing
         )
     }
 
-    @Test func oneDeadBrokerOfTheListDoesNoHarm() async throws {
+    @Test("one dead broker of the list does no harm") func oneDeadBrokerOf() async throws {
         let mock = try MockCluster(brokers: 2)
         let log = try mock.makeLog()
         defer { log.close() }
@@ -65,7 +65,7 @@ import Testing
         #expect(run.code == 0 && run.output.contains(#""value":"there""#), "\(run)")
     }
 
-    @Test func aBrokerThatIsTooOld() async throws {
+    @Test("a broker that is too old") func aBrokerThatIsToo() async throws {
         let mock = try MockCluster(brokers: 1)
         mock.claimToBeOld()
         let log = ["--log", "kafka:\(mock.brokers[0])"]
@@ -81,20 +81,23 @@ import Testing
         try await BuiltProgram.complains(gateway, .badData, old, patience: .seconds(3))
     }
 
-    @Test(arguments: [
-        (["--log", "kafka:"], "expected is sqlite:PATH"),
-        (["--log", "kafka:broker"], "names the broker `broker`; expected is HOST:PORT"),
-        (["--log", "kafka:broker:9092,"], "names the broker ``; expected is HOST:PORT"),
-        (["--log", "kafka:broker:0"], "names the broker `broker:0`"),
-        (["--log", "kafka:broker:99999"], "names the broker `broker:99999`"),
-        (["--log", "sqlite:x"], "--log is `sqlite:x`; expected is kafka:HOST:PORT"),
-        ([], "--log is not given; expected is kafka:HOST:PORT"),
-        (
-            ["--log", "kafka:127.0.0.1:1", "--kafka.security.protocol=ssl", "--kafka.ssl.ca.location=/nowhere"],
-            "the Kafka client does not take its settings: ssl.ca.location finds nothing in `/nowhere` that it can use"
-        ),
-        (["--log", "kafka:127.0.0.1:1", "--kafka.acks=1"], "--kafka.acks cannot be set: it is `all`"),
-    ]) func usage(words: [String], says: String) async throws {
+    @Test(
+        "usage",
+        arguments: [
+            (["--log", "kafka:"], "expected is sqlite:PATH"),
+            (["--log", "kafka:broker"], "names the broker `broker`; expected is HOST:PORT"),
+            (["--log", "kafka:broker:9092,"], "names the broker ``; expected is HOST:PORT"),
+            (["--log", "kafka:broker:0"], "names the broker `broker:0`"),
+            (["--log", "kafka:broker:99999"], "names the broker `broker:99999`"),
+            (["--log", "sqlite:x"], "--log is `sqlite:x`; expected is kafka:HOST:PORT"),
+            ([], "--log is not given; expected is kafka:HOST:PORT"),
+            (
+                ["--log", "kafka:127.0.0.1:1", "--kafka.security.protocol=ssl", "--kafka.ssl.ca.location=/nowhere"],
+                "the Kafka client does not take its settings: ssl.ca.location finds nothing in `/nowhere` that it can use"
+            ),
+            (["--log", "kafka:127.0.0.1:1", "--kafka.acks=1"], "--kafka.acks cannot be set: it is `all`"),
+        ]
+    ) func usage(words: [String], says: String) async throws {
         try await check(words, .usage, says)
     }
 }

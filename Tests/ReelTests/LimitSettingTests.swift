@@ -15,7 +15,7 @@ import Testing
         return try GatewayArguments.settings(options)
     }
 
-    @Test func theDefaultsAreThoseOfTheCode() throws {
+    @Test("the defaults are those of the code") func theDefaultsAreThose() throws {
         let (asked, own) = (try #require(try settings([])), GatewaySettings())
         #expect(asked.eventBytes == own.eventBytes && asked.frameBytes == own.frameBytes)
         #expect(asked.sendQueueBytes == own.sendQueueBytes && asked.paceBytes == own.paceBytes)
@@ -25,7 +25,7 @@ import Testing
         #expect(asked.node.drainLimitMs == own.node.drainLimitMs && asked.node.drainSpreadMs == own.node.drainSpreadMs)
     }
 
-    @Test func eachIsTakenFromTheCommandLineAndTheEnvironment() throws {
+    @Test("each is taken from the command line and the environment") func eachIsTakenFrom() throws {
         let words = [
             "--event-bytes", "5000", "--frame-bytes", "70000", "--send-queue-bytes=200000", "--peer-lag-max-ms", "0",
             "--header-bytes", "9000", "--body-bytes", "80000", "--body-ms", "200",
@@ -39,21 +39,33 @@ import Testing
         #expect(asked.node.drainLimitMs == 4_000 && asked.node.drainSpreadMs == 1_000)
     }
 
-    @Test(arguments: [
-        (["--event-bytes", "1048576"], "--frame-bytes is 1048576; expected is at least 1052672, to publish an event"),
-        (["--event-bytes", "100000", "--body-bytes", "100000"], "--body-bytes is 100000; expected is at least 104096"),
-        (["--frame-bytes", "4000000"], "--send-queue-bytes is 4194304; expected is at least 8000000, two frames"),
-        (["--peer-lag-max-ms", "500"], "--peer-lag-max-ms is 500; expected is 0, or at least 10000"),
-        (["--event-bytes", "2000000"], "--event-bytes is `2000000`; expected is a whole number from 4096 to 1048576"),
-        (["--frame-bytes", "1000"], "--frame-bytes is `1000`; expected is a whole number from 65536 to 8388608"),
-        (["--idle-ms", "0"], "--idle-ms is `0`; expected is a whole number from 1000 to 3600000"),
-    ]) func whatContradictsItselfDoesNotStart(words: [String], says: String) async throws {
+    @Test(
+        "what contradicts itself does not start",
+        arguments: [
+            (
+                ["--event-bytes", "1048576"],
+                "--frame-bytes is 1048576; expected is at least 1052672, to publish an event"
+            ),
+            (
+                ["--event-bytes", "100000", "--body-bytes", "100000"],
+                "--body-bytes is 100000; expected is at least 104096"
+            ),
+            (["--frame-bytes", "4000000"], "--send-queue-bytes is 4194304; expected is at least 8000000, two frames"),
+            (["--peer-lag-max-ms", "500"], "--peer-lag-max-ms is 500; expected is 0, or at least 10000"),
+            (
+                ["--event-bytes", "2000000"],
+                "--event-bytes is `2000000`; expected is a whole number from 4096 to 1048576"
+            ),
+            (["--frame-bytes", "1000"], "--frame-bytes is `1000`; expected is a whole number from 65536 to 8388608"),
+            (["--idle-ms", "0"], "--idle-ms is `0`; expected is a whole number from 1000 to 3600000"),
+        ]
+    ) func whatContradictsItselfDoes(words: [String], says: String) async throws {
         let run = await CommandRun(["gateway"] + words + ["--listen", "127.0.0.1:0"])
         #expect(run.code == .usage, "\(run)")
         #expect(run.errors.contains(says), "\(run.errors)")
     }
 
-    @Test func theyHold() async throws {
+    @Test("they hold") func theyHold() async throws {
         let folder = try TemporaryFolder(prefix: "reel-limits-")
         let words = [
             "--event-bytes", "5000", "--frame-bytes", "70000", "--header-bytes", "9000", "--body-bytes", "80000",
@@ -82,7 +94,7 @@ import Testing
         #expect(try await long.receiveAll().hasPrefix("HTTP/1.1 431 "))
     }
 
-    @Test func deadlinesHold() async throws {
+    @Test("deadlines hold") func deadlinesHold() async throws {
         let folder = try TemporaryFolder(prefix: "reel-limits-")
         let words = ["--body-ms", "100", "--idle-ms", "1000"]
         let node = try NodeProcess(["gateway", "--log", "sqlite:\(folder.path)/log.sqlite"] + words, in: folder)

@@ -11,7 +11,7 @@ import Testing
 /// docs/reference/metrics.md says of every metric what the nodes themselves say of it, and tools of others read what
 /// they say.
 @Suite(.timeLimit(.minutes(20))) struct MetricsPageTests {
-    @Test func thePageSaysOfEachMetricWhatNodesSay() async throws {
+    @Test("the page says of each metric what nodes say") func thePageSaysOf() async throws {
         let page = try text("docs/reference/metrics.md")
         var said: [String: String] = [:]
         for exposition in try await expositions() { said.merge(rows(exposition)) { $1 } }
@@ -32,12 +32,13 @@ import Testing
     }
 
     @Test(
+        "promtool finds no fault in what nodes say",
         .enabled(
             if: Installed.promtool,
             "promtool is missing, so it has judged no metrics: apt-get install prometheus"
         )
     )
-    func promtoolFindsNoFaultInWhatNodesSay() async throws {
+    func promtoolFindsNoFault() async throws {
         let folder = try TemporaryFolder(prefix: "reel-promtool-")
         for (index, exposition) in try await expositions().enumerated() {
             let file = "\(folder.path)/\(index)"
@@ -48,6 +49,7 @@ import Testing
     }
 
     @Test(
+        "Prometheus reads them",
         .enabled(
             if: Installed.prometheus,
             "prometheus is missing, so it has read no metrics: apt-get install prometheus"

@@ -33,7 +33,7 @@ import Testing
         #"{"type":"insert","model":"task","id":"\#(op)","fields":{"title":"Milk \#(op)"}}"#
     }
 
-    @Test func whatIsPublishedIsFetchedAndFolded() async throws {
+    @Test("what is published is fetched and folded") func whatIsPublishedIsFetched() async throws {
         let published = await reel("publish", "todo", milk(0), milk(1), "--json", "--no-outcome")
         #expect(published.code == .done, "\(published.errors)")
         let acks = published.output.split(separator: "\n")
@@ -71,7 +71,7 @@ import Testing
         #expect(folded.output.suffix(40) == digest.output.suffix(40), "the node itself says the same")
     }
 
-    @Test func aBadEventIsRefusedAndNothingIsAppended() async throws {
+    @Test("a bad event is refused and nothing is appended") func aBadEventIs() async throws {
         let run = await reel("publish", "todo", milk(0), #"{"type":"insert"}"#)
         #expect(run.code == .badData)
         #expect(run.errors.hasPrefix("reel: event 2: ") && run.errors.contains("(bad_event); no event is published"))
@@ -80,7 +80,8 @@ import Testing
         #expect(await reel("publish", "no/stream", milk(0)).code == .usage)
     }
 
-    @Test func whoseEventIsRefusedHearsWhichOneAndWhatIsPublishedBefore() async throws {
+    @Test("whose event is refused hears which one and what is published before") func whoseEventIsRefused() async throws
+    {
         let sound = [String](repeating: #"{"type":"noop"}"#, count: 502)
         let words = ["publish", "todo"] + sound + [#"{"type":"insert"}"#, "--url", cluster.gateway.url]
         let run = await CommandRun(words)
@@ -90,7 +91,7 @@ import Testing
         #expect(await reel("fetch", "todo").output.split(separator: "\n").count == 500)
     }
 
-    @Test func aTailGoesOnThroughAnotherGateway() async throws {
+    @Test("a tail goes on through another gateway") func aTailGoesOn() async throws {
         let second = try cluster.startGateway("gateway-b")
         let tail = try ChildProcess(
             reelExecutable,
@@ -105,7 +106,7 @@ import Testing
         tail.killNow()
     }
 
-    @Test func aTailGoesOnThroughAGatewayThatItsOwnHasNamed() async throws {
+    @Test("a tail goes on through a gateway that its own has named") func aTailGoesOnThrough() async throws {
         let words = ["gateway", "--log", "sqlite:\(cluster.folder.path)/log.sqlite"]
         let second = try NodeProcess(words, in: cluster.folder, name: "gateway-b")
         try second.restart(adding: ["--advertise", second.url])
@@ -127,11 +128,11 @@ import Testing
         _ = await CommandRun(["publish", "todo", milk(1), "--url", second.url])
         #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix(#"{"seq":1,"#) == true)
         let said = try String(contentsOfFile: log, encoding: .utf8)
-        #expect(said.contains("goes on with \(second.url)"), "\(said)")
+        #expect(said.contains("continuing with \(second.url)"), "\(said)")
         tail.killNow()
     }
 
-    @Test func whatAnEventCameToIsSaidWhereItIsAskedFor() async throws {
+    @Test("what an event came to is said where it is asked for") func whatAnEventCame() async throws {
         _ = await reel("publish", "todo", milk(0))
         try await eventually("the gateway hears of the snapshot node") { await reel("streams").code == .done }
         let published = await reel("publish", "todo", milk(1), milk(2), "--outcome", isTerminal: true)
@@ -183,7 +184,7 @@ import Testing
             let run = await reel("publish", "todo", gap(5))
             let isKnown = run.output.contains("outcome")
             #expect(run.code == (isKnown ? .failed : .done), "\(run)")
-            #expect(run.errors.contains(isKnown ? "(gap)" : "what they came to is not known"), "\(run)")
+            #expect(run.errors.contains(isKnown ? "(gap)" : "their outcomes are unknown"), "\(run)")
             return isKnown
         }
         let off = await reel("publish", "todo", gap(6), "--no-outcome")
@@ -194,15 +195,15 @@ import Testing
         let alone = try NodeProcess.gateway(in: folder)
         let unknown = await CommandRun(["publish", "todo", milk(0), "--url", alone.url])
         #expect(unknown.code == .done && !unknown.output.contains("outcome"), "\(unknown)")
-        #expect(unknown.errors.hasPrefix("the events are durable; what they came to is not known: "), "\(unknown)")
+        #expect(unknown.errors.hasPrefix("the events are durable; their outcomes are unknown: "), "\(unknown)")
         #expect(await CommandRun(["publish", "todo", milk(1), "--outcome", "--url", alone.url]).code == .unreachable)
     }
 
-    @Test func aRangeIsWhatTheLogHasOfIt() async throws {
+    @Test("a range is what the log has of it") func aRangeIsWhat() async throws {
         _ = await reel("publish", "todo", milk(0), milk(1))
         let beyond = await reel("fetch", "todo", "--from", "100")
         #expect(beyond.code == .done && beyond.output.isEmpty, "\(beyond)")
-        #expect(beyond.errors.contains("nothing of todo from seq 100 on") && beyond.errors.contains("ends at seq 1"))
+        #expect(beyond.errors.contains("no event of todo from seq 100 on") && beyond.errors.contains("ends at seq 1"))
 
         // A stream that nobody writes, in the partition of one that has events.
         let partition = StreamName("todo")?.partition(of: 4)
@@ -239,7 +240,7 @@ import Testing
     }
 
     /// `script` gives the program a terminal.
-    @Test func onATerminalItIsSaidWhatIsWaitedForAndHowToEndIt() async throws {
+    @Test("on a terminal it is said what is waited for and how to end it") func onATerminalIt() async throws {
         guard try await Shell.has("command -v script", "script") else { return }
         let words = "--url \(cluster.gateway.url)"
         let publish = "'\(reelExecutable)' publish todo \(words)"
@@ -258,18 +259,19 @@ import Testing
         tail.killNow()
     }
 
-    @Test func aNodeThatIsGoneKeepsNoOtherFromBeingCompared() async throws {
+    @Test("a node that is gone keeps no other from being compared") func aNodeThatIsGone() async throws {
         _ = await reel("publish", "todo", milk(0))
         try await cluster.snapshotReaches(0)
         let dead = "http://127.0.0.1:1"
         try await eventually("the gateway's digest") {
             let run = await CommandRun(["digest", "todo", "--url", dead, "--url", cluster.gateway.url])
             #expect(run.code == .unreachable && run.errors.contains(dead), "\(run)")
-            return run.output.hasPrefix(cluster.gateway.url) && run.output.hasSuffix(", its lines come to the same\n")
+            let verdict = ", computed from its lines: the same\n"
+            return run.output.hasPrefix(cluster.gateway.url) && run.output.hasSuffix(verdict)
         }
     }
 
-    @Test func aSessionIsReplayedThroughTwoGateways() async throws {
+    @Test("a session is replayed through two gateways") func aSessionIsReplayed() async throws {
         let second = try cluster.startGateway("gateway-b")
         let edits = [(0, "[]", 0, "a"), (1, "[]", 0, "x"), (0, "[0]", 1, "b"), (1, "[1]", 1, "y")].map {
             #"{"agent":\#($0.0),"parents":\#($0.1),"patches":[[\#($0.2),0,"\#($0.3)"]]}"#
@@ -357,7 +359,7 @@ import Testing
         }
     }
 
-    @Test func aNodeThatIsNotThereIsNamed() async throws {
+    @Test("a node that is not there is named") func aNodeThatIsNot() async throws {
         let port = try HeldPort()
         let url = "http://127.0.0.1:\(port.number)"
         let run = await CommandRun(["fetch", "todo", "--url", url])

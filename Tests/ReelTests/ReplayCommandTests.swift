@@ -15,7 +15,7 @@ import Testing
         return run
     }
 
-    @Test func twoAuthorsWhoTypeAtOnceKeepTheirWordsWhole() async throws {
+    @Test("two authors who type at once keep their words whole") func twoAuthorsWhoType() async throws {
         let edits = [(0, "[]", 0, "a"), (1, "[]", 0, "x"), (0, "[0]", 1, "b"), (1, "[1]", 1, "y")].map {
             #"{"agent":\#($0.0),"parents":\#($0.1),"patches":[[\#($0.2),0,"\#($0.3)"]]}"#
         }
@@ -25,20 +25,23 @@ import Testing
         #expect(run.output.contains(#""right":true"#))
     }
 
-    @Test func aWrongEndFails() async throws {
+    @Test("a wrong end fails") func aWrongEndFails() async throws {
         let run = try await replay(#"{"endContent":"b","txns":[{"patches":[[0,0,"a"]]}]}"#)
         #expect(run.code == .failed)
-        #expect(run.output.contains("the end text is WRONG"))
+        #expect(run.output.contains("the final text is WRONG"))
     }
 
-    @Test func whatIsNoSessionIsBadData() async throws {
+    @Test("what is no session is bad data") func whatIsNoSessionIs() async throws {
         let run = try await replay("{}")
         #expect(run.code == .badData)
         #expect(run.errors.contains("endContent"))
     }
 
-    @Test(.enabled(if: traces != nil, "REEL_TRACES names no folder of recorded sessions"))
-    func theRecordedSessionsEndAsTheirEditorsDid() async throws {
+    @Test(
+        "the recorded sessions end as their editors did",
+        .enabled(if: traces != nil, "REEL_TRACES names no folder of recorded sessions")
+    )
+    func theRecordedSessionsEnd() async throws {
         let folder = try #require(traces)
         let files = try FileManager.default.contentsOfDirectory(atPath: folder).filter { $0.hasSuffix(".json.gz") }
         #expect(!files.isEmpty)

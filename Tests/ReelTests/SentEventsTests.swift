@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNoJSONIsNamedByItsPlaceInTheTextThatWasGiven() {
+    @Test("what is no JSON is named by its place in the text that was given") func whatIsNoJSON() {
         let text = #"{"type":"insert","model":"task","id":"1","fields":{"n":1e999}}"#
         for (events, says) in [
             ([noop, text], "event 2: found 1e999 at byte 55,"), ([text, noop], "(bad_number)"),
@@ -47,13 +47,13 @@ import Testing
         }
     }
 
-    @Test func seqsNeedTheirEpoch() async {
+    @Test("seqs need their epoch") func seqsNeedTheirEpoch() async {
         let guarded = #"{"type":"update","model":"task","id":"1","fields":{"n":1},"if":{"n":4}}"#
         let based = #"{"type":"noop","base":4}"#
         for event in [guarded, based, #"{"type":"batch","events":[\#(guarded)]}"#] {
             let run = await CommandRun(["publish", "todo", noop, event])
             #expect(run.code == .usage, "\(run)")
-            #expect(run.errors.hasPrefix("reel: event 2 has a base or a guard; say with --epoch which"), "\(run)")
+            #expect(run.errors.hasPrefix("reel: event 2 has a base or a guard; give the epoch"), "\(run)")
         }
     }
 

@@ -23,10 +23,10 @@ import Testing
         #expect(try ServingArguments.nodeSettings(options).adminListen == "127.0.0.1:7360")
     }
 
-    @Test func aMemoryLimitBelowWhatTheProcessHasIsRefused() throws {
+    @Test("a memory limit below what the process has is refused") func aMemoryLimitBelow() throws {
         let error = #expect(throws: CommandError.self) { try check(["--memory-max-bytes", "1000"]) }
         #expect(error?.code == .usage)
-        #expect(error?.message.hasPrefix("--memory-max-bytes is 1000, and the process has ") == true)
+        #expect(error?.message.hasPrefix("--memory-max-bytes is 1000, but the process already uses ") == true)
         try check(["--memory-max-bytes", "1000000000000"])
         try check([])
     }

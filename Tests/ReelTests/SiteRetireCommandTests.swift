@@ -65,7 +65,7 @@ import Testing
         let again = await retire(5)
         #expect(again.code == .done, "\(again)")
         let nothing =
-            "nothing to retire: no site has been idle for 5 records of the partition; the most idle one wrote 4"
+            "nothing to retire: no site has been idle for 5 records of the partition; the most idle one published 4"
         #expect(again.output.contains(nothing + " records ago\n"), "\(again)")
         #expect(try sites.last == 10)
     }
@@ -76,7 +76,7 @@ import Testing
         for idle in [10, 1_000_000, 1 << 53 - 1] {
             let run = await retire(idle)
             #expect(run.code == .done && run.output.contains("nothing to retire: "), "\(run)")
-            #expect(run.output.contains("the most idle one wrote 9 records ago"), "\(run)")
+            #expect(run.output.contains("the most idle one published 9 records ago"), "\(run)")
         }
         #expect(try sites.last == 9)
     }
@@ -106,7 +106,7 @@ import Testing
         let listed = await CommandRun(["site", "list", "tudo", "--log", "sqlite:\(sites.path)"])
         #expect(listed.code == .failed && listed.errors.contains("found no sites of stream tudo"), "\(listed)")
         let wrong = await retire(4, stream: "~todo")
-        #expect(wrong.code == .usage && wrong.errors.contains("`~todo` is no name of a stream"), "\(wrong)")
+        #expect(wrong.code == .usage && wrong.errors.contains("`~todo` is not a name of a stream"), "\(wrong)")
         #expect(try sites.last == 9)
     }
 
@@ -128,7 +128,7 @@ import Testing
         try await makeTen()
         try await sites.append([#"{"end":"00000000000000bb","type":"barrier"}"#], key: "~reel")
         let run = await retire(4)
-        #expect(run.code == .failed && run.errors.contains("has ended, and goes on in 00000000000000bb"), "\(run)")
+        #expect(run.code == .failed && run.errors.contains("has ended, and the next one is 00000000000000bb"), "\(run)")
         #expect(try sites.last == 10)
     }
 

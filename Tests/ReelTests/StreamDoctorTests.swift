@@ -33,7 +33,7 @@ import Testing
         StreamDiagnosis(report: report, nowMs: 0).findings
     }
 
-    @Test func aSnapshotThatMissesItsOwnDigestIsAWrongFile() throws {
+    @Test("a snapshot that misses its own digest is a wrong file") func aSnapshotThatMisses() throws {
         let wrong = StreamVisit.Failure(code: .diverged, message: "found another digest")
         let found = try findings(report([.failure(wrong), .success(fold(upTo: 9))]))
         #expect(found.first?.level == .problem)
@@ -43,13 +43,13 @@ import Testing
         #expect(found.first?.advice?.hasPrefix("Its file is wrong") == true)
     }
 
-    @Test func aNodeThatIsBehindIsAWarningWithTheCodesAdvice() throws {
+    @Test("a node that is behind is a warning with the codes advice") func aNodeThatIsBehind() throws {
         let behind = StreamVisit.Failure(code: .nodeBehind, message: "not begun yet")
         let found = try findings(report([.failure(behind), .success(fold(upTo: 9))]))
         #expect(found.filter { $0.level == .warning }.map(\.advice) == [ErrorCode.nodeBehind.entry.advice])
     }
 
-    @Test func statesThatDisagreeAreAProblemAndNobodyIsSaidToAgree() throws {
+    @Test("states that disagree are a problem and nobody is said to agree") func statesThatDisagreeAre() throws {
         var report = try report([.success(fold(upTo: 9)), .success(fold(upTo: 9))])
         report.disagreements = ["at seq 9 a has the digest 1 and b 2"]
         let found = findings(report)
@@ -65,11 +65,11 @@ import Testing
         var report = try report([.success(fold(upTo: 9))])
         report.isPartial = true
         let found = findings(report)
-        #expect(found.contains { $0.text.hasPrefix("the state of todo was asked of http://127.0.0.1:1 alone") })
+        #expect(found.contains { $0.text.hasPrefix("the state of todo was read from http://127.0.0.1:1 only") })
         #expect(!found.contains { $0.text.contains("agree") || $0.text.contains("one snapshot node") }, "\(found)")
     }
 
-    @Test func whatIsNotFoldedYetIsSaid() throws {
+    @Test("what is not folded yet is said") func whatIsNotFolded() throws {
         let found = try findings(report([.success(fold(upTo: 5))], head: 9))
         #expect(found.contains { $0.text == "partition 2 ends at seq 9, the state is folded up to 5" })
     }
@@ -84,9 +84,9 @@ import Testing
         #expect(Finding.crowd("todo", sites: sites, about: "stream")?.level == level)
     }
 
-    @Test func aStreamThatNobodyHasWrittenIsAProblemOnceAllIsFolded() throws {
+    @Test("a stream that nobody has written is a problem once all is folded") func aStreamThatNobodyHas() throws {
         func finding(_ report: StreamReport) throws -> Finding {
-            try #require(findings(report).first { $0.text.hasPrefix("nobody has written todo: ") })
+            try #require(findings(report).first { $0.text.hasPrefix("todo has no events: ") })
         }
         let state = try fold(upTo: 9)
         #expect(try finding(report([.success(state)], head: 9)).level == .problem)
@@ -96,7 +96,7 @@ import Testing
         #expect(try finding(silent).level == .note, "nobody says where the log ends")
     }
 
-    @Test func whereTheLogDoesNotAnswerNothingIsConcludedFromThat() throws {
+    @Test("where the log does not answer nothing is concluded from that") func whereTheLogDoes() throws {
         var report = try report([.success(fold(upTo: 9))])
         report.site = site
         report.siteFailure = StreamVisit.Failure(code: .logUnavailable, message: "the brokers are away")
@@ -104,7 +104,7 @@ import Testing
         #expect(found.map(\.level) == [.warning] && found[0].text.hasSuffix(": the brokers are away"), "\(found)")
     }
 
-    @Test func aSiteWhoseFirstOpsAreMissingIsToldTheFirstOfTheLog() throws {
+    @Test("a site whose first ops are missing is told the first of the log") func aSiteWhoseFirst() throws {
         var report = try report([.success(fold(upTo: 9))])
         report.site = site
         report.siteEvents = [StreamReport.SiteEvent(seq: 4, op: 3, atMs: nil)]
@@ -123,12 +123,12 @@ import Testing
         report.siteEvents = [0, 1].map { StreamReport.SiteEvent(seq: 3 + $0, op: $0, atMs: nil) }
         let found = findings(report).filter { $0.about == "site" }
         #expect(found.map(\.level) == [.warning])
-        #expect(found.first?.text.contains("whose op 0 stands at seq 3: its horizon") == true, "\(found)")
+        #expect(found.first?.text.contains("whose op 0 is at seq 3: its horizon") == true, "\(found)")
         #expect(found.first?.text.contains("sites were retired at seq 8") == true, "\(found)")
         #expect(found.first?.advice?.hasPrefix("The device takes a new site.") == true)
     }
 
-    @Test func aSiteWhoseEventsAreNotFoldedYetWaits() throws {
+    @Test("a site whose events are not folded yet waits") func aSiteWhoseEvents() throws {
         var report = try report([.success(fold(upTo: 9))], head: 12)
         report.site = site
         report.siteEvents = [10, 11].map { StreamReport.SiteEvent(seq: $0, op: $0 - 10, atMs: nil) }

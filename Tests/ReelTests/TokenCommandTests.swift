@@ -20,7 +20,7 @@ import Testing
         return path
     }
 
-    @Test func ofSeveralKeysThoseWithoutAPublicHalfAreNamed() async throws {
+    @Test("of several keys those without a public half are named") func ofSeveralKeysThose() async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         var keys: [String] = []
         for (algorithm, name) in [("HS256", "shared"), ("EdDSA", "pair")] {
@@ -30,13 +30,13 @@ import Testing
         let both = try write("{\"keys\":[\(keys.joined(separator: ","))]}", "both")
         let half = await CommandRun(["token", "keygen", "--public", both])
         #expect(half.code == .done && half.output.contains("pair") && !half.output.contains("shared"), "\(half)")
-        #expect(half.errors.contains("HS256 keys have no public half and are left out: `shared`;"), "\(half)")
+        #expect(half.errors.contains("HS256 keys have no public half and are omitted: `shared`;"), "\(half)")
         let pair = await CommandRun(["token", "keygen", "--public", try write("{\"keys\":[\(keys[1])]}", "pair")])
         #expect(pair.code == .done && pair.errors.isEmpty, "\(pair)")
     }
 
-    @Test(arguments: ["EdDSA", "ES256", "HS256"])
-    func aKeyMakesTokensThatItsPublicHalfTakes(_ algorithm: String) async throws {
+    @Test("a key makes tokens that its public half takes", arguments: ["EdDSA", "ES256", "HS256"])
+    func aKeyMakesTokens(_ algorithm: String) async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let made = await CommandRun(["token", "keygen", "--alg", algorithm])
         let keys = try write(made.output, "keys")
@@ -48,7 +48,7 @@ import Testing
         }
         for word in ["--alg", "--kid"] {
             let both = await CommandRun(["token", "keygen", "--public", keys, word, algorithm])
-            #expect(both.code == .usage && both.errors.contains("--public makes no key"), "\(both)")
+            #expect(both.code == .usage && both.errors.contains("--public creates no key"), "\(both)")
         }
         let checking = algorithm == "HS256" ? keys : try write(half.output, "public")
         let token = await CommandRun([
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func whatARefusedTokenSaysIsShownAndThenWhyItIsRefused() async throws {
+    @Test("what a refused token says is shown and then why it is refused") func whatARefusedToken() async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let keys = try write(await CommandRun(["token", "keygen"]).output, "keys")
         let key = try #require(
@@ -105,18 +105,20 @@ import Testing
         let empty = await CommandRun(words)
         #expect(empty.code == .done && empty.errors.contains("the token gives no right"), "\(empty)")
         let wrong = await CommandRun(words + ["--inspect", "a*b"])
-        #expect(wrong.code == .usage && wrong.errors.contains("`a*b` is no pattern"), "\(wrong)")
+        #expect(wrong.code == .usage && wrong.errors.contains("`a*b` is not a pattern"), "\(wrong)")
     }
 
     @Test("a missing key file, and a kid that is not in it, are errors that say what to do")
     func missingKeys() async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let none = folder.path + "/none"
-        for words in [["keys", "--public", none], ["make", "--jwks", none, "--sub", "a"], ["show", "--jwks", none]] {
+        for words in [
+            ["keygen", "--public", none], ["issue", "--jwks", none, "--sub", "a"], ["inspect", "--jwks", none],
+        ] {
             let run = await CommandRun(["token"] + words)
             #expect(run.code == .failed, "\(run)")
             #expect(run.errors.contains("the key file `\(none)` cannot be read: No such"), "\(run)")
-            #expect(run.errors.contains("make a file by `reel token keygen`"), "\(run)")
+            #expect(run.errors.contains("create a file with `reel token keygen`"), "\(run)")
         }
         let keys = try write(await CommandRun(["token", "keygen", "--kid", "mine"]).output, "keys")
         let other = await CommandRun(["token", "issue", "--jwks", keys, "--sub", "ann", "--kid", "other"])
@@ -146,17 +148,19 @@ import Testing
         #expect(said[0].contains("reel token keygen --public FILE"), "\(said)")
     }
 
-    @Test func aKeyFileThatIsNoneIsNamed() async throws {
+    @Test("a key file that is none is named") func aKeyFileThat() async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = try write("[]", "letter")
-        for words in [["keys", "--public", file], ["make", "--jwks", file, "--sub", "a"], ["show", "--jwks", file]] {
+        for words in [
+            ["keygen", "--public", file], ["issue", "--jwks", file, "--sub", "a"], ["inspect", "--jwks", file],
+        ] {
             let run = await CommandRun(["token"] + words)
             #expect(run.code == .badData && run.errors.hasPrefix("reel: `\(file)`: "), "\(run)")
         }
     }
 
-    @Test(arguments: ["serve", "gateway", "snapshot"])
-    func aNodeForOtherMachinesWantsKeys(_ command: String) async throws {
+    @Test("a node for other machines wants keys", arguments: ["serve", "gateway", "snapshot"])
+    func aNodeForOther(_ command: String) async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         for listen in ["0.0.0.0:0", "[::]:0", "*:0"] {
             let run = await CommandRun([command, "--listen", listen, "--data", folder.path])

@@ -18,7 +18,7 @@ import Testing
         return (0..<parts).map { part in (0..<count).filter { $0 % parts == part }.map { first &+ $0 } }
     }()
 
-    @Test(arguments: parts.indices) func everybodyComesToTheSameEnd(_ part: Int) throws {
+    @Test("everybody comes to the same end", arguments: parts.indices) func everybodyComesToThe(_ part: Int) throws {
         let seeds = Self.parts[part]
         let folder = Self.folder
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -35,7 +35,8 @@ import Testing
     }
 
     /// Sets have an order of their own in each process, unless that is made fixed.
-    @Test(.enabled(if: environment["SWIFT_DETERMINISTIC_HASHING"] != nil)) func aSeedIsTheSameEachTime() throws {
+    @Test("a seed is the same each time", .enabled(if: environment["SWIFT_DETERMINISTIC_HASHING"] != nil))
+    func aSeedIsThe() throws {
         let folder = Self.folder
         defer { try? FileManager.default.removeItem(atPath: folder) }
         for seed in Self.parts[0].prefix(5) {

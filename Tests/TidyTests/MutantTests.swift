@@ -1,17 +1,17 @@
 import Foundation
 import Testing
 
-/// The mutants of `make mutants` fit the product as it is.
+/// Checks that the mutants of `make mutants` apply to the current sources.
 @Suite struct MutantTests {
     private static let files = (try? Repository.files()) ?? []
     private static let tests = files.filter { $0.isTest && $0.isSwift }
     private static let patches = files.map(\.path).filter { $0.hasPrefix("Tests/Mutants/") && $0.hasSuffix(".patch") }
 
-    @Test func thereAreAtLeastTwenty() {
+    @Test("there are at least twenty") func thereAreAtLeast() {
         #expect(Self.patches.count >= 20)
     }
 
-    @Test(arguments: patches) func eachApplies(_ patch: String) throws {
+    @Test("each applies", arguments: patches) func eachApplies(_ patch: String) throws {
         let git = Process()
         git.executableURL = URL(filePath: "/usr/bin/env")
         git.arguments = ["git", "-c", "safe.directory=*", "-C", Repository.top.path, "apply", "--check", patch]
@@ -28,8 +28,9 @@ import Testing
         }
     }
 
-    /// Its header says what is broken, what sees that, and how to look at it; the suites that it names exist.
-    @Test(arguments: patches) func eachSaysWhatItIs(_ patch: String) throws {
+    /// The header of each patch says what is broken, which check finds that, and how to see it. The suites that it
+    /// names exist.
+    @Test("each says what it is", arguments: patches) func eachSaysWhatIt(_ patch: String) throws {
         let header = try Repository.file(patch).lines.prefix { !$0.text.hasPrefix("diff ") }.map(\.text)
         func field(_ name: String) -> Substring? {
             header.first { $0.hasPrefix("\(name): ") }?.dropFirst(name.count + 2)

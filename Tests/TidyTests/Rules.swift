@@ -1,20 +1,21 @@
-/// The rules of the house that a machine can hold: each looks at one file and says where it is broken.
+/// The rules of the repository that a machine can check: each checks one file and returns its offences.
 ///
-/// Words that are banned are written in two pieces here, since the rules hold for this file too.
+/// Words that are banned are written in two pieces here, since the rules apply to this file too.
 enum Rules {
     typealias Rule = @Sendable (TrackedFile) -> [Offence]
 
     static let all: [Rule] = [length, width, unfinished, names, traps, machine, weight]
 
-    /// A source file has one subject: 450 lines at most, a test 600.
+    /// A source file has one subject: 450 lines at most; a test file 600.
     static func length(_ file: TrackedFile) -> [Offence] {
         guard file.isSwift else { return [] }
-        let most = file.isTest ? 600 : 450
+        let limit = file.isTest ? 600 : 450
         let count = file.lines.count - 1
-        return count > most ? [Offence(file, "has \(count) lines, at most \(most) are allowed")] : []
+        return count > limit ? [Offence(file, "has \(count) lines, at most \(limit) are allowed")] : []
     }
 
-    /// 120 columns, also in comments, where the formatter does not look. A test may keep a text whole.
+    /// A line has at most 120 columns, also in comments, which the formatter does not check. A test may keep a text in
+    /// one line.
     static func width(_ file: TrackedFile) -> [Offence] {
         guard file.isSwift || file.name.hasSuffix(".h") || file.name == "run" else { return [] }
         return file.lines.filter { line in
@@ -22,7 +23,7 @@ enum Rules {
         }.map { Offence(file, line: $0.number, "is \($0.text.count) columns wide, at most 120 are allowed") }
     }
 
-    /// What is in the repository is finished.
+    /// The files of the repository are finished.
     static func unfinished(_ file: TrackedFile) -> [Offence] {
         let words = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]
         return offences(in: file, words: words, "stands for unfinished work")
@@ -44,15 +45,15 @@ enum Rules {
         return inPath + inTypes
     }
 
-    /// Nothing in the sources can trap by a word of its own.
+    /// The sources contain no call that can only trap.
     static func traps(_ file: TrackedFile) -> [Offence] {
         guard file.isSource, file.isSwift else { return [] }
         let words = ["try" + "!", "as" + "!", "fatalError" + "(", "preconditionFailure" + "(", "import Foundation"]
         return offences(in: file, words: words, "has no place in Sources")
     }
 
-    /// The project stands alone: no path of the machine that it was written on. Only the script that runs on that
-    /// machine may look beside the project.
+    /// The project is independent of the machine that it was written on, so it contains no path of it. Only the script
+    /// that runs on that machine may use files outside the project.
     static func machine(_ file: TrackedFile) -> [Offence] {
         guard file.path != ".ci/run" else { return [] }
         let folders = ["/wo" + "rk/", "/ho" + "me/", "/ro" + "ot/", "/op" + "t/", "../sha" + "red", "/tmp/re" + "el"]
@@ -60,7 +61,7 @@ enum Rules {
         return offences(in: file, words: folders + pages, "belongs to another place than this project")
     }
 
-    /// Text that people read: no binaries but a fuzzer's corpus, nothing above 300 KB.
+    /// Files are text for people: no binaries except a fuzzer's corpus, and no file above 300 KB.
     static func weight(_ file: TrackedFile) -> [Offence] {
         if file.bytes.count > 300_000 {
             return [Offence(file, "has \(file.bytes.count) bytes, at most 300,000 are allowed")]
@@ -69,7 +70,7 @@ enum Rules {
         return file.text != nil ? [] : [Offence(file, "is no text")]
     }
 
-    /// One offence for each line and word; a word that begins or ends with a letter stands alone.
+    /// Returns one offence for each line and word. A letter at either end of the word must not continue a longer word.
     private static func offences(in file: TrackedFile, words: [String], _ what: String) -> [Offence] {
         words.filter(file.holds).flatMap { word in
             file.lines.filter { stands(word, in: $0.text) }.map {

@@ -1,38 +1,42 @@
 import Testing
 
-/// The repository keeps the rules of the house. Each rule is a function on one file; `TidyRulesTests` shows that each
-/// of them sees an offence.
+/// Checks that the repository follows its rules. Each rule is a function on one file; `TidyRulesTests` shows that each
+/// of them finds an offence.
 @Suite struct Tidy {
     let files: [TrackedFile]
-    let rooms: Rooms
+    let modules: Modules
 
     init() throws {
         files = try Repository.files()
-        rooms = Rooms(page: try Repository.file("docs/explanation/architecture.md"))
+        modules = Modules(page: try Repository.file("docs/explanation/architecture.md"))
     }
 
-    @Test func gitListsTheRepository() {
+    @Test("git lists the repository") func gitListsTheRepository() {
         #expect(files.count > 40)
         #expect(files.contains { $0.path == "Package.swift" })
     }
 
-    @Test func everyFileKeepsTheRules() {
+    @Test("every file keeps the rules") func everyFileKeepsThe() {
         expectNone(files.flatMap { file in Rules.all.flatMap { $0(file) } })
     }
 
-    @Test func everySourceLiesInARoomAndImportsPointOneWay() {
-        expectNone(files.flatMap(rooms.offences))
+    @Test("pages and comments are in plain language") func pagesAndCommentsAre() {
+        expectNone(files.flatMap { file in Language.all.flatMap { $0(file) } })
     }
 
-    @Test func theArrowsOfThePageAreThoseOfThePackage() throws {
-        let package = Rooms(package: try Repository.file("Package.swift"))
-        #expect(Set(package.arrows.keys) == Set(rooms.arrows.keys))
-        for (room, targets) in package.arrows {
-            #expect(targets == rooms.arrows[room], "\(room)")
+    @Test("every source is in a module and imports point one way") func everySourceIsIn() {
+        expectNone(files.flatMap(modules.offences))
+    }
+
+    @Test("the dependencies of the page are those of the package") func theDependenciesOfThe() throws {
+        let package = Modules(package: try Repository.file("Package.swift"))
+        #expect(Set(package.dependencies.keys) == Set(modules.dependencies.keys))
+        for (module, targets) in package.dependencies {
+            #expect(targets == modules.dependencies[module], "\(module)")
         }
     }
 
-    @Test func theReadmeShowsTheMakefilesAptLine() throws {
+    @Test("the readme shows the makefiles apt line") func theReadmeShowsThe() throws {
         let line = try #require(aptLine(makefile: try Repository.file("Makefile")))
         let readme = try Repository.file("README.md")
         #expect(readme.lines.contains { $0.text.hasSuffix(line) }, "README.md must show: \(line)")
@@ -43,7 +47,7 @@ import Testing
     }
 }
 
-/// The line that installs the C libraries, as the Makefile defines it.
+/// Returns the line that installs the C libraries, as the Makefile defines it.
 func aptLine(makefile: TrackedFile) -> String? {
     let definition = "APT_LINE := "
     return makefile.lines.first { $0.text.hasPrefix(definition) }.map { String($0.text.dropFirst(definition.count)) }

@@ -2,10 +2,10 @@ import Foundation
 
 /// A file of the repository, as git lists it.
 struct TrackedFile {
-    /// From the top of the repository on.
+    /// The path, relative to the top of the repository.
     let path: String
     let bytes: [UInt8]
-    /// The text; nil where the bytes are none.
+    /// The text; nil if the bytes are not text.
     let text: String?
     /// The lines of the text, numbered from 1.
     let lines: [(number: Int, text: Substring)]
@@ -22,7 +22,8 @@ struct TrackedFile {
             .enumerated().map { ($0.offset + 1, Substring($0.element)) }
     }
 
-    /// Whether the word stands anywhere in the text: quick, for most files hold none of the words that are looked for.
+    /// Returns true if the text contains the word. This is the fast check, because most files contain none of the
+    /// words.
     func holds(_ word: String) -> Bool {
         text?.withCString { strstr($0, word) != nil } ?? false
     }
@@ -32,14 +33,14 @@ struct TrackedFile {
     var isSource: Bool { path.hasPrefix("Sources/") }
     var isTest: Bool { path.hasPrefix("Tests/") }
 
-    /// The folder below `Sources`: the room of the file. Nil for what lies elsewhere.
-    var room: String? {
+    /// The folder below `Sources`, which is the module of the file; nil for a file outside `Sources`.
+    var module: String? {
         let parts = path.split(separator: "/")
         return parts.count > 2 && parts[0] == "Sources" ? String(parts[1]) : nil
     }
 }
 
-/// A place where a rule of the house is broken.
+/// A place in a file that breaks a rule of the repository.
 struct Offence: Equatable, CustomStringConvertible {
     var path: String
     var line: Int?
@@ -54,7 +55,7 @@ struct Offence: Equatable, CustomStringConvertible {
     var description: String { "\(path)\(line.map { ":\($0)" } ?? ""): \(what)" }
 }
 
-/// What git knows of this repository: the tracked files, and the new ones that it does not ignore.
+/// The files of this repository that git lists: the tracked files, and the new ones that it does not ignore.
 enum Repository {
     static let top = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()

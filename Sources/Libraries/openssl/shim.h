@@ -10,7 +10,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-// Macros that Swift does not see.
+// Macros that Swift cannot import.
 
 static const uint64_t reel_SSL_OP_STRICT = SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION;
 static const int reel_EVP_PKEY_PUBLIC_KEY = EVP_PKEY_PUBLIC_KEY;

@@ -2,15 +2,16 @@
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
 
-// Here stand only things that Swift cannot import: variadic functions.
+// This file contains only what Swift cannot import: variadic functions.
 
-// The next request of this kind to a broker of a mock cluster is answered after so many milliseconds.
+// Delays the response to the next request of this kind to a broker of a mock cluster by `ms` milliseconds.
 static inline rd_kafka_resp_err_t reel_rd_kafka_mock_delay(
     rd_kafka_mock_cluster_t *cluster, int32_t broker, int16_t request, int ms) {
     return rd_kafka_mock_broker_push_request_error_rtts(cluster, broker, request, 1, RD_KAFKA_RESP_ERR_NO_ERROR, ms);
 }
 
-// Hands one record over, with the 16 bytes `p` as its header of that name unless `p` is NULL. All bytes are copied.
+// Passes one record to librdkafka. The 16 bytes `p` become the header named `p`, unless `p` is NULL. All bytes are
+// copied.
 static inline rd_kafka_resp_err_t reel_rd_kafka_produce(
     rd_kafka_t *rk, rd_kafka_topic_t *topic, int32_t partition, const void *key, size_t key_size, const void *value,
     size_t value_size, const void *p, void *opaque) {

@@ -1,7 +1,7 @@
 #pragma once
 #include <sqlite3.h>
 
-// Here stand only things that Swift cannot import: casts in macros, and variadic functions.
+// This file contains only what Swift cannot import: casts in macros, and variadic functions.
 
 static inline int reel_sqlite3_bind_text_copy(sqlite3_stmt *s, int i, const char *p, int n) {
     return sqlite3_bind_text(s, i, p, n, SQLITE_TRANSIENT);

@@ -1,8 +1,8 @@
-/// Seqs or ops as sorted, disjoint ranges; nearly always they come in order.
+/// A set of seqs or ops as sorted, disjoint ranges. Numbers are nearly always inserted in ascending order.
 struct Coverage: Sendable {
     private var ranges: [ClosedRange<Int64>] = []
 
-    /// The highest; nil: there is none.
+    /// The highest number; nil if the set is empty.
     var last: Int64? { ranges.last?.upperBound }
 
     mutating func insert(_ range: ClosedRange<Int64>) {
@@ -26,7 +26,7 @@ struct Coverage: Sendable {
     }
 
     func contains(_ number: Int64) -> Bool {
-        // The first range that ends there or behind it.
+        // Search the first range that ends at or after `number`.
         var (low, high) = (0, ranges.count)
         while low < high {
             let middle = (low + high) / 2
@@ -35,7 +35,7 @@ struct Coverage: Sendable {
         return low < ranges.count && ranges[low].lowerBound <= number
     }
 
-    /// How many of these are not in another.
+    /// Returns the number of elements that are not in `other`.
     func count(outside other: Coverage) -> Int64 {
         var count: Int64 = 0
         var others = other.ranges[...]
@@ -52,7 +52,7 @@ struct Coverage: Sendable {
         return count
     }
 
-    /// The last seq of the unbroken run that begins right behind this one.
+    /// Returns the last seq of the contiguous run that begins directly after `seq`; `seq` if there is none.
     func contiguous(after seq: Int64) -> Int64 {
         ranges.first { $0.lowerBound <= seq + 1 && $0.upperBound > seq }?.upperBound ?? seq
     }

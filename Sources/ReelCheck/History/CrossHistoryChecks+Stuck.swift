@@ -1,9 +1,11 @@
-// Who ended in peace has nothing under way, and has reached what was acked a while before.
+// Checks that a party with an orderly end has no event under way, and has reached every event that was acked some time
+// before its end.
 extension CrossHistoryChecks {
-    /// What was acked so long before a reader's end must have reached it, in milliseconds.
+    /// The time in milliseconds within which an acked event must reach a reader. An event acked earlier than this
+    /// before a reader's end must have reached it.
     private static let patienceMs: Int64 = 5_000
 
-    /// By epoch and stream: when which seq was the highest that had been acked, by time.
+    /// By epoch and stream: the highest acked seq at each time, ordered by time.
     private typealias Heads = [HistoryWalk.StreamKey: [(wall: Int64, seq: Int64)]]
 
     func nothingStuck(_ findings: inout Findings) {
@@ -20,15 +22,15 @@ extension CrossHistoryChecks {
                     [history.file.quote(lineAt: result.endLine)]
                 )
             }
-            isBehind(result, history, heads, by: endWall - Self.patienceMs, &findings)
-            isInFormerEpoch(result, history, heads, by: endWall - Self.patienceMs, &findings)
-            wasToldNothing(result, history, heads, by: endWall - Self.patienceMs, &findings)
+            checkReached(result, history, heads, by: endWall - Self.patienceMs, &findings)
+            checkEpoch(result, history, heads, by: endWall - Self.patienceMs, &findings)
+            checkUnreached(result, history, heads, by: endWall - Self.patienceMs, &findings)
         }
     }
 
-    /// A reader is held against the epoch in which it ended: of those before it need not have seen the end, since the
-    /// state with which the next one begins stands for it.
-    private func isBehind(
+    /// Compares a reader with the epoch in which it ended. The reader need not have seen the end of earlier epochs,
+    /// because the initial state of the next epoch replaces it.
+    private func checkReached(
         _ result: HistoryWalk.Result,
         _ history: HistoryFile,
         _ heads: Heads,
@@ -49,7 +51,7 @@ extension CrossHistoryChecks {
         }
     }
 
-    private func isInFormerEpoch(
+    private func checkEpoch(
         _ result: HistoryWalk.Result,
         _ history: HistoryFile,
         _ heads: Heads,
@@ -72,7 +74,7 @@ extension CrossHistoryChecks {
         }
     }
 
-    private func wasToldNothing(
+    private func checkUnreached(
         _ result: HistoryWalk.Result,
         _ history: HistoryFile,
         _ heads: Heads,
@@ -92,7 +94,7 @@ extension CrossHistoryChecks {
         }
     }
 
-    /// By time, each with the highest seq up to then.
+    /// Returns the acks by time, each with the highest seq up to that time.
     private static func rising(_ acked: [(wall: Int64, seq: Int64)]) -> [(wall: Int64, seq: Int64)] {
         var highest: Int64 = -1
         return acked.sorted { $0.wall < $1.wall }.map { acked in

@@ -1,9 +1,9 @@
-/// What only all histories together, and the log's end, can tell.
+/// The checks that need all histories together, and the end of the log.
 struct CrossHistoryChecks {
     let results: [HistoryWalk.Result]
     let histories: [HistoryFile]
     let evidence: LogEvidence
-    /// Faults without a heal: what hangs may hang.
+    /// True if faults were not healed, so that events may be stuck.
     private let isBroken: Bool
 
     init(_ results: [HistoryWalk.Result], _ histories: [HistoryFile], _ evidence: LogEvidence) {
@@ -19,7 +19,7 @@ struct CrossHistoryChecks {
         if !isBroken { nothingStuck(&findings) }
     }
 
-    /// Of a site whose history is whole, the log has nothing that was not handed over.
+    /// Checks that the log has no event that was not sent, for each site with a complete history.
     private func nothingInvented(_ findings: inout Findings) {
         var sent: [HistoryWalk.SiteKey: Coverage] = [:]
         var uncertain: Set<HistoryWalk.SiteKey> = []
@@ -63,7 +63,7 @@ struct CrossHistoryChecks {
         }
     }
 
-    /// What was acked takes effect: once its publisher is done, no acked op is left behind a missing one.
+    /// Checks that acked events take effect: after their publisher is done, no acked op follows a missing one.
     private func ackedIsConsumed(_ findings: inout Findings) {
         for (result, history) in zip(results, histories) where result.isWhole && result.unacked == 0 {
             for (ack, last) in result.acked where !result.left.contains(ack.key) {
@@ -74,7 +74,7 @@ struct CrossHistoryChecks {
                     findings.unjudged(
                         "whether an acked event is consumed, and the dump, or that of an epoch that follows, is not of "
                             + "all of the log, or holds a barrier that this judge does not know; add one that is, or "
-                            + "judge with the release that wrote it",
+                            + "check with the release that wrote it",
                         at: partition.place(last.seq)
                     )
                     continue
@@ -91,8 +91,8 @@ struct CrossHistoryChecks {
         }
     }
 
-    /// Whether a site's op was consumed in an epoch, or in one that goes on with its state: what was missing may have
-    /// been sent again there. Nil: the dumps do not tell.
+    /// Returns true if a site's op was consumed in an epoch, or in a later one that continues with its state. There the
+    /// missing ops may have been sent again. Returns nil if the dumps are not sufficient.
     private func isConsumed(_ op: Int64, of key: HistoryWalk.SiteKey, from first: LogEvidence.Log) -> Bool? {
         var log = first
         var isKnown = true

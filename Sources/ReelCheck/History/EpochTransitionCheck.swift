@@ -1,9 +1,9 @@
-/// What an epoch begins with, held against what the one before it ended with: on the way nothing may be lost but what
-/// was printed as lost.
+/// Compares the state with which an epoch begins with the end of the epoch before it. Nothing may be lost in between
+/// except what was printed as lost.
 struct EpochTransitionCheck {
     let evidence: LogEvidence
 
-    /// Compares each pair of epochs of which both dumps are there.
+    /// Compares each pair of epochs for which both dumps exist.
     func judge(_ findings: inout Findings) {
         for old in evidence.logs.values {
             guard let name = evidence.next(of: old), let new = evidence.logs[name] else { continue }
@@ -23,7 +23,7 @@ struct EpochTransitionCheck {
 
     private func isKnown(_ partition: LoggedPartition) -> Bool { partition.isWhole && !partition.isPartial }
 
-    /// The state of all streams that the next epoch must begin with; nil: the dump does not tell.
+    /// Returns the state of all streams that the next epoch must begin with; nil if the dump is not sufficient.
     private func ended(_ log: LogEvidence.Log, next: UInt64) -> [Text: StreamState]? {
         let loss = evidence.losses[log.epoch]
         var streams: [Text: StreamState] = [:]
@@ -43,8 +43,9 @@ struct EpochTransitionCheck {
         return streams
     }
 
-    /// One epoch alone may be named by no other: the first. Of all others it must be known with whose state they begin;
-    /// and where two have no end, one of them was left, and nobody was told what is lost.
+    /// Checks that only one epoch, the first, is not named by another one. For every other epoch it must be known from
+    /// which state it begins. If two epochs have no end, one of them was abandoned without a printed report of its
+    /// losses.
     private func oneIsTheFirst(_ findings: inout Findings) {
         let named = Set(evidence.logs.values.compactMap(evidence.next(of:)))
         let unnamed = evidence.logs.keys.count { !named.contains($0) }
@@ -84,7 +85,7 @@ struct EpochTransitionCheck {
                 .inheritance,
                 "epoch \(hex(new.epoch, digits: 16)) begins with another \(what) of stream \(stream.string) than epoch "
                     + "\(hex(old.epoch, digits: 16)) "
-                    + (kept.map { "had at seq \($0), behind which alone a loss was printed" } ?? "ended with"),
+                    + (kept.map { "had at seq \($0), and a loss was printed only for later seqs" } ?? "ended with"),
                 [(kept ?? from.barriers.last).flatMap(from.quote), into.barriers.first.flatMap(into.quote)]
             )
         }
@@ -103,7 +104,8 @@ extension StreamState {
         let hasEnded: Bool
     }
 
-    /// The first thing in which two states differ, seqs and the history of texts apart, for people; nil if they do not.
+    /// Returns the first difference of two states in words, apart from seqs and the history of texts; nil if there is
+    /// none.
     fileprivate func difference(from other: StreamState) -> String? {
         func first<Key: Comparable, Value: Equatable>(_ part: (StreamState) -> [Key: Value]) -> Key? {
             let (a, b) = (part(self), part(other))

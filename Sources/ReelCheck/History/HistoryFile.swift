@@ -1,16 +1,16 @@
-/// A history as a file, with what has to be known of it before the log is folded.
+/// The file of a history, with the facts that must be known before the log is folded.
 struct HistoryFile: Sendable {
     let file: MappedFile
-    /// Epochs that its lines name, and how many partitions their logs have.
+    /// The epochs that its lines name, with the number of partitions of their logs.
     private(set) var epochs: [UInt64: Int] = [:]
-    /// States that somebody claimed.
+    /// The digests of states that the history claims.
     private(set) var states: [ClaimedState] = []
-    /// The driver broke something, and did not say that it is healed.
+    /// True if the driver caused a fault and has not reported its end.
     private(set) var isBroken = false
-    /// Why it cannot be read.
+    /// The reason why the file cannot be read; nil if it can.
     private(set) var trouble: String?
 
-    /// Somebody said that a stream's state as of a seq has this digest.
+    /// A claim that a stream's state as of a seq has this digest.
     struct ClaimedState: Sendable {
         let epoch: UInt64
         let stream: Text
@@ -25,7 +25,7 @@ struct HistoryFile: Sendable {
         do throws(Fault) {
             try file.eachLine { (place) throws(Fault) in
                 do throws(Fault) {
-                    try look(place)
+                    try collect(place)
                 } catch {
                     throw Fault("\(error.reason), in \(file.quote(lineAt: place.lowerBound))")
                 }
@@ -35,13 +35,13 @@ struct HistoryFile: Sendable {
         }
     }
 
-    /// Why a history cannot be read, and what to do.
+    /// Returns the message that a history cannot be read, with the advice what to do.
     static func trouble(_ file: MappedFile, _ fault: Fault) -> String {
         "\(file.name) cannot be read: \(fault.reason); write it as docs/reference/history.md says,"
             + " and record the run again"
     }
 
-    private mutating func look(_ place: Range<Int>) throws(Fault) {
+    private mutating func collect(_ place: Range<Int>) throws(Fault) {
         var reader = LineReader(file.bytes, place)
         switch try HistoryLine.kind(&reader) {
         case .connect, .state, .fault, .heal: break

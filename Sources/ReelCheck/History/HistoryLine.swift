@@ -1,13 +1,14 @@
-/// A line of a history, as docs/reference/history.md says it. Texts and lists stay where they are in the file.
+/// A line of a history, in the format of docs/reference/history.md. Texts and lists stay in the file; the line holds
+/// their positions.
 struct HistoryLine {
-    /// What happened.
+    /// The kind of the line.
     enum Kind: String {
         case begin, connect, disconnect, site, sent, ack, nack, left, subscribed, events, upto, lagged, unsubscribed
         case loaded, reached, state, head, fault, heal, end
     }
 
     let kind: Kind
-    /// Where it stands in its file.
+    /// The position of the line in its file.
     let place: Range<Int>
     private(set) var ms: Int64 = 0
     private var hasTime = false
@@ -26,13 +27,13 @@ struct HistoryLine {
     private(set) var number: Int64?
     private(set) var wall: Int64?
     private(set) var unacked: Int64?
-    /// Of an `end` line, how many lines stand before it.
+    /// For an `end` line: the number of lines before it.
     private(set) var lines: Int64?
-    /// Of a `nack` line, after which time the event may be sent again.
+    /// For a `nack` line: the time after which the event may be sent again.
     private(set) var retry: Int64?
-    /// Of a `begin` line, the version of the format.
+    /// For a `begin` line: the version of the format.
     private(set) var history: Int64?
-    /// A number that stands for a site; of a `site` line the text.
+    /// The number that represents a site in this history. `siteText` is the UUID itself, in a `site` line.
     private(set) var site: Int64?
     private(set) var siteText: LineReader.RawText?
     private(set) var isFiltered = false
@@ -40,9 +41,9 @@ struct HistoryLine {
     private(set) var digest: UInt64?
     private(set) var of: LineReader.RawText?
     private(set) var who: LineReader.RawText?
-    /// Of a `begin` line, whose history it is: a client's, a node's, a driver's.
+    /// For a `begin` line: the kind of party that wrote the history (client, node or driver).
     private(set) var party: LineReader.RawText?
-    /// Where the lists of events and acks begin.
+    /// The position of the list of events or acks.
     private(set) var list: Range<Int>?
 
     /// Reads a line.
@@ -60,7 +61,7 @@ struct HistoryLine {
         guard hasTime || kind == .site else { throw Fault("a line of \(kind.rawValue) without ms") }
     }
 
-    /// The first member of a line: `"e":"ack"`.
+    /// Reads the first member of a line: `"e":"ack"`.
     static func kind(_ reader: inout LineReader) throws(Fault) -> Kind {
         guard reader.take(UInt8(ascii: "{")),
             "e" ~= UnsafeRawBufferPointer(rebasing: reader.bytes[try reader.text().place]),
@@ -114,7 +115,7 @@ struct HistoryLine {
         }
     }
 
-    /// What a line of this kind must have.
+    /// Returns the value of a required member; throws if it is nil.
     func required<Value>(_ value: Value?, _ name: String) throws(Fault) -> Value {
         guard let value else { throw Fault("a line of \(kind.rawValue) without \(name)") }
         return value

@@ -1,6 +1,6 @@
-// Whether lines are missing: what stands in a history must agree with how it ends.
+// Detects missing lines: the content of a history must agree with its end.
 extension HistoryWalk {
-    /// The party publishes no more as this site.
+    /// Reads a line that says that the party no longer publishes as this site.
     mutating func left(_ line: HistoryLine) throws(Fault) {
         result.left.insert(SiteKey(stream: try stream(line), site: try site(try line.required(line.site, "site"))))
     }

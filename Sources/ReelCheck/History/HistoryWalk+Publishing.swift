@@ -1,4 +1,4 @@
-// What a publisher's lines say.
+// Checks the lines of a publisher.
 extension HistoryWalk {
     mutating func sent(_ line: HistoryLine) throws(Fault) {
         let site = try site(try line.required(line.site, "site"))
@@ -38,14 +38,14 @@ extension HistoryWalk {
         result.ackedHeads[stream, default: []].append((wall(line), highest))
     }
 
-    /// What is refused for good needs no ack.
+    /// Reads a nack. An event that is refused permanently needs no ack.
     mutating func nacked(_ line: HistoryLine) throws(Fault) {
         let key = SiteKey(stream: try stream(line), site: try site(try line.required(line.site, "site")))
         let op = try line.required(line.op, "op")
         if line.retry == nil { settled[key, default: Coverage()].insert(op...op) }
     }
 
-    /// Whether acks may begin again at this op, because it was handed over again since.
+    /// True if acks may restart at this op, because the op was sent again. Each restart is used once.
     private mutating func isOfAnotherRound(_ op: Int64, of key: SiteKey) -> Bool {
         guard let round = handedOver[key]?.again.firstIndex(where: { $0 <= op }) else { return false }
         handedOver[key]?.again.remove(at: round)
@@ -64,7 +64,7 @@ extension HistoryWalk {
         if let last = lastAcked[key], op <= last, !isOfAnotherRound(op, of: key) {
             result.findings.violation(
                 .siteOrder,
-                "op \(op) of site \(key.site.text.string) was acked behind op \(last), on one connection",
+                "op \(op) of site \(key.site.text.string) was acked after op \(last) on the same connection",
                 [quote(line)]
             )
         }

@@ -1,4 +1,4 @@
-// What a reader's lines say.
+// Checks the lines of a reader.
 extension HistoryWalk {
     mutating func subscribed(_ line: HistoryLine) throws(Fault) {
         let key = try key(line)
@@ -34,7 +34,8 @@ extension HistoryWalk {
         view.start = max(view.start ?? seq, seq)
     }
 
-    /// A head that was said on this connection: not below what was said before, not beyond the log's end.
+    /// Checks a head that was reported on this connection: it must not be below an earlier one, nor beyond the log's
+    /// end.
     private mutating func raise(_ place: PartitionKey, to seq: Int64, _ view: View, _ line: HistoryLine) {
         if let last = heads[place], seq < last {
             result.findings.violation(
@@ -47,7 +48,7 @@ extension HistoryWalk {
         bound(seq, view, line)
     }
 
-    /// Nobody knows of a seq that the log has not.
+    /// Checks that the log contains a seq that a party knows.
     private mutating func bound(_ seq: Int64, _ view: View, _ line: HistoryLine) {
         result.findings.fact(.heads)
         guard let partition = view.partition, seq > partition.last, isJudgeable(seq, partition) else { return }
@@ -94,11 +95,11 @@ extension HistoryWalk {
         }
     }
 
-    /// A frame while its events are looked at.
+    /// A frame during the check of its events.
     private struct Frame {
         let from: Int64
         let to: Int64
-        /// Of a pushed frame: what its subscription had proven before.
+        /// For a pushed frame: the seq up to which its subscription had proven the stream before; otherwise nil.
         let proven: Int64?
         var count = 0
         var last = Int64.min
@@ -109,7 +110,7 @@ extension HistoryWalk {
             result.findings.violation(
                 .doubled,
                 event.seq == frame.last
-                    ? "seq \(event.seq) stands twice in a frame" : "seq \(event.seq) follows \(frame.last) in a frame",
+                    ? "seq \(event.seq) is twice in a frame" : "seq \(event.seq) follows \(frame.last) in a frame",
                 [quote(line)]
             )
             return
@@ -264,7 +265,7 @@ extension HistoryWalk {
 }
 
 extension LineReader {
-    /// `[seq, site, op, "hash"]`.
+    /// An event of a frame: `[seq, site, op, "hash"]`.
     struct Event {
         var seq: Int64 = -1
         var hash: UInt64 = 0

@@ -1,40 +1,41 @@
-/// Goes through one history and holds every line against the log.
+/// Reads one history, and compares every line with the log.
 struct HistoryWalk {
-    /// What several histories have to be asked together.
+    /// The facts of one history that the checks over several histories need.
     struct Result: Sendable {
         var findings = Findings()
-        /// By stream and site: the ops that were handed over.
+        /// The ops that were sent, by stream and site.
         var sent: [SiteKey: Coverage] = [:]
-        /// By epoch, stream and site: the highest op that was acked, where it was said to be, and by which line.
+        /// By epoch, stream and site: the highest op that was acked, its reported seq, and the offset of the line.
         var acked: [AckKey: (op: Int64, seq: Int64, line: Int)] = [:]
-        /// By epoch and stream: the highest seq that was acked and not printed as lost, with when, on the wall's clock.
+        /// By epoch and stream: the highest seq of each ack that was not printed as lost, with its time on the wall
+        /// clock.
         var ackedHeads: [StreamKey: [(wall: Int64, seq: Int64)]] = [:]
-        /// By stream: in which epoch a reader was when it ended, and how far.
+        /// By stream: the epoch and the seq that a reader had reached at its end.
         var reached: [Text: (epoch: UInt64, seq: Int64, line: Int)] = [:]
-        /// Streams of which a reader was told nothing until it ended, and by which line.
+        /// The streams of which a reader received nothing until its end, with the offset of the line.
         var unreached: [Text: Int] = [:]
         var lines = 0
         var file = ""
         var who = ""
-        /// It has its end, behind which the party did nothing.
+        /// True if the history has an `end` line, after which the party did nothing.
         var isWhole = false
-        /// Lines are missing: a client did not come to its end, or a line did not come to its own.
+        /// True if lines are missing: a client has no `end` line, or the last line is incomplete.
         var isCut = false
         var endWall: Int64?
         var unacked: Int64 = 0
-        /// Sites that the party has given up for others.
+        /// The sites that the party has replaced by others.
         var left: Set<SiteKey> = []
-        /// Acks of what was printed as lost.
+        /// The number of acks of events that were printed as lost.
         var printedAsLost = 0
         var endLine = 0
-        /// Epochs without a dump, and where each is first spoken of.
+        /// The epochs without a dump, with the place that mentions each first.
         var unknownEpochs: [UInt64: String] = [:]
-        /// A subscription went over events of the log.
+        /// True if a subscription covered events of the log.
         var isOwedEvents = false
-        /// How many events arrived.
+        /// The number of events that arrived.
         var arrived = 0
         var trouble: String?
-        /// Where lines contradict each other, so that some are missing.
+        /// Contradictions between lines, which show that lines are missing.
         var doubts: [String] = []
     }
 
@@ -58,21 +59,22 @@ struct HistoryWalk {
         let key: SiteKey
     }
 
-    /// A stream in one epoch, as this party knows it.
+    /// A stream in one epoch, from the view of this party.
     final class View {
         let partition: LoggedPartition?
         /// The stream's number in its partition.
         let number: Int32
-        /// The partition's number, as the present subscription says it.
+        /// The partition's number according to the current subscription.
         var partitionNumber: Int64?
         var covered = Coverage()
-        /// Seqs at or below were not asked for, or came as a snapshot; nil: nothing was asked for yet.
+        /// Seqs at or below this one were not requested, or were delivered as a snapshot; nil if nothing was requested
+        /// yet.
         var start: Int64?
-        /// The last seq proven by the present subscription; nil: there is none.
+        /// The last seq that the current subscription has proven; nil if there is no subscription.
         var proven: Int64?
         var isFiltered = false
 
-        /// The log has something of the stream that was to come.
+        /// True if the log has an event of the stream that should have arrived.
         var isOwedEvents: Bool {
             guard let partition, let start, !isFiltered, partition.last > start else { return false }
             return partition.count(number, in: start + 1...partition.last) > 0
@@ -88,32 +90,32 @@ struct HistoryWalk {
     var result = Result()
     var sites: [Int64: Site] = [:]
     var views: [StreamKey: View] = [:]
-    /// The epoch of the present connection; 0 before the first.
+    /// The epoch of the current connection; 0 before the first.
     var epoch: UInt64 = 0
     /// On this connection: the epoch in which a stream is subscribed, which may be a newer one.
     var epochs: [Text: UInt64] = [:]
-    /// On this connection, by epoch and partition: the last head that was said.
+    /// On this connection, by epoch and partition: the last reported head.
     var heads: [PartitionKey: Int64] = [:]
-    /// On this connection: the last op acked of a site.
+    /// On this connection: the last acked op of each site.
     var lastAcked: [SiteKey: Int64] = [:]
-    /// On this connection: the last op handed over of a site, and from where on its events were handed over again, each
-    /// of which may be acked in its own order.
+    /// On this connection, by site: `last` is the highest op that was sent. `again` holds the first op of each group of
+    /// events that was sent again; acks may restart once for each group.
     var handedOver: [SiteKey: (last: Int64, again: [Int64])] = [:]
     /// By node and partition: the last head.
     var nodeHeads: [String: Int64] = [:]
-    /// By stream and site: the ops that were acked, or refused for good.
+    /// By stream and site: the ops that were acked, or refused permanently.
     var settled: [SiteKey: Coverage] = [:]
-    /// Streams that were subscribed last and not ended as was asked, and by which line.
+    /// The streams with a subscription that was not ended by request, with the offset of the last `subscribed` line.
     var subscriptions: [Text: Int] = [:]
-    /// Streams of which it was said how far the party is.
+    /// The streams with a line of `reached`.
     var told: Set<Text> = []
-    /// Where the line stands that is looked at.
+    /// The offset of the current line.
     private var start = 0
     private var wallOffset: Int64 = 0
-    /// Nodes and drivers have no end to write, if they neither publish nor listen.
+    /// True if the history must have an `end` line. Nodes and drivers need none if they neither publish nor subscribe.
     var mustEnd = true
 
-    /// The version of the format, as docs/reference/history.md says it.
+    /// The version of the format of docs/reference/history.md.
     private static let version: Int64 = 1
 
     init(_ file: MappedFile, against evidence: LogEvidence) {
@@ -205,7 +207,7 @@ struct HistoryWalk {
         handedOver = [:]
     }
 
-    // MARK: What every line needs
+    // MARK: Values that every line needs
 
     func wall(_ line: HistoryLine) -> Int64 { line.ms &+ wallOffset }
 
@@ -225,19 +227,19 @@ struct HistoryWalk {
         return StreamKey(epoch: line.epoch ?? epochs[stream] ?? epoch, stream: stream)
     }
 
-    /// The partition of a stream; nil, and noted, if there is no dump of the epoch.
+    /// Returns the partition of a stream. Returns nil, and notes the epoch, if there is no dump of the epoch.
     mutating func partition(_ key: StreamKey) -> LoggedPartition? {
         if let log = evidence.logs[key.epoch] { return log.partition(of: key.stream) }
         isUnknown(key.epoch)
         return nil
     }
 
-    /// There is no dump of the epoch that the line is about.
+    /// Notes that there is no dump of the epoch that the current line mentions.
     mutating func isUnknown(_ epoch: UInt64) {
         if result.unknownEpochs[epoch] == nil { result.unknownEpochs[epoch] = file.place(lineAt: start) }
     }
 
-    /// What is known of a stream in an epoch.
+    /// Returns the view of a stream in an epoch; creates it if necessary.
     mutating func view(_ key: StreamKey) -> View {
         if let view = views[key] { return view }
         let partition = partition(key)
@@ -246,7 +248,8 @@ struct HistoryWalk {
         return view
     }
 
-    /// Whether the dump speaks of a seq; if not, it is noted why. What was printed as lost need not be there.
+    /// True if the dump contains the seq, so that it can be checked. Otherwise the reason is noted, unless the seq was
+    /// printed as lost.
     mutating func isJudgeable(_ seq: Int64, _ partition: LoggedPartition) -> Bool {
         if seq > partition.last, partition.isPrintedAsLost(seq) { return false }
         guard let reason = partition.reasonNotToJudge(seq) else { return true }
@@ -254,7 +257,7 @@ struct HistoryWalk {
         return false
     }
 
-    /// The line that is looked at says something that cannot be judged.
+    /// Notes that the current line contains a fact that cannot be checked.
     mutating func unjudged(_ reason: String) {
         let (file, start) = (file, start)
         result.findings.unjudged(reason, at: file.place(lineAt: start))

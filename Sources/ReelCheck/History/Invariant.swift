@@ -1,8 +1,8 @@
-/// What must be true of a cluster whatever breaks, each as `reel check` proves it.
+/// The invariants of a cluster under all faults, as `reel check` proves them.
 public enum Invariant: Int, CaseIterable, Sendable {
     case ackedLoss, phantom, doubled, siteOrder, oneOrder, gap, coverage, snapshot, digest, inheritance, heads, stuck
 
-    /// A few words for a table.
+    /// A short title for a table.
     public var title: String {
         switch self {
         case .ackedLoss: "acked events are in the log"
@@ -21,30 +21,30 @@ public enum Invariant: Int, CaseIterable, Sendable {
     }
 }
 
-/// One fact that must not be, with the lines that prove it.
+/// A fact that violates an invariant, with the lines that prove it.
 public struct Violation: Sendable {
-    /// What it breaks.
+    /// The violated invariant.
     public let invariant: Invariant
-    /// What was found and what was expected, one sentence.
+    /// One sentence that says what was found and what was expected.
     public let sentence: String
-    /// `FILE:LINE: …` of histories and of the log, read from the files when asked for.
+    /// The lines `FILE:LINE: …` of histories and of the log. They are read from the files when this property is read.
     public var lines: [String] { quotes.map(\.description) }
 
     let quotes: [Quote]
 }
 
-/// How many facts were looked at, and what was wrong with them.
+/// The number of facts that were checked, and their violations.
 struct Findings: Sendable {
-    /// By `Invariant.rawValue`.
+    /// The number of checked facts, by `Invariant.rawValue`.
     var facts = [Int](repeating: 0, count: Invariant.allCases.count)
     var violated = [Int](repeating: 0, count: Invariant.allCases.count)
-    /// The first of each kind.
+    /// The first violations of each kind.
     var violations: [Violation] = []
-    /// Why a fact could not be judged, how many such facts there were, and where the first of them stands.
+    /// By reason: the number of facts that could not be checked, and the place of the first one.
     var unjudged: [String: (count: Int, place: String?)] = [:]
 
-    /// So many violations of a kind are shown.
-    private static let shown = 5
+    /// The maximum number of violations of each kind that are shown.
+    private static let shownMax = 5
 
     @inline(__always)
     mutating func fact(_ invariant: Invariant, _ count: Int = 1) {
@@ -53,11 +53,12 @@ struct Findings: Sendable {
 
     mutating func violation(_ invariant: Invariant, _ sentence: String, _ quotes: [Quote?]) {
         violated[invariant.rawValue] += 1
-        guard violated[invariant.rawValue] <= Self.shown else { return }
+        guard violated[invariant.rawValue] <= Self.shownMax else { return }
         violations.append(Violation(invariant: invariant, sentence: sentence, quotes: quotes.compactMap(\.self)))
     }
 
-    /// A place may be slow to find, and is asked for only where it is the first of its reason.
+    /// Counts facts that could not be checked. `place` may be slow to find, so it is evaluated only for the first fact
+    /// of a reason.
     mutating func unjudged(_ reason: String, _ count: Int = 1, at place: @autoclosure () -> String? = nil) {
         let before = unjudged[reason]
         unjudged[reason] = ((before?.count ?? 0) + count, before?.place ?? place())
@@ -67,7 +68,7 @@ struct Findings: Sendable {
         for (index, count) in other.facts.enumerated() { facts[index] += count }
         for violation in other.violations {
             let shown = violations.count { $0.invariant == violation.invariant }
-            if shown < Self.shown { violations.append(violation) }
+            if shown < Self.shownMax { violations.append(violation) }
         }
         for (index, count) in other.violated.enumerated() { violated[index] += count }
         for (reason, facts) in other.unjudged { unjudged(reason, facts.count, at: facts.place) }

@@ -1,12 +1,12 @@
-/// Reads one line of JSON from left to right without making values of it: histories are long.
+/// Reads one line of JSON from left to right without creating values, because histories are long.
 ///
-/// It trusts nobody: what is not there is a fault, and an offset never leaves the line.
+/// It does not trust its input: a missing part is a fault, and an offset never leaves the line.
 struct LineReader {
     let bytes: UnsafeRawBufferPointer
     private(set) var position: Int
     private let end: Int
 
-    /// A text between its quotes, as it stands.
+    /// The range of a text between its quotes, with its escapes.
     struct RawText {
         let place: Range<Int>
         let hasEscapes: Bool
@@ -33,7 +33,7 @@ struct LineReader {
         position += 1
     }
 
-    /// Whether this byte comes next; if so it is passed.
+    /// Skips the byte and returns true if it is the next one; otherwise returns false.
     mutating func take(_ byte: UInt8) -> Bool {
         skipSpace()
         guard next == byte else { return false }
@@ -41,13 +41,13 @@ struct LineReader {
         return true
     }
 
-    /// Nothing but white space may follow.
+    /// Throws an error unless only white space follows.
     mutating func finish() throws(Fault) {
         skipSpace()
         guard position == end else { throw Fault("something follows the value") }
     }
 
-    /// Calls for each member, behind its name; the call reads the value.
+    /// Calls `member` with the name of each member; it must read the value.
     @inline(__always)
     mutating func object(
         _ member: (inout LineReader, UnsafeRawBufferPointer) throws(Fault) -> Void
@@ -62,7 +62,7 @@ struct LineReader {
         try expect(UInt8(ascii: "}"))
     }
 
-    /// Calls for each element; the call reads it.
+    /// Calls `element` for each element; it must read the element.
     @inline(__always)
     mutating func array(_ element: (inout LineReader) throws(Fault) -> Void) throws(Fault) {
         try expect(UInt8(ascii: "["))
@@ -105,7 +105,7 @@ struct LineReader {
         return isNegative ? -value : value
     }
 
-    /// Sixteen lower-case hex digits in quotes.
+    /// Reads sixteen lower-case hex digits in quotes.
     mutating func hex64() throws(Fault) -> UInt64 {
         let place = try text().place
         guard let value = Self.hex64(UnsafeRawBufferPointer(rebasing: bytes[place])) else {
@@ -114,7 +114,7 @@ struct LineReader {
         return value
     }
 
-    /// The number of sixteen lower-case hex digits; nil for anything else.
+    /// Returns the number of sixteen lower-case hex digits; nil for any other text.
     static func hex64(_ text: some Collection<UInt8>) -> UInt64? {
         guard text.count == 16 else { return nil }
         var value: UInt64 = 0
@@ -125,7 +125,7 @@ struct LineReader {
         return value
     }
 
-    /// Reads over any value; where it stands.
+    /// Skips any value, and returns its range.
     @discardableResult
     mutating func skip() throws(Fault) -> Range<Int> {
         skipSpace()
@@ -155,11 +155,12 @@ struct LineReader {
 
     // MARK: Texts
 
-    /// The bytes of a text without its escapes. What is no valid escape stays as it is: the log's own rules judge it.
+    /// Returns the bytes of a text with decoded escapes. An invalid escape is kept, because the rules of the log decide
+    /// about it.
     func decoded(_ text: RawText) -> [UInt8] {
         let raw = UnsafeRawBufferPointer(rebasing: bytes[text.place])
         guard text.hasEscapes else { return Array(raw) }
-        // A broken escape of two bytes stands as the three of U+FFFD.
+        // An invalid escape of two bytes becomes the three bytes of U+FFFD.
         return [UInt8](unsafeUninitializedCapacity: raw.count + raw.count / 2 + 1) { buffer, count in
             var index = 0
             while index < raw.count {
@@ -191,7 +192,7 @@ struct LineReader {
         }
     }
 
-    /// The scalar of the digits behind `\u`, perhaps of a pair, and how many bytes it takes.
+    /// Returns the scalar of the digits after `\u`, which may be a pair of surrogates, and its length in bytes.
     private static func scalar(_ raw: UnsafeRawBufferPointer, _ index: Int) -> (Unicode.Scalar, Int) {
         func unit(_ index: Int) -> UInt32? {
             guard index + 4 <= raw.count else { return nil }
@@ -212,7 +213,7 @@ struct LineReader {
     }
 }
 
-/// Whether these are the bytes of the text. Reads as a `case "name":` in a switch over bytes.
+/// True if the bytes are those of the text. Allows `case "name":` in a switch over bytes.
 @inline(__always)
 func ~= (name: StaticString, bytes: UnsafeRawBufferPointer) -> Bool {
     guard bytes.count == name.utf8CodeUnitCount else { return false }

@@ -1,17 +1,20 @@
-/// Where a partition of a log ends: where its last dump does. An earlier dump may fill what the last one leaves out
-/// below its end, but nothing that it has behind it is in the log any more.
+/// The end of a partition of a log, which is the end of its last dump. An earlier dump may fill gaps of the last one
+/// below the end. Its records beyond the end are no longer in the log.
 struct LogEnd {
-    /// What all dumps have, up to the end.
+    /// The entries of all dumps up to the end.
     private(set) var entries: [LogIndex.Entry]
-    /// Records that only an earlier dump has, behind the end.
+    /// The records beyond the end that only an earlier dump contains.
     private(set) var vanished: [LogIndex.Entry] = []
-    /// Where the last dump ends, if there are several.
+    /// The last entry of the last dump, if there are several dumps.
     private(set) var last: LogIndex.Entry?
-    /// Why the end is not known, and what to do; nil: it is.
+    /// The reason why the end is unknown, with advice; nil if the end is known.
     private(set) var trouble: String?
 
-    /// The end of partition `number` of an epoch, of which all dumps have these `entries`, by seq. `isLost`: it was
-    /// printed that this log is lost, so what it does not hold any more is looked up in dumps from before.
+    /// Finds the end of partition `number` of an epoch.
+    /// - Parameters:
+    ///   - entries: the entries of all dumps, ordered by seq.
+    ///   - isLost: true if this log was printed as lost. Then records that it no longer holds are taken from earlier
+    ///     dumps.
     init(of epoch: UInt64, _ number: Int, _ entries: [LogIndex.Entry], _ index: LogIndex, isLost: Bool) {
         self.entries = entries
         let dumps = index.dumps[epoch] ?? []
@@ -34,7 +37,7 @@ struct LogEnd {
         }
         last = entries.last { $0.seq == end && candidates.contains($0.file) }
         let behind = entries.suffix(entries.reversed().prefix { $0.seq > end }.count)
-        // Empty seqs at the end are no records, and kcat does not tell of them.
+        // Empty seqs at the end are not records, and kcat does not report them.
         vanished = behind.filter { !$0.isEmpty }
         if !vanished.isEmpty { self.entries.removeLast(behind.count) }
     }

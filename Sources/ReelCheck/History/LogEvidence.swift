@@ -1,27 +1,27 @@
 /// The logs of a run, by epoch, as their dumps show them.
 struct LogEvidence: Sendable {
-    /// One epoch.
+    /// The log of one epoch.
     struct Log: Sendable {
         let epoch: UInt64
         let partitions: [LoggedPartition]
 
-        /// The partition that a stream's events lie in.
+        /// Returns the partition that contains the events of a stream.
         func partition(of stream: Text) -> LoggedPartition {
             partitions[ReelCheck.partition(of: stream.bytes, among: partitions.count)]
         }
     }
 
     let logs: [UInt64: Log]
-    /// What was printed as lost, by the epoch that lost it.
+    /// The printed losses, by the epoch that lost records.
     let losses: [UInt64: PrintedLoss]
 
-    /// The epoch that goes on with the state of this one.
+    /// Returns the epoch that continues with the state of this one; nil if there is none.
     func next(of log: Log) -> UInt64? {
         losses[log.epoch]?.new
             ?? log.partitions.lazy.compactMap { $0.fold.next }.first.flatMap { LineReader.hex64($0.bytes) }
     }
 
-    /// Whether an epoch comes behind another one.
+    /// True if `epoch` follows `other`, directly or not.
     func isLater(_ epoch: UInt64, than other: UInt64) -> Bool {
         var present = other
         for _ in logs {
@@ -32,7 +32,7 @@ struct LogEvidence: Sendable {
         return false
     }
 
-    /// How many records all of them have.
+    /// The number of records of all logs.
     var recordCount: Int64 {
         logs.values.reduce(0) { $0 + $1.partitions.reduce(0) { $0 + $1.last - $1.first + 1 - Int64($1.empty) } }
     }

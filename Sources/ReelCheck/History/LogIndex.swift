@@ -1,6 +1,6 @@
-/// Where the lines of all dumps lie, by epoch and partition, before anything is made of them.
+/// The positions of the lines of all dumps, by epoch and partition, before the lines are interpreted.
 struct LogIndex {
-    /// A record's line.
+    /// The position of a record's line.
     struct Entry {
         let seq: Int64
         let file: Int32
@@ -9,16 +9,17 @@ struct LogIndex {
     }
 
     let files: [MappedFile]
-    /// The entries of each partition, by seq, a seq once for each dump that has it.
+    /// The entries of each partition, ordered by seq. A seq occurs once for each dump that contains it.
     private(set) var partitions: [UInt64: [Int: [Entry]]] = [:]
     /// The dumps of each epoch.
     private(set) var dumps: [UInt64: Set<Int32>] = [:]
-    /// Dumps that do not name the seqs without a record.
+    /// The dumps that do not name the seqs without a record.
     private(set) var kcat: Set<Int32> = []
-    /// Reasons why a dump is not what it should be: then what lies behind the last record of a partition is not known.
+    /// The reasons why a dump is incomplete. If there are any, the content after the last record of a partition is
+    /// unknown.
     private(set) var troubles: [String] = []
 
-    /// Reads through the dumps. Lines that name no epoch belong to the one in the file's name, else to `fallback`.
+    /// Reads all dumps. A line that names no epoch belongs to the epoch in the file's name, or else to `fallback`.
     init(_ files: [MappedFile], fallback: UInt64?) {
         self.files = files
         for (number, file) in files.enumerated() {
@@ -48,7 +49,7 @@ struct LogIndex {
         }
     }
 
-    /// Takes a line in; the epoch of its record.
+    /// Adds a line, and returns the epoch of its record.
     private mutating func add(
         _ place: Range<Int>,
         _ file: MappedFile,
@@ -72,7 +73,7 @@ struct LogIndex {
         return epoch
     }
 
-    /// Whether a dump's name says that of an epoch's dumps it was taken last.
+    /// True if the name of a dump says that it is the last one of the epoch.
     func isNamedLast(_ file: Int32, of epoch: UInt64) -> Bool {
         ["log.jsonl", "log-\(hex(epoch, digits: 16)).jsonl"].contains(files[Int(file)].name)
     }
@@ -82,7 +83,7 @@ struct LogIndex {
         return try LogLine(file.bytes, entry.start..<(file.end(ofLineAt: entry.start) ?? file.bytes.count))
     }
 
-    /// Where a record's line stands, for people.
+    /// Returns the place of a record's line in a readable form.
     func place(_ entry: Entry) -> String {
         files[Int(entry.file)].place(lineAt: entry.start)
     }
@@ -91,7 +92,7 @@ struct LogIndex {
         files[Int(entry.file)].quote(lineAt: entry.start)
     }
 
-    /// The sixteen hex digits that stand alone in a file's name.
+    /// Returns the epoch in a file's name: sixteen adjacent hex digits; nil if there is none.
     private static func epoch(inName name: String) -> UInt64? {
         name.utf8.split { hexDigit($0) == nil }.compactMap { LineReader.hex64(Array($0)) }.first
     }

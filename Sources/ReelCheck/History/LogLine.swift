@@ -5,11 +5,11 @@ struct LogLine {
     let seq: Int64
     let key: LineReader.RawText?
     let value: LineReader.RawText?
-    /// The epoch, where the line names it: in `epoch`, or as the topic `reel.EPOCH`.
+    /// The epoch, if the line names it: in `epoch`, or in the topic `reel.EPOCH`.
     let epoch: UInt64?
-    /// Where it stands, the log has no record.
+    /// True if the log has no record at this seq.
     let isEmpty: Bool
-    /// It is kcat's, which passes over seqs without a record, and does not name them.
+    /// True for a line of kcat, which skips seqs without a record and does not name them.
     let isFromKcat: Bool
 
     init(_ bytes: UnsafeRawBufferPointer, _ place: Range<Int>) throws(Fault) {
@@ -56,7 +56,7 @@ struct LogLine {
 }
 
 extension LineReader {
-    /// A text, or null.
+    /// Reads a text or null.
     fileprivate mutating func optionalText() throws(Fault) -> RawText? {
         if take(UInt8(ascii: "n")) {
             for byte in "ull".utf8 where !take(byte) { throw Fault("no value at byte \(position)") }

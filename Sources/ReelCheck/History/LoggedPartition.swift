@@ -1,8 +1,8 @@
-/// What one partition of a log holds: of each seq what it is, and the judge's own fold of all of it.
+/// The content of one partition of a log: the kind of each record, and the checker's own fold of all records.
 struct LoggedPartition: Sendable {
-    /// What lies at a seq.
+    /// The content of a seq.
     enum Content: UInt8 {
-        /// Nothing that anybody may deliver.
+        /// A seq without anything that a gateway may deliver.
         case hole, void, seed
         case barrier
         /// An event that the fold consumed.
@@ -11,7 +11,7 @@ struct LoggedPartition: Sendable {
         case duplicate, gap, stale, tooManySites, foreign
     }
 
-    /// A record, as evidence.
+    /// A record as evidence.
     struct Record {
         var content: Content
         var hash: UInt64
@@ -38,31 +38,35 @@ struct LoggedPartition: Sendable {
     /// The seqs of each stream's events.
     private var events: [[Int64]] = []
     private(set) var barriers: [Int64] = []
-    /// A dump could not be read to its end, or which one was taken last is not known: nor is what follows `last`.
+    /// True if a dump could not be read to its end, or if it is unknown which dump is the last. Then the content after
+    /// `last` is unknown.
     let isPartial: Bool
-    /// How many seqs are empty, and how many hold a record that is void.
+    /// The number of empty seqs; `void` is the number of void records.
     var empty: Int { contents.count { $0 == Content.hole.rawValue } }
     var void: Int { contents.count { $0 == Content.void.rawValue } }
-    /// Whether the fold knows all from seq 0 on.
+    /// True if the fold includes all records from seq 0 on.
     var isWhole: Bool { first == 0 }
-    /// Up to here the partition can be folded: an unknown barrier stops it.
+    /// The last seq that can be folded; an unknown barrier stops the fold.
     private(set) var foldable: Int64 = .max
-    /// The last seq of whose state the next epoch begins, where a loss behind it was printed; −1: it begins empty; nil:
-    /// no loss was printed.
+    /// The last seq that the next epoch's initial state includes, if a loss of later records was printed. −1 means that
+    /// the next epoch begins empty; nil means that no loss was printed.
     let keptSeq: Int64?
     /// The fold of the whole partition.
     private(set) var fold: NaiveFold
-    /// The state as of `keptSeq`; nil: there is none, or the dump does not hold that seq.
+    /// The state as of `keptSeq`; nil if there is none, or if the dump does not contain that seq.
     var kept: [Text: StreamState]?
-    /// The state with which the epoch began; nil: the dump ends before.
+    /// The state with which the epoch began; nil if the dump ends before.
     var planted: [Text: StreamState]? { fold.planted }
-    /// Two dumps that hold different records at one seq.
+    /// The seqs at which two dumps contain different records.
     private(set) var contradictions: [(seq: Int64, lines: [Quote?])] = []
-    /// What could not be read, and where the dump leaves seqs out.
+    /// The lines that could not be read, and the seqs that the dump leaves out.
     private(set) var troubles: [String] = []
 
-    /// Reads and folds a partition, of which all behind `keptSeq` was printed as lost; at each of `seqs`, `pause` is
-    /// called with the fold as of then.
+    /// Reads and folds a partition.
+    /// - Parameters:
+    ///   - keptSeq: the seq after which all records were printed as lost; nil if there is no loss.
+    ///   - seqs: the seqs at which `pause` is called.
+    ///   - pause: called with a seq and the fold as of that seq.
     init(
         _ number: Int,
         of partitions: Int,
@@ -119,11 +123,11 @@ struct LoggedPartition: Sendable {
         while let seq = pauses.first, seq <= last { pause(pauses.removeFirst(), fold) }
     }
 
-    /// No log has so many empty seqs in a row: it is the line that is damaged.
+    /// The maximum number of adjacent empty seqs. No log has that many; a larger gap means a damaged line.
     private static let holesMax: Int64 = 10_000_000
 
-    /// From which seq to which kcat has read: what it has no line of there is empty. A log in a file has no empty seqs,
-    /// and `reel dump` names those of Kafka.
+    /// Returns the ranges that kcat has read, in which a seq without a line is empty. A log in a file has no empty
+    /// seqs, and `reel dump` names those of Kafka.
     private static func known(_ entries: [LogIndex.Entry], _ kcat: Set<Int32>) -> [ClosedRange<Int64>] {
         guard !kcat.isEmpty else { return [] }
         var bounds: [Int32: ClosedRange<Int64>] = [:]
@@ -179,7 +183,7 @@ struct LoggedPartition: Sendable {
         return number
     }
 
-    /// Another dump has the same seq: it must have the same record.
+    /// Compares the record of another dump with the one at the same seq: both must be equal.
     private mutating func compare(_ entry: LogIndex.Entry) throws(Fault) {
         let place = Int(entry.seq - first)
         guard place < hashes.count else { return }
@@ -198,7 +202,7 @@ struct LoggedPartition: Sendable {
 // MARK: - Asking
 
 extension LoggedPartition {
-    /// What lies at a seq; nil outside the dump.
+    /// The record at a seq; nil outside the dump.
     subscript(seq: Int64) -> Record? {
         guard seq >= first, seq <= last, let content = Content(rawValue: contents[Int(seq - first)]) else { return nil }
         let place = Int(seq - first)
@@ -211,7 +215,7 @@ extension LoggedPartition {
         )
     }
 
-    /// The hash of what is delivered of a stream at this seq; nil if nothing is.
+    /// Returns the hash of the event or barrier that is delivered for a stream at this seq; nil if there is none.
     @inline(__always)
     func delivered(_ seq: Int64, stream: Int32) -> UInt64? {
         guard seq >= first, seq <= last else { return nil }
@@ -222,50 +226,51 @@ extension LoggedPartition {
         return hashes[place]
     }
 
-    /// Why nothing can be said of a seq, and what to do; nil: what the dump holds there counts. Below its begin it says
-    /// nothing; beyond its end the log has nothing, unless the dump was cut.
+    /// Returns the reason why a seq cannot be checked, with advice; nil if the dump is decisive for it. A dump says
+    /// nothing about seqs before its beginning. The log has no record beyond the end of the dump, unless the dump was
+    /// cut.
     func reasonNotToJudge(_ seq: Int64) -> String? {
         if isPartial, seq > last { return "no dump could be read that far; dump the log again" }
-        if keptSeq != nil, seq > last { return "it lies behind what is left of a lost log; add a dump from before" }
-        if seq < first { return "the dump begins behind it; add one that was taken before the log was trimmed" }
+        if keptSeq != nil, seq > last { return "it is after the rest of a lost log; add a dump from before the loss" }
+        if seq < first { return "the dump begins after it; add one that was taken before the log was trimmed" }
         guard seq > foldable else { return nil }
-        return "it lies behind a barrier that this judge does not know; judge it with the release that wrote it"
+        return "it is after a barrier that this judge does not know; check it with the release that wrote it"
     }
 
-    /// True if an operator retired the site, in this epoch or in an earlier one, before this seq. No event of it that
-    /// lies there has an effect, and none is missing.
+    /// True if an operator retired the site before this seq, in this epoch or in an earlier one. From then on no event
+    /// of the site has an effect, and none is missing.
     func isRetired(_ site: Site, in stream: Text, before seq: Int64) -> Bool {
         guard let end = fold.streams[stream]?.sites[site]?.end, end != -1, end < seq else { return false }
         return self[end]?.site != site
     }
 
-    /// Whether a seq lies in what was printed as lost.
+    /// True if the seq was printed as lost.
     func isPrintedAsLost(_ seq: Int64) -> Bool { keptSeq.map { seq > $0 } ?? false }
 
-    /// The number that stands for a stream here; −1 if it has no event.
+    /// Returns the number of a stream in this partition; −1 if it has no event.
     func number(of stream: Text) -> Int32 {
         streamNumbers[stream] ?? -1
     }
 
-    /// How many events and barriers of a stream lie in a range.
+    /// Returns the number of events and barriers of a stream in a range.
     func count(_ stream: Int32, in range: ClosedRange<Int64>) -> Int {
         let own = stream < 0 ? 0 : Self.slice(events[Int(stream)], in: range).count
         return own + (barriers.isEmpty ? 0 : Self.slice(barriers, in: range).count)
     }
 
-    /// The first event or barrier of a stream in a range that is not among these seqs.
+    /// Returns the first event or barrier of a stream in a range that is not in `seqs`; nil if there is none.
     func missing(_ stream: Int32, in range: ClosedRange<Int64>, from seqs: Set<Int64> = []) -> Int64? {
         [stream < 0 ? [] : events[Int(stream)], barriers].compactMap { all in
             Self.slice(all, in: range).first { !seqs.contains($0) }
         }.min()
     }
 
-    /// The line of the dump at a seq.
+    /// Returns the dump's line at a seq.
     func quote(_ seq: Int64) -> Quote? {
         entry(seq).map(index.quote)
     }
 
-    /// Where the line of the dump at a seq stands.
+    /// Returns the place of the dump's line at a seq.
     func place(_ seq: Int64) -> String? {
         entry(seq).map(index.place)
     }
@@ -279,20 +284,20 @@ extension LoggedPartition {
         return low < entries.count && entries[low].seq == seq ? entries[low] : nil
     }
 
-    /// Every event: its stream, site, op and seq.
+    /// Calls `body` for every event with its stream, site, op and seq.
     func eachEvent(_ body: (Text, Site, Int64, Int64) -> Void) {
         for place in contents.indices where sites[place] >= 0 {
             body(streamNames[Int(streams[place])], siteNames[Int(sites[place])], ops[place], first + Int64(place))
         }
     }
 
-    /// Those of the sorted seqs that lie in a range.
+    /// Returns the sorted seqs that are in a range.
     private static func slice(_ seqs: [Int64], in range: ClosedRange<Int64>) -> ArraySlice<Int64> {
-        seqs[place(seqs, after: range.lowerBound - 1)..<place(seqs, after: range.upperBound)]
+        seqs[upperBound(seqs, of: range.lowerBound - 1)..<upperBound(seqs, of: range.upperBound)]
     }
 
-    /// How many of the sorted seqs are at most this one.
-    private static func place(_ seqs: [Int64], after seq: Int64) -> Int {
+    /// Returns the number of sorted seqs that are at most `seq`.
+    private static func upperBound(_ seqs: [Int64], of seq: Int64) -> Int {
         var (low, high) = (0, seqs.count)
         while low < high {
             let middle = (low + high) / 2
@@ -303,7 +308,7 @@ extension LoggedPartition {
 }
 
 extension LoggedPartition.Content {
-    /// What an event came to; nil for what is no event.
+    /// Creates the content for the result of an event; nil if the record is not an event.
     fileprivate init?(_ judgement: Judgement?) {
         switch judgement {
         case .applied, .rejected: self = .consumed

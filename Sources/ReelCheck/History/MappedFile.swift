@@ -1,8 +1,8 @@
 import Glibc
 
-/// The bytes of a file, as the kernel lends them.
+/// The bytes of a file, mapped into memory.
 final class MappedFile: @unchecked Sendable {
-    /// The file's name, without its folder.
+    /// The file's name without its folder.
     let name: String
     let bytes: UnsafeRawBufferPointer
 
@@ -29,7 +29,8 @@ final class MappedFile: @unchecked Sendable {
         if let start = bytes.baseAddress { munmap(UnsafeMutableRawPointer(mutating: start), bytes.count) }
     }
 
-    /// The end of the line that begins at this offset: where its line feed is; nil if it has none.
+    /// Returns the end of the line that begins at this offset, which is the offset of its line feed; nil if there is
+    /// none.
     func end(ofLineAt start: Int) -> Int? {
         guard start < bytes.count, let base = bytes.baseAddress,
             let end = memchr(base + start, 0x0A, bytes.count - start)
@@ -37,7 +38,7 @@ final class MappedFile: @unchecked Sendable {
         return UnsafeRawPointer(end) - base
     }
 
-    /// Calls for each line that has an end, with its place. What follows the last line feed is no line.
+    /// Calls `body` with the range of each complete line. Bytes after the last line feed are not a line.
     func eachLine(_ body: (Range<Int>) throws(Fault) -> Void) throws(Fault) {
         var start = 0
         while let end = end(ofLineAt: start) {
@@ -46,10 +47,10 @@ final class MappedFile: @unchecked Sendable {
         }
     }
 
-    /// Whether a line was cut in the middle.
+    /// True if the last line is incomplete.
     var isCut: Bool { bytes.last.map { $0 != 0x0A } ?? false }
 
-    /// `NAME:LINE`: where a line stands, for people.
+    /// Returns the place of a line in a readable form: `NAME:LINE`.
     func place(lineAt start: Int) -> String {
         var number = 1
         var next = 0
@@ -60,11 +61,11 @@ final class MappedFile: @unchecked Sendable {
         return "\(name):\(number)"
     }
 
-    /// A line, for people.
+    /// Returns a quote of the line.
     func quote(lineAt start: Int) -> Quote { Quote(file: self, start: start) }
 }
 
-/// The names of what lies in a folder, sorted.
+/// Returns the names of the entries of a folder, sorted.
 func names(in folder: String) throws(Fault) -> [String] {
     guard let stream = opendir(folder) else {
         throw Fault("the folder `\(folder)` cannot be read: \(String(cString: strerror(errno)))")

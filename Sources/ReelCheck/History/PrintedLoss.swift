@@ -1,14 +1,15 @@
-/// What `reel epoch new` printed where a log was lost: which epoch goes on with whose state, and as of which seqs.
+/// The loss that `reel epoch new` printed for a lost log: the old epoch, the epoch that continues, and the seqs of the
+/// kept state.
 struct PrintedLoss: Sendable, Equatable {
     let old: UInt64
     let new: UInt64
-    /// The last seq of whose state the next epoch begins, by partition of the old log; −1: it begins empty. Of a
-    /// partition that is not here nothing is lost.
+    /// By partition of the old log: the last seq that the next epoch's initial state includes; −1 means that it begins
+    /// empty. A partition that is absent here has lost nothing.
     let kept: [Int: Int64]
 
     private static let advice = "put there all that it printed"
 
-    /// Reads what was printed. Other lines than those of an epoch and of a loss say nothing about it.
+    /// Reads the printed lines. Only lines of an epoch or of a loss matter; others are ignored.
     init(_ file: MappedFile) throws(Fault) {
         var (old, new): (UInt64?, UInt64?)
         var kept: [Int: Int64] = [:]
@@ -36,7 +37,7 @@ struct PrintedLoss: Sendable, Equatable {
         (self.old, self.new, self.kept) = (old, new, kept)
     }
 
-    /// `old epoch 00000000000000aa: 6 partitions`.
+    /// Reads `old epoch 00000000000000aa: 6 partitions`.
     private static func epoch(_ words: [Substring]) throws(Fault) -> UInt64 {
         guard words.count > 3, words[1] == "epoch", words[2].last == ":",
             let epoch = LineReader.hex64(Array(words[2].utf8.dropLast()))
@@ -44,7 +45,7 @@ struct PrintedLoss: Sendable, Equatable {
         return epoch
     }
 
-    /// `partition 3 begins with the state of seq 41; lost: …`, or `partition 3 begins empty; lost: …`.
+    /// Reads `partition 3 begins with the state of seq 41; lost: …`, or `partition 3 begins empty; lost: …`.
     private static func loss(_ words: [Substring]) throws(Fault) -> (partition: Int, seq: Int64) {
         if words.count > 4, let partition = Int(words[1]), partition >= 0, words[2] == "begins" {
             if words[3...4] == ["empty;", "lost:"] { return (partition, -1) }

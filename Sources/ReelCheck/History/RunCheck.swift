@@ -1,18 +1,19 @@
-/// A run before the judge: its histories, the dumps of its log, the snapshots that nodes answered.
+/// The check of a run: its histories, the dumps of its log, and the snapshots of its nodes.
 ///
-/// Each is looked at once, and no two of them are compared with each other where both can be compared with the log; so
-/// the work grows with the number of lines and not faster. Partitions are folded, and histories walked, side by side.
+/// Each file is read once. Two files are never compared with each other if both can be compared with the log. The work
+/// therefore grows linearly with the number of lines. Partitions are folded, and histories are read, in parallel.
 public struct RunCheck: Sendable {
     private let histories: [HistoryFile]
     private let index: LogIndex
     private let snapshots: [MappedFile]
     private let losses: [UInt64: PrintedLoss]
-    /// What was printed as lost could be read, all of it.
+    /// True if all printed losses could be read.
     private let lossesAreKnown: Bool
     private var reasons: [String] = []
 
-    /// What lies in a folder: `*.history.jsonl`, `log*.jsonl`, `*.snapshot.jsonl`, `*.epoch.txt`; and dumps that lie
-    /// elsewhere. Throws where there is no such folder, or nothing in it that could be judged.
+    /// Opens the files of a folder: `*.history.jsonl`, `log*.jsonl`, `*.snapshot.jsonl`, `*.epoch.txt`.
+    /// - Parameter logs: paths of further dumps in other folders.
+    /// - Throws: a `Fault` if the folder does not exist, or contains nothing that can be checked.
     public init(folder: String, logs: [String]) throws(Fault) {
         let names = try names(in: folder)
         func files(_ isMeant: (String) -> Bool) throws(Fault) -> [MappedFile] {
@@ -54,7 +55,7 @@ public struct RunCheck: Sendable {
         }
     }
 
-    /// Judges.
+    /// Checks the run and returns the verdict.
     public func verdict() async -> Verdict {
         var findings = Findings()
         var reasons = reasons
@@ -97,7 +98,7 @@ public struct RunCheck: Sendable {
         }
         for (reason, facts) in findings.unjudged.sorted(by: { $0.key < $1.key }) {
             let place = facts.place.map { ", the first at \($0)" } ?? ""
-            reasons.append("\(facts.count) facts could not be judged\(place): \(reason)")
+            reasons.append("\(facts.count) facts could not be checked\(place): \(reason)")
         }
         return Verdict(
             findings,
@@ -107,7 +108,7 @@ public struct RunCheck: Sendable {
         )
     }
 
-    /// Reads and folds every partition, several at a time.
+    /// Reads and folds every partition, several in parallel.
     private func log(_ claims: StateChecks, _ findings: inout Findings, _ reasons: inout [String]) async -> LogEvidence
     {
         var counts: [UInt64: Int] = [:]
@@ -115,7 +116,7 @@ public struct RunCheck: Sendable {
         var logs: [UInt64: LogEvidence.Log] = [:]
         for (epoch, entries) in index.partitions {
             guard let count = counts[epoch] else {
-                // Nobody was there.
+                // No history was recorded in this epoch.
                 continue
             }
             if let beyond = entries.keys.max(), beyond >= count {
@@ -168,7 +169,7 @@ public struct RunCheck: Sendable {
         let partitions = evidence.logs.values.flatMap(\.partitions)
         let (empty, void) = partitions.reduce((0, 0)) { ($0.0 + $1.empty, $0.1 + $1.void) }
         if empty + void > 0 {
-            notes.append("\(void) records are void, and \(empty) seqs empty: no effect, for everybody")
+            notes.append("\(void) records are void, and \(empty) seqs empty: they have no effect for any reader")
         }
         let lost = results.reduce(0) { $0 + $1.printedAsLost }
         if lost > 0 { notes.append("\(lost) acks were of events that an operator was told are lost with their log") }

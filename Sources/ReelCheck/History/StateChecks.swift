@@ -1,4 +1,4 @@
-/// What was said of states: digests in histories, and whole snapshots. They are held against the fold as of their seq.
+/// Compares claimed states, which are digests in histories and whole snapshots, with the fold as of their seq.
 struct StateChecks: Sendable {
     private struct Snapshot: Sendable {
         let epoch: UInt64
@@ -10,7 +10,7 @@ struct StateChecks: Sendable {
     private let snapshots: [Snapshot]
     private let losses: [UInt64: PrintedLoss]
     private(set) var troubles: [String] = []
-    /// Epochs of which a snapshot lies there, and where the first is.
+    /// The epochs for which there is a snapshot, with the place of the first one.
     var epochs: [UInt64: String] {
         snapshots.reduce(into: [:]) { epochs, item in
             if epochs[item.epoch] == nil { epochs[item.epoch] = item.file.place(lineAt: 0) }
@@ -34,7 +34,7 @@ struct StateChecks: Sendable {
         self.snapshots = snapshots
     }
 
-    /// Reads and folds a partition, and compares where something was said of it.
+    /// Reads and folds a partition, and compares it with all claims about it.
     func judge(
         _ epoch: UInt64,
         _ number: Int,
@@ -86,20 +86,20 @@ struct StateChecks: Sendable {
         return (partition, findings)
     }
 
-    /// What an earlier dump had, and the last one has no more, is gone.
+    /// Reports records that an earlier dump contains and the last one does not: they are gone from the log.
     private func vanished(_ end: LogEnd, _ partition: LoggedPartition, _ index: LogIndex, _ findings: inout Findings) {
         guard let first = end.vanished.first, let last = end.last else { return }
         findings.fact(.oneOrder)
         findings.violation(
             .oneOrder,
-            "partition \(partition.number) ends at seq \(last.seq), and behind it an earlier dump has "
+            "partition \(partition.number) ends at seq \(last.seq), and after that seq an earlier dump has "
                 + "\(end.vanished.count) records",
             [index.quote(first), index.quote(last)]
         )
     }
 
-    /// Of a state that was not held against the fold: nobody has one as of a seq beyond the log's end, and of any other
-    /// it is noted why, but of what was printed as lost.
+    /// Checks that a claimed state is not beyond the log's end, because no party can have such a state. If the state
+    /// cannot be compared with the fold, the reason is noted, unless its seq was printed as lost.
     private func bound(
         _ seq: Int64,
         _ who: String,
@@ -162,7 +162,7 @@ struct StateChecks: Sendable {
                 findings.violation(
                     .snapshot,
                     "a delta of \(read.stream.string) from seq \(read.after) to \(read.seq) does not fit the state "
-                        + "that it goes on from",
+                        + "at which it begins",
                     [item.file.quote(lineAt: 0)]
                 )
                 return
@@ -179,12 +179,12 @@ struct StateChecks: Sendable {
         )
     }
 
-    /// The first line that differs, for people.
+    /// Returns the first line that differs, in words.
     private func difference(_ own: NaiveSnapshot?, _ other: NaiveSnapshot) -> String {
         guard let own else { return "there is no state inside the seeds of an epoch" }
         let (a, b) = (lines(own), lines(other))
         for (a, b) in zip(a, b) where a != b {
-            return "the fold has `\(a.prefix(160))`, and there stands `\(b.prefix(160))`"
+            return "the fold has `\(a.prefix(160))`, and the snapshot has `\(b.prefix(160))`"
         }
         return a.count == b.count ? "its digest is another" : "the fold has \(a.count) lines, and there are \(b.count)"
     }
@@ -195,7 +195,8 @@ struct StateChecks: Sendable {
 }
 
 extension NaiveFold {
-    /// The state of a stream as of a seq behind which nothing of the partition has been folded; nil inside the seeds.
+    /// Returns the state of a stream as of `seq`; nil within the sequence of seeds. The partition must not have been
+    /// folded beyond `seq`.
     fileprivate func snapshot(of stream: Text, at seq: Int64) -> NaiveSnapshot? {
         guard normalForm(of: stream.string) != nil else { return nil }
         return NaiveSnapshot(

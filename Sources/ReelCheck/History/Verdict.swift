@@ -1,26 +1,27 @@
-/// What the judge says of a run.
+/// The checker's verdict on a run.
 public struct Verdict: Sendable {
-    /// The three things that can be said.
+    /// The three possible verdicts.
     public enum Word: String, Sendable {
-        /// Everything that was looked at is as it must be.
+        /// All checked facts satisfy the invariants.
         case valid
-        /// At least one thing is not, and here is the proof.
+        /// At least one fact violates an invariant, with proof.
         case invalid
-        /// What there is does not suffice to say either.
+        /// The evidence is not sufficient for a verdict.
         case unknown
     }
 
     /// The verdict.
     public let word: Word
-    /// For each invariant how many facts were looked at, and how many of them break it.
+    /// For each invariant the number of checked facts, and the number of violations.
     public let counts: [(invariant: Invariant, facts: Int, violations: Int)]
-    /// The first few of each kind.
+    /// The first few violations of each invariant.
     public let violations: [Violation]
-    /// Why no verdict can be given; empty unless it is `unknown`, or invalid and more besides.
+    /// The reasons why some facts are unknown. Empty for the verdict `valid`; may contain entries for `invalid` as
+    /// well.
     public let reasons: [String]
-    /// What a reader should know: how much there was, what was not looked at.
+    /// Notes for the reader: how much was checked, and what was not.
     public let notes: [String]
-    /// How many acks were of events that lie in what an operator was told is lost with its log.
+    /// The number of acks of events that an operator was told are lost with their log.
     public let printedAsLost: Int
 
     init(_ findings: Findings, reasons: [String], notes: [String], printedAsLost: Int) {
@@ -32,7 +33,7 @@ public struct Verdict: Sendable {
         word = !findings.violations.isEmpty ? .invalid : reasons.isEmpty ? .valid : .unknown
     }
 
-    /// The verdict with its table and its proof, for people.
+    /// The verdict with its table and its proof, as text for people.
     public var text: String {
         var lines = ["verdict: \(word.rawValue)"]
         let width = counts.map(\.invariant.title.count).max() ?? 0

@@ -1,24 +1,24 @@
 public import ReelCore
 
-/// The name of an object.
+/// The name of an object: its model and its id.
 public struct ObjectName: Hashable, Sendable {
-    /// The kind of object.
+    /// The model, such as `task`.
     public var model: String
-    /// The object among those of its model.
+    /// The id of the object, unique within its model.
     public var id: String
 
-    /// The object `id` of `model`.
+    /// Creates the name of the object `id` of `model`.
     public init(_ model: String, _ id: String) {
         self.model = model
         self.id = id
     }
 
-    /// Whether both are the same bytes: two spellings of one text are two names.
+    /// Returns true if both names have the same UTF-8 bytes. Two Unicode spellings of one text are two names.
     public static func == (a: ObjectName, b: ObjectName) -> Bool {
         a.model.utf8.elementsEqual(b.model.utf8) && a.id.utf8.elementsEqual(b.id.utf8)
     }
 
-    /// By the bytes.
+    /// Hashes the UTF-8 bytes of both parts.
     public func hash(into hasher: inout Hasher) {
         for text in [model, id] {
             for byte in text.utf8 { hasher.combine(byte) }
@@ -28,25 +28,26 @@ public struct ObjectName: Hashable, Sendable {
 }
 
 extension ObjectName: CustomStringConvertible {
-    /// `MODEL/ID`.
+    /// The text `MODEL/ID`.
     public var description: String { "\(model)/\(id)" }
 }
 
-/// What has changed in a stream since the last batch. Batches that were not taken yet are merged into one, so that a
-/// slow reader holds back nobody and misses nothing but intermediate states.
+/// The changes of a stream since the previous batch. Batches that a reader has not taken yet are merged into one. A
+/// slow reader therefore delays no other reader, and misses only intermediate states.
 public struct ChangeBatch: Sendable {
     /// The seq up to which the stream is folded.
     public var seq: Seq
-    /// The objects that look different: made, changed or deleted, by others or by this device, or now confirmed.
+    /// The objects that look different. Each was made, changed or deleted by any device, or an own change of it is now
+    /// confirmed.
     public var objects: Set<ObjectName> = []
-    /// The whole state was replaced, by a snapshot or a delta: read everything anew, not only `objects`.
+    /// True if a snapshot or a delta has replaced the whole state. Then read every object again, not only `objects`.
     public var isReset = false
-    /// Events that have arrived above a gap: known, but not folded until the gap is filled. At most the last 1,000.
+    /// Events that have arrived above a gap. They are folded once the gap is filled. At most the last 1,000 are listed.
     public var seen: [DeliveredEvent] = []
 
     static let seenMax = 1_000
 
-    /// Merges a batch with those that wait for their reader.
+    /// Merges a batch with the pending ones of a reader.
     @Sendable static func gather(_ pending: inout [ChangeBatch], _ batch: ChangeBatch) {
         guard var merged = pending.popLast() else { return pending = [batch] }
         merged.seq = batch.seq
@@ -57,18 +58,19 @@ public struct ChangeBatch: Sendable {
     }
 }
 
-/// The changes of a stream, batch by batch, until the client is closed or nobody holds it any more: this sequence and
-/// its iterators do not hold it.
+/// The changes of a stream, batch by batch. The sequence ends when the client is closed, or when its last reference is
+/// released. This sequence and its iterators do not hold the client.
 ///
-/// Several loops may read it at the same time, and each gets every batch. The first loop begins where `changes` was
-/// read, a further one where its iterator is made. A loop after one that has ended continues where that one stopped.
+/// Several loops may read the sequence at the same time, and each one gets every batch. The first loop begins where
+/// `changes` was read. A further loop begins where its iterator is made. A loop that starts after another one has ended
+/// continues where that one stopped.
 public struct Changes: AsyncSequence, Sendable {
-    /// Batches, one after the other.
+    /// An iterator over the batches.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let lease: FeedSource<ChangeBatch>.Lease
 
-        /// The next batch; waits until something has changed. Nil once the client has ended, or where the task is
-        /// cancelled.
+        /// Returns the next batch, and waits until something has changed. Returns nil once the client has ended or the
+        /// task is cancelled.
         public mutating func next() async -> ChangeBatch? {
             await lease.feed.next()
         }
@@ -76,7 +78,7 @@ public struct Changes: AsyncSequence, Sendable {
 
     let source: FeedSource<ChangeBatch>
 
-    /// A reader of the changes; see above where it begins.
+    /// Returns an iterator over the changes. See `Changes` for where it begins.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(lease: source.lease())
     }

@@ -2,9 +2,9 @@ internal import ReelCore
 
 /// The connection, timers, streams, readers, waiting calls and store of a client. `end` releases all of them.
 ///
-/// The last reference to a client can go away on any thread, and the resources belong to the transport's executor. So
-/// the client's `deinit` passes this object to the executor. An isolated `deinit` would be shorter, but Swift 6.3 fails
-/// to compile an optimised module that uses a public actor with one ("circular reference").
+/// The last reference to a client can be released on any thread, and the resources belong to the transport's executor.
+/// So the client's `deinit` passes this object to the executor. An isolated `deinit` would be shorter, but Swift 6.3
+/// fails to compile an optimised module that uses a public actor with one ("circular reference").
 final class ClientResources: @unchecked Sendable {
     var link: SyncClient.Link?
     var opened = OpenStreams()
@@ -33,7 +33,7 @@ final class ClientResources: @unchecked Sendable {
         for stream in opened.values { stream.connectionLost() }
     }
 
-    /// Releases everything. Each call that still waits throws the error.
+    /// Releases everything. Each call that still waits throws `error`.
     func end(_ error: ReelError) {
         dropLink()
         tokenQuestion?.task.cancel()

@@ -1,17 +1,17 @@
 internal import ReelCore
 
-/// The objects of a stream as everybody has them who has folded it as far as this device: without the own events that
-/// still wait in its queue.
+/// The confirmed objects of a stream: the device's fold, without the own events that still wait in the queue. Every
+/// device that has folded the same seq of the same epoch has the same objects.
 public struct ConfirmedObjects: Sendable {
     let client: SyncClient
     let name: StreamName
 
-    /// The object, nil if it is not there or was deleted.
+    /// Returns the object; nil if it does not exist or was deleted.
     public func object(_ model: String, _ id: String) async -> SyncObject? {
         await client.confirmed(model, id, of: name)
     }
 
-    /// All objects of a model by id, in byte order.
+    /// Returns all objects of a model, sorted by the bytes of their ids.
     public func objects(_ model: String) async -> [SyncObject] {
         await client.confirmed(model, of: name)
     }

@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// The elements that one reader of a sequence has not taken yet. Safe on any thread. A feed does not hold the client.
 final class Feed<Element: Sendable>: Sendable {
-    /// Puts an element behind those that wait, or merges it with them.
+    /// Appends an element to the pending ones, or merges it with them.
     typealias Gather = @Sendable (inout [Element], Element) -> Void
 
     private struct Waiter {
@@ -12,7 +12,7 @@ final class Feed<Element: Sendable>: Sendable {
 
     private struct State {
         var pending: [Element] = []
-        /// Nothing is pending while there are any.
+        /// The readers that wait for an element. Nothing is pending while there are any.
         var waiters: [Waiter] = []
         var waits = 0
         var isClosed = false
@@ -38,7 +38,7 @@ final class Feed<Element: Sendable>: Sendable {
         waiter?.continuation.resume(returning: element)
     }
 
-    /// Ends the sequence behind what is pending.
+    /// Ends the sequence after the pending elements.
     func close() {
         let waiters = state.withLock { state in
             state.isClosed = true
@@ -48,7 +48,7 @@ final class Feed<Element: Sendable>: Sendable {
         for waiter in waiters { waiter.continuation.resume(returning: nil) }
     }
 
-    /// The next element; waits for it. Nil at the end, and where the task is cancelled.
+    /// Returns the next element, and waits for it. Returns nil at the end, and if the task is cancelled.
     func next() async -> Element? {
         let number = state.withLock { state in
             state.waits += 1
@@ -74,7 +74,8 @@ final class Feed<Element: Sendable>: Sendable {
     }
 }
 
-/// All readers of one kind of news. They are held weakly: a feed ends with its sequence and its iterators.
+/// The feeds of all readers of one kind of element. They are held weakly: a feed ends with its sequence and its
+/// iterators.
 final class Feeds<Element: Sendable>: Sendable {
     private struct Reader {
         weak var feed: Feed<Element>?
@@ -92,13 +93,13 @@ final class Feeds<Element: Sendable>: Sendable {
         self.gather = gather
     }
 
-    /// True if nobody reads.
+    /// True if there is no reader.
     var isEmpty: Bool { all.isEmpty }
 
-    /// The feeds that their readers hold.
+    /// The feeds that are still held by their readers.
     var all: [Feed<Element>] { state.withLock { Self.held(&$0) } }
 
-    /// A feed of what comes from now on; one that has ended, once these are closed.
+    /// Returns a feed of all elements that are added from now on. The feed has ended already if these feeds are closed.
     func make() -> Feed<Element> {
         let feed = Feed(gather)
         let isClosed = state.withLock { state in
@@ -129,10 +130,12 @@ final class Feeds<Element: Sendable>: Sendable {
     }
 }
 
-/// State that the iterators of a sequence share. The first iterator reads from where the sequence began. A further one
-/// gets a feed of its own, which begins where it is made; or goes on where an iterator that is gone has stopped.
+/// State that the iterators of a sequence share. The first iterator begins where the sequence was made. A further
+/// iterator continues the feed of one that was released, if there is such a feed. Otherwise it gets a new feed, which
+/// begins where the iterator is made.
 final class FeedSource<Element: Sendable>: Sendable {
-    /// A feed as long as an iterator has it.
+    /// The use of a feed by one iterator. When the lease is released, the feed becomes idle and another iterator can
+    /// take it.
     final class Lease: Sendable {
         let feed: Feed<Element>
         private let source: FeedSource
@@ -148,7 +151,7 @@ final class FeedSource<Element: Sendable>: Sendable {
     private let feeds: Feeds<Element>
     private let idle: Mutex<Feed<Element>?>
 
-    /// A source of all later elements, after the first element if there is one.
+    /// Creates a source of all later elements. `first`: an element that comes before them, nil for none.
     init(_ feeds: Feeds<Element>, first: Element? = nil) {
         self.feeds = feeds
         let feed = feeds.make()

@@ -1,13 +1,13 @@
 internal import ReelCore
 
-/// Cuts bytes that come in pieces into lines, at LF only.
+/// Splits bytes that arrive in pieces into lines, at LF only.
 struct LineSplitter: Sendable {
     private var rest: [UInt8] = []
 
     /// The longest line in bytes. A line with an object of 768 KiB and the history of its texts is shorter.
     static let lineBytesMax = 64 << 20
 
-    /// Lends each line that the piece completes, without its line feed.
+    /// Calls `body` with each line that `piece` completes, without its line feed.
     mutating func add(_ piece: Bytes, _ body: (Bytes) throws(ReelError) -> Void) throws(ReelError) {
         var start = 0
         while let end = piece[start...].firstIndex(of: UInt8(ascii: "\n")) {
@@ -30,7 +30,7 @@ struct LineSplitter: Sendable {
 }
 
 extension [UInt8] {
-    /// `withUnsafeBytes` for bodies of typed errors.
+    /// Calls `body` as `withUnsafeBytes` does, with typed errors.
     func lend<R>(_ body: (Bytes) throws(ReelError) -> R) throws(ReelError) -> R {
         var result: Result<R, ReelError>?
         withUnsafeBytes { bytes in

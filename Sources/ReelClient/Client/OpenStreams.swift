@@ -1,16 +1,16 @@
 internal import ReelCore
 
-/// The open streams of a client, in the order in which they were opened. What is done for all of them is done in this
-/// order: the oldest ones get the places that a node has, the same ones after each reconnect.
+/// The open streams of a client, in the order in which they were opened. Work for all streams is done in this order. So
+/// the oldest streams get the subscriptions that a node allows, and the same ones get them after each reconnect.
 struct OpenStreams {
     private var places: [StreamName: Int] = [:]
-    /// The oldest one first.
+    /// The open streams, the oldest first.
     private(set) var values: [StreamState] = []
 
-    /// The stream of this name, where it is open.
+    /// The stream of this name; nil if it is not open.
     subscript(name: StreamName) -> StreamState? { places[name].map { values[$0] } }
 
-    /// Puts a stream behind the others. Its name must not be among theirs.
+    /// Appends a stream. Its name must not be among the open ones.
     mutating func append(_ stream: StreamState) {
         places[stream.name] = values.count
         values.append(stream)

@@ -1,12 +1,12 @@
 public import ReelCore
 internal import Synchronization
 
-/// An event that was handed to the client: it is in the device's queue, and what becomes of it can be awaited.
+/// An event that was handed to the client. It is in the device's queue, and its outcome can be awaited.
 public final class Publication: Sendable {
     private struct State {
         var seq: Seq?
         var fate: Fate?
-        /// Why nothing more will be known here.
+        /// The reason why this object will learn nothing more.
         var end: ReelError?
         var waiters: [Waiter] = []
         var waits = 0
@@ -18,7 +18,7 @@ public final class Publication: Sendable {
         var continuation: CheckedContinuation<Void, Never>
     }
 
-    /// What was published.
+    /// The event that was published.
     public let event: Event
 
     private let state = Mutex(State())
@@ -27,11 +27,13 @@ public final class Publication: Sendable {
         self.event = event
     }
 
-    /// Waits until the event is durable in the log, and returns its seq. Durable is not applied: that is what `fate`
-    /// says. nil if there is no seq to tell: a later event of the queue took its place, or it was found consumed in a
-    /// snapshot that holds a later one of this device too. Throws the error of an event that was refused for good, or
-    /// whose outcome is unknown; `closed` if the client has ended before (the event stays in the queue), and
-    /// `CancellationError` if the task is cancelled.
+    /// Waits until the event is durable in the log, and returns its seq. A durable event need not be applied: see
+    /// `fate`.
+    ///
+    /// - Returns: The seq of the event. Nil if there is no seq to report: a later event of the queue has replaced this
+    ///   one, or a snapshot shows it as consumed together with a later event of this device.
+    /// - Throws: The error of an event that was refused for good, or whose outcome is unknown. `closed` if the client
+    ///   ends first; the event stays in the queue. `CancellationError` if the task is cancelled.
     @discardableResult
     public func acked() async throws -> Seq? {
         await wait(needsFate: false)
@@ -46,8 +48,10 @@ public final class Publication: Sendable {
         }
     }
 
-    /// Waits until the device's own fold has met the event, and says what became of it. Throws `closed` if the client
-    /// has ended before (the event stays in the queue), `CancellationError` if the task is cancelled.
+    /// Waits until the device's own fold has processed the event, and returns its outcome.
+    ///
+    /// - Throws: `closed` if the client ends first; the event stays in the queue. `CancellationError` if the task is
+    ///   cancelled.
     @discardableResult
     public func fate() async throws -> Fate {
         await wait(needsFate: true)
@@ -56,13 +60,13 @@ public final class Publication: Sendable {
         return fate
     }
 
-    /// The error of a wait that ended early, by a cancelled task or by the end of the client.
+    /// Returns the error of a wait that ended early, because the task was cancelled or the client ended.
     private static func reason(_ end: ReelError?) -> any Error {
         if !Task.isCancelled, let end { return end }
         return CancellationError()
     }
 
-    /// Returns once it is known, will not come, or the task is cancelled.
+    /// Returns once the result is known, once it can no longer become known, or when the task is cancelled.
     private func wait(needsFate: Bool) async {
         let number = state.withLock { state in
             state.waits += 1

@@ -1,31 +1,34 @@
 internal import ReelCore
 
-/// The own events that wait, one line of JSON each, streams by name and events in the order of publishing.
+/// The own events that wait in the queues, one line of JSON each. Streams are sorted by name. The events of a stream
+/// are in the order of publishing.
 ///
 ///     {"event":{"fields":{"title":"Milk"},"id":"1","model":"task","type":"insert"},"number":7,"stream":"todo"}
 ///
 /// | member | |
 /// | --- | --- |
 /// | `stream` | the stream that the event was published to |
-/// | `number` | its place in the queue of the stream |
-/// | `event` | the event as `reel publish` takes it, without a site and an op; `base` only if the meaning needs it |
-/// | `epoch` | the epoch that the event's seqs belong to, if it is known; only beside a `base` |
-/// | `site`, `op` | under these a node got the event, so that the log may have it; absent: it was never sent |
+/// | `number` | the number of the event in the queue of the stream |
+/// | `event` | the event in the form of `reel publish`, without a site and an op; `base` only if the meaning needs it |
+/// | `epoch` | the epoch of the event's seqs, if it is known; only with a `base` |
+/// | `site`, `op` | the names under which a node got the event, which the log may have; absent: never sent |
 ///
-/// Events of streams that were not opened are read from the file, some at a time. What is published or settled while
-/// the lines are read may be among them or not.
+/// Events of streams that are not open are read from the file, in pages. An event that is published or settled while
+/// the lines are read may be listed or not.
 public struct QueueLines: AsyncSequence, Sendable {
     /// A line, without a line feed.
     public typealias Element = String
 
-    /// The lines, one after the other.
+    /// An iterator over the lines.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let client: SyncClient
         var streams: ArraySlice<String>?
         var number: Int64 = 0
         var lines: ArraySlice<String> = []
 
-        /// The next line; nil after the last. Throws a `ReelError` if the store failed or the client is closed.
+        /// Returns the next line; nil after the last one.
+        ///
+        /// - Throws: A `ReelError` if the store failed or the client is closed.
         public mutating func next() async throws -> String? {
             if streams == nil { streams = try await client.streams().filter { $0.queued > 0 }.map(\.id)[...] }
             while lines.isEmpty, let stream = streams?.first {
@@ -44,18 +47,19 @@ public struct QueueLines: AsyncSequence, Sendable {
 
     let client: SyncClient
 
-    /// From the first line on.
+    /// Returns an iterator that begins with the first line.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(client: client) }
 }
 
 extension SyncClient {
-    /// The own events that wait in all streams of the device, opened or not, as lines of JSON; see `QueueLines`.
+    /// The own events that wait in all streams of the device, open or not, as lines of JSON. See `QueueLines`.
     nonisolated public var queueLines: QueueLines { QueueLines(client: self) }
 
-    /// How many lines are made at once, and from about how many bytes of events.
+    /// The size of a page: the maximum number of lines, and the approximate number of bytes of events that ends a page.
     private static let (linesPerPage, bytesPerPage) = (500, 1 << 20)
 
-    /// The lines of the events behind this number, and the last number that was looked at; nil: there are no more.
+    /// Returns the lines of the events after `number`, and the number of the last event that was read. That number is
+    /// nil if there are no more events.
     fileprivate func queueLines(of id: String, after number: Int64) throws -> (lines: [String], last: Int64?) {
         try checkOpen()
         guard let name = StreamName(id) else { return ([], nil) }

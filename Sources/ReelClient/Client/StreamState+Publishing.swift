@@ -2,20 +2,20 @@ internal import ReelCore
 
 // `publish` throws the errors of events that this device knows to be without effect.
 extension StreamState {
-    /// Queues an event that this device does not know to be without effect, and returns the number of its entry.
+    /// Queues an event, and returns the number of its entry. Throws if this device knows that the event has no effect.
     /// - Parameters:
     ///   - base: the seq on which the event was made.
     ///   - read: the count of withdrawals at the moment when the author read the objects; nil: now.
     func add(_ event: Event, base: Seq, read: Int?) throws(ReelError) -> Int64 {
         let waits = try checkEffect(of: event, base: base, read: read)
-        // An update would share the fate of the entry into which it is merged.
+        // An update would share the outcome of the entry into which it is merged.
         let merges = outbox.entries.last.map { overlay?.isRefused($0.number) == false } ?? false
         return outbox.add(event, base: base, waits: waits, merges: merges) { change in
             fold?.holds(model: change.model, id: change.id) == true
         }
     }
 
-    /// Predicts the fold's verdict on an event, and throws the code of a rejection.
+    /// Predicts the fold's result for an event, and throws the code of a rejection.
     ///
     /// The prediction is based on the objects as this device shows them: the confirmed state with the queue laid over
     /// it. Two things are not predicted: an object that an incomplete state lacks, and a guard that names a seq which
@@ -41,15 +41,15 @@ extension StreamState {
         case .rejected(.guard)
         where event.changes.contains { $0.guards.contains { $0.value > fold?.seq ?? .none } }: return []
         case .rejected(let code):
-            let place = changes.indices.first { place in
-                prediction(for: event, Array(changes[...place]), base, read, overlay) == .rejected(code)
+            let index = changes.indices.first { index in
+                prediction(for: event, Array(changes[...index]), base, read, overlay) == .rejected(code)
             }
-            throw refusal(code, of: changes[place ?? 0])
+            throw refusal(code, of: changes[index ?? 0])
         }
     }
 
-    /// Returns the changes whose effect this device can predict: in an incomplete state those of objects that the
-    /// device has, or that an earlier change of the event makes.
+    /// Returns the changes whose effect this device can predict. In an incomplete state these are the changes of
+    /// objects that the device has, or that an earlier change of the event makes.
     private func decidable(_ changes: [Change], _ overlay: Overlay) -> [Change] {
         if isComplete { return changes }
         var made: Set<Overlay.Key> = []

@@ -1,18 +1,19 @@
 internal import ReelCore
 
-// What the app sees: the confirmed fold with the queue laid over it. A stream that nobody reads keeps no overlay.
+// The objects that the app sees: the confirmed fold with the queue laid over it. A stream without readers keeps no
+// overlay.
 extension StreamState {
-    /// The confirmed state: while the first one of a new epoch is on its way, that of the former.
+    /// The confirmed state. While the first state of a new epoch is on its way, the state of the former epoch.
     var fold: Fold? { view?.fold ?? former }
 
-    /// Lets the overlay follow the queue and the fold. What has changed in them since the last time is laid, and noted
-    /// as news for those who listen.
+    /// Updates the overlay with what has changed in the queue and the fold since the last call. The changed objects
+    /// become news for the readers of changes.
     func follow() {
         let isReplaced = isReplaced
         self.isReplaced = false
         let writes = outbox.takeWrites()
         unwrittenWrites += writes
-        // Taken also where nobody wants them, or they would be ever more.
+        // The changes are taken also if they have no reader, or their number would grow without limit.
         let changes = view?.takeChanges()
         if phase == .live, seq >= sendsFrom { isComplete = true }
         if outbox.hasUnseen, let changes, let fold {
@@ -21,7 +22,8 @@ extension StreamState {
         if row != 0, let changes, let fold = view?.fold { unwrittenState.add(changes, of: fold) }
         guard var overlay = overlay.take() else { return }
         var changed: Set<Overlay.Key> = []
-        // Of another fold nobody wants them one by one: all is laid anew, and readers are told to read all.
+        // Single changes of a replaced fold are of no use: the overlay is rebuilt, and readers are told to read
+        // everything.
         if let changes, let fold, !isReplaced, !overlay.isEmpty || !feeds.isEmpty {
             changed.formUnion(changes.objects.map(fold.key(ofObject:)))
             changed.formUnion(changes.forgottenObjects.filter(overlay.covers))
@@ -36,7 +38,7 @@ extension StreamState {
         outbox.saw(states.lazy.filter(\.0).map { ObjectName(fold.key(ofObject: $0.1)) })
     }
 
-    /// The overlay as of now, made if this is the first look.
+    /// Returns the current overlay. The first call makes it.
     func look() -> Overlay {
         follow()
         if let overlay { return overlay }
@@ -56,7 +58,7 @@ extension StreamState {
         fold?.object(model: model, id: id).flatMap(read)
     }
 
-    /// The objects of a model by id, in byte order.
+    /// Returns the objects of a model, sorted by the bytes of their ids.
     func visible(_ model: String) -> [SyncObject] {
         let overlay = look()
         let own = overlay.objects(of: model).compactMap(read)
@@ -65,7 +67,7 @@ extension StreamState {
         return (rest + own).sorted { $0.name.id.utf8.lexicographicallyPrecedes($1.name.id.utf8) }
     }
 
-    /// The same of the confirmed state, without those that are not wanted.
+    /// Returns the confirmed objects of a model for which `isWanted` returns true, sorted by the bytes of their ids.
     func confirmed(_ model: String, where isWanted: (Overlay.Key) -> Bool = { _ in true }) -> [SyncObject] {
         guard let fold else { return [] }
         let beginning = Fold.key(model: model, id: "")
@@ -85,16 +87,17 @@ extension StreamState {
         return SyncObject(state, readAt: position)
     }
 
-    /// The base of an event that was made of what was read there; nil: of what is folded now.
+    /// Returns the base of an event that was made from objects read at `position`; nil: from what is folded now.
     func base(of event: Event, readAt position: ReadPosition?) throws(ReelError) -> Seq {
-        // While the next epoch's state is on its way, what the queue holds is settled once that has come.
+        // While the next epoch's state is on its way, the base does not matter: the queue is settled when that state
+        // arrives.
         guard let position, let view else { return seq }
         guard let epoch = position.epoch else { return .none }
         guard epoch == view.fold.epoch else {
             guard event.dependsOnBase else { return seq }
             throw ReelError(
                 .epochChanged,
-                "found an event made of epoch \(epoch), the stream is in \(view.fold.epoch): read and make it anew"
+                "found an event made of epoch \(epoch), the stream is in \(view.fold.epoch): read it again"
             )
         }
         guard (Seq.none...seq).contains(position.seq) else {

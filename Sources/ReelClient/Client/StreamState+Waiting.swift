@@ -1,16 +1,16 @@
 internal import ReelCore
 
 extension StreamState {
-    /// Rebases the splices of the entries that no longer wait: their offsets count the present text afterwards. The
-    /// entries' new base and splices are committed in the same turn. If the process ends before that commit, the
-    /// entries wait again.
+    /// Rebases the splices of the entries that no longer wait. Their offsets then count the present text. The entries'
+    /// new base and splices are committed in the same turn. If the process ends before that commit, the entries wait
+    /// again.
     ///
-    /// Each splice is rebased among the earlier ones as they were made, and all later splices of the queue are rebased
-    /// in the same step. An offset may count text that other devices have deleted meanwhile, and a rebased splice has
-    /// no place in such text.
+    /// Each splice is rebased among the earlier ones as they were made. All later splices of the queue are rebased in
+    /// the same step. An offset may count text that other devices have deleted meanwhile, and a rebased splice has no
+    /// place in such text.
     ///
-    /// A splice that has not waited keeps its base if it may count on a text that was lost after that base: the fold
-    /// has to find it stale.
+    /// A splice that has not waited keeps its base if it may count on a text that was lost after that base. The fold
+    /// has to find such a splice stale.
     func placeReleased() {
         guard let first = outbox.released.keys.min(), let fold = view?.fold else { return }
         let released = outbox.released

@@ -1,10 +1,10 @@
 internal import ReelCore
 
-/// What the client keeps of one open stream. Belongs to the client's actor.
+/// The state that the client keeps for one open stream. Belongs to the client's actor.
 final class StreamState {
-    /// How far the way to live events is.
+    /// The progress of a stream towards live events.
     enum Phase: Equatable {
-        /// Waits for a connection, or for its moment to subscribe.
+        /// The stream waits for a connection, or for its turn to subscribe.
         case idle
         /// A snapshot or delta is on its way.
         case catchingUp
@@ -12,34 +12,34 @@ final class StreamState {
         case subscribing
         /// Events are pushed.
         case live
-        /// The connection has no place for its subscription: it is asked for by HTTP from time to time.
+        /// The node allows no further subscription on the connection. The stream is polled by HTTP.
         case polled
-        /// Does not go on by itself.
+        /// The stream has stopped, and does not continue without an outside event.
         case stopped
     }
 
-    /// Missing seqs that were asked for.
+    /// A running request for missing seqs.
     struct Fetching {
         var ranges: SeqRanges
         var request: (any TransportRequest)?
         var deadline: any TransportRequest
     }
 
-    /// A snapshot or delta that was asked for.
+    /// A running request for a snapshot or delta.
     struct CatchUp {
         let request: any TransportRequest
         var deadline: any TransportRequest
-        /// Something of the answer has come.
+        /// True if a part of the answer has arrived.
         var hasBegun = false
     }
 
-    /// A poll that was sent.
+    /// A running poll.
     struct Poll {
         let request: any TransportRequest
         var deadline: any TransportRequest
     }
 
-    /// Somebody who waits until a seq is folded.
+    /// A call that waits until a seq is folded.
     struct Waiter {
         var number: Int
         var seq: Seq
@@ -48,58 +48,59 @@ final class StreamState {
 
     let name: StreamName
     let start: SyncStart
-    /// Its row in the store; 0 where nothing is kept.
+    /// The id of the stream's row in the store; 0 if nothing is kept.
     let row: Int64
     var outbox: Outbox
     var view: View?
-    /// The fold of the epoch that was left, as long as that of the next one has not come.
+    /// The fold of the former epoch, until the first fold of the next epoch has arrived.
     var former: Fold?
-    /// The epoch in which the bases of the queue count, as long as no state is there that says it.
+    /// The epoch of the queue's bases, while there is no state that names it.
     var queueEpoch: Epoch?
-    /// What the queue adds to what the app sees; nil: nobody has looked yet.
+    /// The changes that the queue makes to the visible objects; nil if the app has not read the stream yet.
     var overlay: Overlay?
-    /// The fold below the overlay is another one.
+    /// True if the fold below the overlay was replaced.
     var isReplaced = false
-    /// What looks different since the readers of changes were told.
+    /// The objects that look different since the readers of changes were last told.
     var news: Set<Overlay.Key> = []
     var phase = Phase.idle
-    /// It was stopped for what another token or another connection may allow.
+    /// True if the stream was stopped for a reason that another token or another connection may remove.
     var isRefused = false
-    /// A node has said that its log is not the one that this device knows, and no node another thing since.
+    /// True if a node has said that its log is not the one that this device knows, and no node has contradicted it
+    /// since.
     var isDoubted = false
-    /// Since when a node owes an answer to what was published; nil: nothing that was sent waits for one.
+    /// The time since which a node owes an answer to published events; nil if no sent event waits for an answer.
     var unansweredSinceMs: Int64?
 
-    /// The fold of a snapshot or delta that came before the number of partitions was known.
+    /// The fold of a snapshot or delta that arrived before the number of partitions was known.
     var arrived: (fold: Fold, isDelta: Bool)?
-    /// The log has another epoch than the queue's bases: the next snapshot settles what was consumed.
+    /// True if the log has another epoch than the queue's bases. The next snapshot settles what was consumed.
     var isFromOldEpoch = false
     var catchUp: CatchUp?
     var catchUpFailures = 0
-    /// The app was told that no node has the stream's state.
+    /// True if the app was told that no node has the stream's state.
     var isToldToWait = false
     /// True once the device has had the whole stream: from a snapshot, or by folding up to the head of a subscription.
     /// An object that a complete state lacks did not exist at that moment.
     var isComplete = false
-    /// A snapshot or delta was read since the stream was opened.
+    /// True if a snapshot or delta was read since the stream was opened.
     var isCaughtUp = false
-    /// A subscription has been live since the stream was opened: the next one goes on where that one ended.
+    /// True if a subscription has been live since the stream was opened. The next one continues where that one ended.
     var hasBeenLive = false
-    /// Nothing is sent before this seq is folded, the head as of the subscription: only there it shows which bases are
-    /// below the horizon.
+    /// The head at the time of the subscription. Nothing is sent before this seq is folded, because only then it is
+    /// known which bases are below the horizon.
     var sendsFrom: Seq = .none
-    /// Of a stream that is polled: the fold has reached the head in this turn, so that events may be handed over.
+    /// For a polled stream: true if the fold has reached the head in this turn, so that events may be handed over.
     var isCurrent = false
     var poll: Poll?
-    /// When it was polled last, and how soon it may be polled again while its queue waits.
+    /// The time of the last poll, and the minimum pause before the next one while the queue waits.
     var polledMs: Int64 = 0
     var pollPauseMs: Int64 = 0
     var pollFailures = 0
-    /// When the node has refused its subscription on this connection because there were too many.
+    /// The time at which the node has refused the subscription because the connection had too many; nil if it has not.
     var refusedMs: Int64?
-    /// The app has been told that it has no place, and it has had none since.
+    /// True if the app was told that the stream has no subscription, and it has had none since.
     var isLimitTold = false
-    /// A delta does not reach so far back.
+    /// True if the stream needs a snapshot, because a delta does not reach back far enough.
     var needsSnapshot = false
     /// True if a delta did not fit the folded state. The next subscription decides: it compares the last record with
     /// the log. If the log is the same, the state is wrong and is replaced by a snapshot.
@@ -108,16 +109,16 @@ final class StreamState {
     var fetchFailures = 0
     var retry: (any TransportRequest)?
 
-    // What the store does not have yet.
+    // The changes that are not written to the store yet.
     var unwrittenWrites: [Outbox.Write] = []
     var unwritten: [DeliveredEvent] = []
     var unwrittenState = UnwrittenState()
-    /// The state that is not written yet is the first of another epoch.
+    /// True if the state that is not written yet is the first one of another epoch.
     var unwrittenEpoch = false
     var isDirty = false
     var eventsBehindState = 0
 
-    // What the app waits for.
+    // The calls of the app that wait.
     var publications: [Int64: [Publication]] = [:]
     var commits: [CheckedContinuation<Void, any Error>] = []
     var waiters: [Waiter] = []
@@ -136,11 +137,11 @@ final class StreamState {
     /// The last seq folded.
     var seq: Seq { view?.seq ?? .none }
 
-    /// The next subscription shows what comes from now on, whatever is missing before.
+    /// True if the next subscription begins with new events at once, even if earlier ones are missing.
     var beginsNow: Bool { start == .now && !hasBeenLive }
 
-    /// A node has said welcome: what went wrong before says nothing of it, and what has not begun to come by now is
-    /// asked of it.
+    /// Called when a node has sent `welcome`. Resets the failure counts, because earlier failures say nothing about
+    /// this node. Cancels a catch-up whose answer has not begun, so that this node is asked.
     func connected() {
         allow()
         outbox.connected()
@@ -153,7 +154,8 @@ final class StreamState {
         if catchUp?.hasBegun == false { dropCatchUp() }
     }
 
-    /// Another token or another connection is there: what was refused is tried again. False if nothing was.
+    /// Allows a retry of what was refused, because there is another token or another connection. Returns false if
+    /// nothing was refused.
     @discardableResult
     func allow() -> Bool {
         guard isRefused else { return false }
@@ -164,7 +166,7 @@ final class StreamState {
         return true
     }
 
-    /// Lets go of everything that is under way on a connection.
+    /// Cancels everything that runs on the connection.
     func connectionLost() {
         unansweredSinceMs = nil
         view?.unsubscribed()

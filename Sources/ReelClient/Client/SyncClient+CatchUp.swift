@@ -1,13 +1,13 @@
 internal import ReelCore
 
-// From what the device holds to live events: a snapshot or delta where that is the short way, then the subscription.
+// Catch-up from the stored state to live events: a snapshot or delta if that is shorter, then the subscription.
 extension SyncClient {
-    /// A gap of so many seqs is closed by a delta and not by its events.
+    /// The number of missing seqs from which a gap is closed by a delta instead of by its events.
     static let deltaFromSeqs: Int64 = 20_000
-    /// So often in a row no node had a snapshot; then the stream is read from its first event.
+    /// The number of successive failures to get a snapshot after which the stream is read from its first event.
     static let catchUpFailuresMax = 3
 
-    /// The next step of a stream on its way to live events, if nothing is under way.
+    /// Takes the next step of a stream towards live events, if nothing is running for it.
     func advance(_ stream: StreamState) {
         guard !isClosed, stream.phase == .idle, stream.catchUp == nil, stream.retry == nil else { return }
         if wantsSnapshot(stream) {
@@ -42,9 +42,9 @@ extension SyncClient {
         stream.view.map { $0.head - $0.seq >= Self.deltaFromSeqs } ?? false
     }
 
-    /// Asks any node for a snapshot, or for a delta onto what is there. Live events go on coming meanwhile.
+    /// Requests a snapshot, or a delta onto the present state, from any node. Live events continue to arrive meanwhile.
     func catchUp(_ stream: StreamState) {
-        // The node that it is connected with lives; another one is asked where that one had no answer.
+        // The connected node is known to be alive. If it had no answer, another node is asked.
         let connected = link?.welcome == nil ? nil : link?.node
         let asksConnected = stream.catchUpFailures.isMultiple(of: 2)
         guard let node = asksConnected ? connected ?? failover.peer() : failover.peer() else { return }
@@ -64,7 +64,8 @@ extension SyncClient {
         stream.catchUp = StreamState.CatchUp(request: request, deadline: catchUpDeadline(stream))
     }
 
-    /// As that of a fetch: until the answer begins, and for each piece of it.
+    /// Starts the timeout of a catch-up, with the times of a fetch. It applies until the answer begins, and to each
+    /// piece.
     private func catchUpDeadline(_ stream: StreamState) -> any TransportRequest {
         let (name, ms) = (stream.name, Self.fetchMs << Int64(min(stream.catchUpFailures, Self.fetchDoublings)))
         return after(ms) { client in
@@ -98,7 +99,7 @@ extension SyncClient {
             } else {
                 install(fold, isDelta: download.isDelta, stream)
             }
-            // A node that is not ahead of this device, or itself far behind, does not help it over a gap.
+            // A node that is not ahead of this device, or is far behind itself, does not help it over a gap.
             let helps = stream.seq > before && !isFarBehind(stream)
             stream.catchUpFailures = helps ? 0 : stream.catchUpFailures + 1
             advance(stream)
@@ -128,21 +129,21 @@ extension SyncClient {
         if stream.catchUpFailures >= Self.catchUpFailuresMax, !stream.isToldToWait,
             stream.needsSnapshot || stream.isFromOldEpoch
         {
-            // Its state is in no event, so all that can be done is to ask on.
+            // The state is not contained in events, so the client can only continue to ask.
             stream.isToldToWait = true
             notify(.waiting(stream: stream.name.description, reason: "\(error.code.rawValue): \(error.message)"))
         }
         retry(stream, afterMs: min(2_000, 10 << Int64(min(stream.catchUpFailures, 8))))
     }
 
-    /// Goes on from the fold of a snapshot, or of a delta onto an earlier fold of the stream.
+    /// Continues from the fold of a snapshot, or of a delta onto an earlier fold of the stream.
     func install(_ fold: Fold, isDelta: Bool, _ stream: StreamState) {
         guard let welcome = link?.welcome else { return }
         stream.arrived = nil
         let isNeeded = stream.needsSnapshot && !isDelta
         stream.needsSnapshot = false
         guard fold.epoch == welcome.epoch, fold.stream == stream.name, fold.partition < welcome.partitions else {
-            // Of another log: the node that answered is not where the connected one is.
+            // The fold is of another log: the node that answered differs from the connected one.
             stream.isCaughtUp = false
             return retry(stream, afterMs: 500)
         }
@@ -172,7 +173,8 @@ extension SyncClient {
         took(progress, stream)
     }
 
-    /// Where the connected node, which is not behind, is at another log: the queue stays, the state comes anew.
+    /// Leaves the former epoch if the connected node, which is not behind, serves another log. The queue is kept, and
+    /// the state is read from the new log.
     func leaveFormerEpoch(_ stream: StreamState) {
         guard let welcome = link?.welcome, let epoch = stream.view?.fold.epoch ?? stream.queueEpoch,
             epoch != welcome.epoch
@@ -180,7 +182,7 @@ extension SyncClient {
         stream.queueEpoch = nil
         stream.connectionLost()
         stream.dropCatchUp()
-        // Also where the former log had stopped it.
+        // This also restarts a stream that the former log had stopped.
         stream.phase = .idle
         stream.former = stream.view?.fold
         stream.view = nil
@@ -197,8 +199,9 @@ extension SyncClient {
         notify(.epochChanged(stream: stream.name.description))
     }
 
-    /// The connected node names another number of partitions for the epoch of the held state. One of two nodes has
-    /// lied, and a fold for the wrong number leaves out events. So the state is read again, and is shown until then.
+    /// Reads the state again if the connected node names another number of partitions for the epoch of that state. One
+    /// of two nodes has sent a wrong number, and a fold for a wrong number leaves out events. The old state is shown
+    /// until the new one arrives.
     func leaveOtherPartitions(_ stream: StreamState, _ welcome: ServerFrame.Welcome) {
         guard let view = stream.view, view.fold.epoch == welcome.epoch, view.partitions != welcome.partitions else {
             return
@@ -219,7 +222,7 @@ extension SyncClient {
         notify(.waiting(stream: stream.name.description, reason: reason))
     }
 
-    /// Tries the next step again after a while.
+    /// Retries the next step after `afterMs`, limited to 10 ms to 30 s.
     func retry(_ stream: StreamState, afterMs: Int64) {
         guard stream.retry == nil else { return }
         let name = stream.name
@@ -251,10 +254,10 @@ private final class Download: @unchecked Sendable {
         self.isDelta = isDelta
     }
 
-    /// True if the node has not refused.
+    /// True if the node has answered with a state, not with an error.
     var isState: Bool { status == 200 }
 
-    /// The fold, once it is whole.
+    /// Reads a piece of the answer. Returns the fold once it is complete.
     func received(_ response: TransportResponse) throws(ReelError) -> Fold? {
         switch response {
         case .status(let status): self.status = status
@@ -276,7 +279,7 @@ private final class Download: @unchecked Sendable {
 }
 
 extension ReelError {
-    /// What a node's `application/problem+json` says.
+    /// Creates the error that a node's `application/problem+json` describes.
     init(problem: [UInt8], status: Int) {
         let object = problem.withUnsafeBytes { JSON(parsing: $0) }?.object
         let code = object?["code"]?.string.flatMap(ErrorCode.init) ?? .internal

@@ -1,8 +1,8 @@
 internal import ReelCore
 
-// One connection at a time, to the node that `Failover` names.
+// The connection to the node that `Failover` names. There is one at a time.
 extension SyncClient {
-    /// A connection that was silent for so long is asked for a sign of life, and is given up after as long again.
+    /// The silence after which a connection is pinged. After twice this time it is given up.
     static let silenceMs: Int64 = 10_000
     static let name = "reel-swift/1"
 
@@ -75,7 +75,7 @@ extension SyncClient {
         }
     }
 
-    /// Looks from time to time whether the connection still lives.
+    /// Checks periodically if the connection is still alive.
     private func watch(_ number: Int) {
         guard let link, link.number == number else { return }
         let silence = transport.nowMs - link.lastHeardMs
@@ -87,8 +87,8 @@ extension SyncClient {
         self.link?.timer = after(max(10, Self.silenceMs - silence % Self.silenceMs)) { $0.watch(number) }
     }
 
-    /// The connection is of no more use: the next one follows.
-    /// `retryMs`: the node has said when this client may come again.
+    /// Drops a connection that is of no more use, and connects to the next node. `retryMs`: the time after which the
+    /// node allows this client to return; nil: it named none.
     func lost(_ number: Int, _ reason: String, retryMs: Int64? = nil) {
         guard let link, link.number == number, !isClosed else { return }
         let wasWelcome = link.welcome != nil
@@ -100,7 +100,7 @@ extension SyncClient {
         connectNext()
     }
 
-    /// The node asked for it, long enough ago.
+    /// Leaves the node, which has asked for that with `goaway`, once the chosen moment has come.
     func leave(_ number: Int) {
         guard let link, link.number == number, !isClosed else { return }
         dropLink()

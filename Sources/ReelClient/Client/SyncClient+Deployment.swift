@@ -1,12 +1,12 @@
 internal import ReelCore
 internal import ReelSQLite
 
-// The deployment that the device belongs to: nothing is said to another one before the app says so.
+// The deployment that the device belongs to. The client sends nothing to another one until the app allows it.
 extension SyncClient {
-    /// Why the device must not go on with a node, which the app is told; nil: it goes on.
+    /// Returns the reason why the device must leave a node, and tells the app; nil if it may stay.
     ///
-    /// What a node of a former log says of own events is of an earlier moment: to believe it could make them happen
-    /// twice. A node of another deployment has a log that knows nothing of them.
+    /// A node of a former log reports an earlier state of the device's events. To believe it could apply them twice.
+    /// The log of another deployment does not contain them.
     func reasonToLeave(_ welcome: ServerFrame.Welcome, _ node: String) -> String? {
         if let reason = absurdity(of: welcome) { return reason }
         if let found = welcome.deployment, let deployment, found != deployment {
@@ -31,13 +31,13 @@ extension SyncClient {
         return nil
     }
 
-    /// The smallest limits that a node can be set to are larger. With smaller ones the device would refuse own events
-    /// as too large.
+    /// The smallest limits that a device believes. A node cannot be set to smaller ones, and with smaller ones the
+    /// device would refuse own events as too large.
     static let (frameBytesMin, eventBytesMin) = (16 << 10, 4 << 10)
     /// The largest step of the log's number that a device believes. Each new epoch adds one to the number.
     static let numbersMissedMax = 1_000_000
 
-    /// Returns why no honest node sends this `welcome`; nil if it is plausible.
+    /// Returns the reason why no honest node sends this `welcome`; nil if it is plausible.
     private func absurdity(of welcome: ServerFrame.Welcome) -> String? {
         let limits = welcome.limits
         guard limits.frame >= Self.frameBytesMin, limits.event >= Self.eventBytesMin, limits.batch > 0, limits.fetch > 0
@@ -52,19 +52,24 @@ extension SyncClient {
         return nil
     }
 
-    /// Makes this device a device of another deployment, which `state.otherDeployment` names: its own was replaced.
-    /// Returns when that is durable.
+    /// Makes this device a device of another deployment, which `state.otherDeployment` names. Use it if the device's
+    /// own deployment was replaced. Returns when the change is durable.
     ///
     /// The state of each stream comes from the new deployment, and is not mixed with the former one's, which is shown
-    /// until then. The queue of each stream is kept, also of those that are not open, and is sent as after a change of
-    /// the epoch. Events that the new log has consumed already, because it was made from a backup, are settled by its
-    /// version vector. The others are sent, under a new site where the new log does not know the former site's ops.
-    /// Events that depend on seqs of the former log (splices, guards) are refused with `epoch_changed`.
+    /// until then. The queue of each stream is kept, also of the streams that are not open, and is sent as after a
+    /// change of the epoch:
     ///
-    /// With the device's own deployment, the device forgets the highest log number that a node has named. That is the
-    /// way out if a node of the deployment has named a number that no log has: all other nodes would stay behind it.
+    /// - Events that the new log has consumed already, because it was made from a backup, are settled by its version
+    ///   vector.
+    /// - The others are sent. If the new log does not know the former site's ops, they are sent under a new site.
+    /// - Events that depend on seqs of the former log (splices, guards) are refused with `epoch_changed`.
     ///
-    /// Throws a `ReelError`: `bad_request` for a text that is no deployment, and if the store failed.
+    /// With the device's own deployment, the device forgets the highest log number that a node has named. Use that if a
+    /// node of the deployment has named a number that no log has. Otherwise all other nodes would count as too old.
+    ///
+    /// - Parameter id: the deployment, 16 lower-case hex digits.
+    /// - Throws: A `ReelError`: `bad_request` for a text that is no deployment, a code that begins with `store_` if the
+    ///   store failed, `closed` once the client is closed.
     public func adopt(deployment id: String) throws {
         try checkOpen()
         guard let adopted = Deployment(id) else {

@@ -2,16 +2,16 @@ internal import ReelCore
 
 // The end of a client and of an account.
 extension SyncClient {
-    /// How long a client that keeps nothing takes for the end of its sites, at most.
+    /// The maximum time that a client without a file spends on ending its sites.
     static let closeMs: Int64 = 2_000
-    /// No erasure waits longer for the end of its sites.
+    /// The maximum of `withinSeconds`.
     static let eraseSecondsMax = 3_600
 
-    /// Commits what is not yet, and closes the connection. The queue stays in the store. Calls that wait for
-    /// something throw `closed`, as later calls do; `changes` and `notices` end.
+    /// Commits all changes, and closes the connection. The queue stays in the store. Calls that wait throw `closed`,
+    /// and so do later calls; `changes` and `notices` end.
     ///
-    /// A client that keeps nothing first ends its sites in the streams that it has written to, so that they take no
-    /// place there: only where it is connected and nothing waits, and within two seconds.
+    /// A client without a file first ends its sites in the streams that it has written to, so that they take no place
+    /// there. It does that only for streams that are connected and have no waiting events, and for at most two seconds.
     public func close() async {
         guard !isClosed else { return }
         if store == nil, !isEnding {
@@ -27,15 +27,16 @@ extension SyncClient {
         end(.closed)
     }
 
-    /// Ends the account on this device: deletes the store with all that it holds, and closes the client. Before that it
+    /// Ends the account on this device: deletes the store with everything in it, and closes the client. Before that it
     /// ends the store's sites in the streams that it has written to, so that they take no place there.
     ///
-    /// `discardsQueue`: also where own events wait; those that were never sent are dropped. `seconds`: how long the end
-    /// of the sites may take. Returns the names of streams in which a site stays, because no node took its last event
-    /// in time: an operator can retire it.
-    ///
-    /// Throws `store_waits` if own events wait and may not be dropped: nothing has changed then. Throws `store_failed`
-    /// if the files cannot be deleted.
+    /// - Parameters:
+    ///   - discardsQueue: true to erase also if own events wait. Events that were never sent are dropped.
+    ///   - seconds: the maximum time for ending the sites.
+    /// - Returns: The names of the streams in which a site stays, because no node took its last event in time. An
+    ///   operator can retire such a site.
+    /// - Throws: `store_waits` if own events wait and may not be dropped; nothing has changed then. `store_failed` if
+    ///   the files cannot be deleted.
     @discardableResult
     public func erase(discardsQueue: Bool = false, withinSeconds seconds: Int = 10) async throws -> [String] {
         let held = try streams()
@@ -63,8 +64,8 @@ extension SyncClient {
         return staying
     }
 
-    /// Puts a last event into the queue of each stream that the client's site has written to, and waits until the log
-    /// has them. Returns the streams of which it does not.
+    /// Queues a last event in each stream that the client's site has written to, and waits until the log has these
+    /// events. Returns the streams for which that failed.
     @discardableResult
     private func endSites(of streams: [StreamState], ms: Int64) async -> [String] {
         var ends: [(name: String, last: Publication)] = []

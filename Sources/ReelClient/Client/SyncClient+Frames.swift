@@ -1,8 +1,8 @@
 internal import ReelCore
 
-// What the node says.
+// The frames that the client receives.
 extension SyncClient {
-    /// `ref` of what this client asks; publishes carry a number.
+    /// The `ref` of this client's subscribes and fetches. A publish has a number instead.
     enum Ref {
         static let subscribe = Array(#""s""#.utf8)
         static let fetch = Array(#""f""#.utf8)
@@ -16,7 +16,7 @@ extension SyncClient {
             let frame = try bytes.lend { (bytes) throws(ReelError) in try ServerFrame(bytes) }
             try received(frame)
         } catch {
-            lost(number, "the node sent a frame that is none: \(error.message)")
+            lost(number, "the node sent an invalid frame: \(error.message)")
         }
     }
 
@@ -85,7 +85,7 @@ extension SyncClient {
         // The subscription compared the last record: the log is the same, so the folded state is wrong.
         if stream.isContradicted { (stream.isContradicted, stream.needsSnapshot) = (false, true) }
         if wantsSnapshot(stream) {
-            // Only this head says how far behind it is.
+            // Only this head shows how far the device is behind.
             send(ClientFrame(.unsubscribe(stream.name)))
             stream.view?.unsubscribed()
             stream.phase = .idle
@@ -123,11 +123,11 @@ extension SyncClient {
         }
     }
 
-    /// Tells the queue, the store and the app what a step of the view brought.
+    /// Passes the results of a step of the view to the queue, the store and the app.
     func took(_ progress: View.Progress, _ stream: StreamState) {
         stream.outbox.position = stream.view.map { .init($0.fold) }
         for own in progress.own {
-            // A copy that was sent under a former name says nothing of the site.
+            // A copy that was sent under a former user name says nothing about the site.
             if own.outcome == .foreign, stamp.differs(from: own.by) { continue }
             stream.outbox.folded(
                 own.author,
@@ -150,7 +150,7 @@ extension SyncClient {
             let message = "found a barrier at seq \(stopped) that this version of the client does not know"
             note(.notSubscribed(stream.name, ReelError(.newerLog, message)))
             stop(stream, "seq \(stopped) is a barrier that this version of the client does not know")
-            // The node may have invented it.
+            // The node may have invented the barrier.
             stream.isRefused = true
         }
         markDirty(stream)
@@ -159,7 +159,8 @@ extension SyncClient {
     func failed(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
         let error = failure.error
         guard let name = failure.stream, let stream = opened[name] else {
-            // No stream: the node could not read what this client said, or does not let it in, or not any longer.
+            // Without a stream, the node could not read the client's frame, or refuses the client, now or from the
+            // start.
             if [.unauthorized, .forbidden].contains(error.code) {
                 note(.entryRefused(error))
                 tokenRefused()
@@ -170,18 +171,18 @@ extension SyncClient {
             return lost(number, "\(error.code.rawValue): \(error.message)", retryMs: error.retryMs)
         }
         guard stream.phase != .stopped else { return }
-        // Both others say how to go on.
+        // The two excluded codes are handled without the app.
         if ref == nil || ref == Ref.subscribe, ![.truncated, .epochChanged].contains(error.code) {
             note(.notSubscribed(name, error))
         }
         switch error.code {
         case .epochChanged:
-            // The node's log was replaced under it; only `welcome` says which one is the next.
+            // The node's log was replaced under it; only `welcome` names the next one.
             guard let number = link?.number else { return }
             lost(number, "\(error.code.rawValue): \(error.message)")
         case .aheadOfLog, .diverged:
             let message = "\(error.code.rawValue): \(error.message)"
-            // The node's own log may be the one that is lost, and another node at home in the device's.
+            // The node's own log may be the one that is lost, and another node may serve the device's log.
             if ref == nil || !stream.isDoubted, let number = link?.number {
                 stream.isDoubted = true
                 return lost(number, message)
@@ -203,7 +204,7 @@ extension SyncClient {
             stop(stream, "\(error.code.rawValue): \(error.message)")
             stream.isRefused = true
         default:
-            // What answers nothing that was asked for ends the subscription: nothing more is proven of the stream.
+            // An error that answers no request ends the subscription: nothing more is proven for the stream.
             if stream.phase == .subscribing || stream.phase == .live && ref == nil {
                 stream.view?.unsubscribed(head: failure.head)
                 stream.phase = .idle

@@ -1,19 +1,19 @@
 internal import ReelCore
 
-// What is missing below the proven seqs of a live subscription is fetched: on the connection, or from another node.
+// Gaps below the proven seqs of a live subscription are fetched: on the connection, or from another node.
 extension SyncClient {
-    /// A question to whose answer nothing has come for so long is asked elsewhere, and the next one gets twice the
-    /// time: on a slow connection the answer is on its way, and answers to all that was asked again would stand behind.
+    /// The timeout of a request for missing seqs. After it another node is asked, with twice the time. On a slow
+    /// connection the answer is still on its way, and answers to repeated requests would queue after it.
     static let fetchMs: Int64 = 3_000
     static let fetchDoublings = 4
-    /// Events that are asked for at once by HTTP.
+    /// The maximum number of events in one request by HTTP.
     static let fetchEvents = 1_000
-    /// Fetches that wait for their answer on a connection; a node takes 64.
+    /// The maximum number of unanswered fetches on a connection; a node accepts 64.
     static let fetchesMax = 32
 
     func fillGaps(_ stream: StreamState) {
         guard !isClosed, stream.phase == .live, let view = stream.view, let proven = view.proven else { return }
-        // What the subscription has not proven yet is on its way.
+        // Seqs that the subscription has not proven yet are on their way.
         let missing = proven >= 0 ? view.covered.gaps(in: 0...proven) : SeqRanges()
         if let fetching = stream.fetching {
             guard fetching.ranges.intersection(missing).isEmpty else { return }
@@ -79,7 +79,7 @@ extension SyncClient {
         }
     }
 
-    /// A piece of the answer has come: the next one has as much time.
+    /// Restarts the timeout, because a piece of the answer has arrived.
     func renewDeadline(_ stream: StreamState) {
         guard let fetching = stream.fetching else { return }
         fetching.deadline.cancel()
@@ -95,7 +95,7 @@ extension SyncClient {
         do throws(ReelError) {
             guard let events = try page.received(response, name) else { return }
             guard events.to >= events.from, events.epoch == stream.view?.fold.epoch else {
-                throw ReelError(.nodeBehind, "the node has not read so far")
+                throw ReelError(.nodeBehind, "the node has not read the requested seqs yet")
             }
             stream.dropFetch()
             stream.fetchFailures = 0

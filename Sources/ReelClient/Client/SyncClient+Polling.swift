@@ -1,50 +1,50 @@
 internal import ReelCore
 
-// A connection has as many subscriptions as its node allows. The streams that were opened first get them. The client
-// polls the others by HTTP: events of other devices come late, and the queue goes out all the same.
+// A connection has at most the subscriptions that its node allows. The streams that were opened first get them. The
+// client polls the others by HTTP: events of other devices arrive late, but the queue is still sent.
 extension SyncClient {
-    /// A stream with an empty queue is polled this often.
+    /// The time between two polls of a stream with an empty queue.
     static let idlePollMs: Int64 = 30_000
-    /// With many streams that pause is this number times their count, so that all together keep one rate.
+    /// With many streams that time is this number times their count, so that the total rate of polls is limited.
     static let idlePollPerStreamMs: Int64 = 100
-    /// The shortest pause between two polls of a stream whose queue moves. It doubles with each poll that brings
-    /// nothing of the queue, up to that of an empty one.
+    /// The shortest pause between two polls of a stream whose queue moves. The pause doubles with each poll that
+    /// settles nothing of the queue, up to the pause for an empty queue.
     static let pollMs: Int64 = 200
 
-    /// True if the connection has a place for the stream's subscription.
+    /// True if the connection has a subscription for the stream.
     func hasPlace(_ stream: StreamState) -> Bool {
-        guard let most = link?.welcome?.limits.subscriptions, stream.refusedMs == nil else { return false }
+        guard let subscriptionsMax = link?.welcome?.limits.subscriptions, stream.refusedMs == nil else { return false }
         var older = 0
-        for other in opened.values where older < most {
+        for other in opened.values where older < subscriptionsMax {
             if other === stream { return true }
             if other.phase != .stopped { older += 1 }
         }
         return false
     }
 
-    /// Gives the places of the connection to the streams that were opened first, where some have been stopped, or go on
-    /// after they were.
+    /// Gives the subscriptions of the connection to the streams that were opened first, after streams have stopped or
+    /// have continued.
     func arrangePlaces() {
-        guard let most = link?.welcome?.limits.subscriptions else { return }
+        guard let subscriptionsMax = link?.welcome?.limits.subscriptions else { return }
         let streams = opened.values.filter { $0.phase != .stopped }
-        for stream in streams.dropFirst(most) where stream.phase == .live || stream.phase == .subscribing {
+        for stream in streams.dropFirst(subscriptionsMax) where stream.phase == .live || stream.phase == .subscribing {
             send(ClientFrame(.unsubscribe(stream.name)))
             stream.connectionLost()
             advance(stream)
         }
-        for stream in streams.prefix(most) where stream.phase == .polled && stream.refusedMs == nil {
+        for stream in streams.prefix(subscriptionsMax) where stream.phase == .polled && stream.refusedMs == nil {
             leavePolling(stream)
             advance(stream)
         }
     }
 
-    /// There is no place for the stream's subscription.
+    /// Starts to poll a stream, because the connection has no subscription for it.
     func beginPolling(_ stream: StreamState) {
         polls.remove(stream.name)
         stream.phase = .polled
         stream.isCurrent = false
         stream.pollPauseMs = Self.pollMs
-        // It has no moment from which on events are pushed.
+        // A polled stream has no moment from which events are pushed.
         stream.hasBeenLive = true
         note(.notSubscribed(stream.name, noPlace))
         if !stream.isLimitTold {
@@ -57,16 +57,16 @@ extension SyncClient {
 
     /// The reason why a stream is polled.
     private var noPlace: ReelError {
-        let most = link?.welcome?.limits.subscriptions ?? 0
+        let subscriptionsMax = link?.welcome?.limits.subscriptions ?? 0
         return ReelError(
             .limit,
-            "the node allows \(most) subscriptions of a connection: this stream is read every"
+            "the node allows \(subscriptionsMax) subscriptions of a connection: this stream is read every"
                 + " \(Self.idlePollMs / 1_000) s, and sends what it has queued"
         )
     }
 
-    /// The node has refused the subscription for its limit, which `welcome` does not show. It is tried again with a
-    /// later poll.
+    /// Called when the node has refused the subscription for a limit that `welcome` does not show. A later poll tries
+    /// the subscription again.
     func refusedForLimit(_ stream: StreamState) {
         guard stream.phase == .subscribing else { return }
         stream.refusedMs = transport.nowMs
@@ -80,13 +80,14 @@ extension SyncClient {
         stream.phase = .idle
     }
 
-    /// Polls the stream at this time, or sooner.
+    /// Schedules a poll of the stream at this time, or earlier.
     func askToPoll(_ stream: StreamState, atMs: Int64) {
         polls.ask(stream.name, atMs: atMs)
         planPolls()
     }
 
-    /// Polls soon: an entry of the queue has moved, or may be sent from this time on, and depends on the present state.
+    /// Schedules a poll soon. Either an entry of the queue has moved, or an entry may be sent from `notBeforeMs` on and
+    /// depends on the present state.
     func pollSoon(_ stream: StreamState, notBeforeMs: Int64 = 0) {
         guard stream.phase == .polled, stream.poll == nil else { return }
         askToPoll(stream, atMs: max(transport.nowMs, notBeforeMs, stream.polledMs + stream.pollPauseMs))
@@ -172,7 +173,7 @@ extension SyncClient {
         guard stream.phase == .polled else { return }
         stream.view?.polled(head: events.head)
         guard stream.seq > before || stream.seq >= events.head else {
-            throw ReelError(.nodeBehind, "found nothing behind seq \(before), expected seqs up to \(events.head)")
+            throw ReelError(.nodeBehind, "found nothing after seq \(before), expected seqs up to \(events.head)")
         }
         stream.pollFailures = 0
         stream.isDoubted = false
@@ -182,7 +183,7 @@ extension SyncClient {
         }
         guard stream.seq >= events.head else { return askToPoll(stream, atMs: transport.nowMs) }
         note(.polled(stream.name, noPlace))
-        // As a live stream at its head: what is handed over now meets this state.
+        // The stream is at its head, like a live one: events that are handed over now are based on this state.
         stream.isCurrent = true
         stream.sendsFrom = events.head
         let left = stream.outbox.entries.count
@@ -199,7 +200,7 @@ extension SyncClient {
         stream.pollFailures += 1
         let pauseMs = error.retryMs ?? Self.pollMs << Int64(min(stream.pollFailures, 8))
         if stream.phase == .polled { stream.phase = .idle }
-        // An error that says more than that the node has no answer now counts like a refused subscription.
+        // An error that says more than "no answer at the moment" is handled like a refused subscription.
         switch error.code {
         case .epochChanged, .aheadOfLog, .diverged, .truncated, .badStream, .unauthorized, .forbidden:
             failed(ServerFrame.Failure(error, stream: stream.name), ref: Ref.subscribe)

@@ -1,6 +1,6 @@
 internal import ReelCore
 
-// What a `SyncStream` asks its client.
+// The calls of a `SyncStream` to its client.
 extension SyncClient {
     func publish(_ event: Event, to name: StreamName, base position: ReadPosition?) async throws -> Publication {
         try checkOpen()
@@ -89,7 +89,7 @@ extension SyncClient {
             feeds.close()
             return Changes(source: FeedSource(feeds))
         }
-        // What has changed before the first reader came is no news.
+        // Changes before the first reader started are no news.
         if stream.feeds.isEmpty {
             _ = stream.look()
             stream.news = []

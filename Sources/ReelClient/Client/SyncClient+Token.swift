@@ -1,17 +1,17 @@
 internal import ReelCore
 
-// Who the device is, to nodes that have keys.
+// The token by which nodes that have keys identify the device.
 extension SyncClient {
-    /// So long `renewToken` may take.
+    /// The timeout of `renewToken`.
     static let tokenMs: Int64 = 30_000
 
-    /// `renewToken` was called, and has not answered.
+    /// A call of `renewToken` that has not returned yet.
     struct TokenQuestion {
         let task: Task<Void, Never>
         let deadline: any TransportRequest
     }
 
-    /// Says hello, once there is a token to say.
+    /// Sends `hello` as soon as there is a token.
     func enter() {
         guard renewToken != nil, token == nil else { return sayHello() }
         link?.awaitsToken = true
@@ -23,15 +23,15 @@ extension SyncClient {
         send(ClientFrame(.hello(.init(client: Self.name, token: token, takesNodes: true))))
     }
 
-    /// A node did not take the token: another one is asked for before anything is said again; where a connection stands
-    /// on an earlier one, before that expires.
+    /// Called when a node has refused the token. The client asks the app for another one before it sends anything more.
+    /// If the connection still has an earlier valid token, it asks before that one expires.
     func tokenRefused() {
         guard renewToken != nil else { return }
         token = nil
         renewLater()
     }
 
-    /// A second welcome answers `renew`: what the former token did not allow is tried again.
+    /// Called on a second `welcome`, the answer to `renew`. Retries what the former token did not allow.
     func renewed(_ welcome: ServerFrame.Welcome) {
         note(.welcomed)
         renewLater(welcome)
@@ -47,7 +47,7 @@ extension SyncClient {
         for stream in opened.values { advance(stream) }
     }
 
-    /// Asks for another token early enough that a slow answer, or the second one, still comes in time.
+    /// Schedules the renewal early enough that a slow answer, or a second attempt, still arrives in time.
     func renewLater(_ welcome: ServerFrame.Welcome) {
         guard let seconds = welcome.tokenS else { return }
         link?.tokenEndsAtMs = transport.nowMs + Int64(clamping: min(seconds, Self.tokenSecondsMax)) * 1_000
@@ -63,9 +63,9 @@ extension SyncClient {
         link?.renewal = after(max(Self.renewalMsMin, leftMs / 5 * 4)) { $0.askForToken() }
     }
 
-    /// Tokens that hold for a moment are not asked for all the time.
+    /// The shortest time between two renewals, so that very short tokens do not cause constant requests.
     private static let renewalMsMin: Int64 = 1_000
-    /// Later than in a year nobody needs to be asked.
+    /// The longest lifetime of a token that is scheduled: one year.
     private static let tokenSecondsMax = 365 * 86_400
 
     private func askForToken() {
@@ -90,10 +90,10 @@ extension SyncClient {
         tokenQuestion = nil
     }
 
-    /// Also for the connection after the one that it was asked for.
+    /// Takes a token from the app. It may serve a later connection than the one for which it was requested.
     private func tokenCame(_ token: String) {
         answered()
-        guard takes(token) else { return goOnWithoutToken("its subject is not the user of this device") }
+        guard takes(token) else { return continueWithoutToken("its subject is not the user of this device") }
         note(.tokenCame)
         self.token = token
         if link?.awaitsToken == true {
@@ -107,11 +107,11 @@ extension SyncClient {
         answered()
         notify(.noToken(reason: reason))
         note(.noToken(reason))
-        goOnWithoutToken(reason)
+        continueWithoutToken(reason)
     }
 
-    private func goOnWithoutToken(_ reason: String) {
+    private func continueWithoutToken(_ reason: String) {
         guard let link else { return }
-        if link.awaitsToken { lost(link.number, "there is no token: \(reason)") } else { renewLater() }
+        if link.awaitsToken { lost(link.number, "no token is available: \(reason)") } else { renewLater() }
     }
 }

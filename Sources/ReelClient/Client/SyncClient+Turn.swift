@@ -1,18 +1,18 @@
 internal import ReelCore
 internal import ReelSQLite
 
-// The end of a turn: everything that the turn has brought is committed as one, then sent, then told.
+// The end of a turn: the changes of the turn are committed together, then sent, then reported to the app.
 extension SyncClient {
-    /// The rows of the state that have changed are written when so many events lie behind the stored ones, or twice as
-    /// many as there are objects.
+    /// The number of events after the stored state from which changed rows of the state are written. If twice the
+    /// number of objects is larger, that number applies.
     static let eventsBehindStateMax = 4_096
-    /// A publish frame is at most so large, whatever a node would take.
+    /// The maximum size of a publish frame in bytes, even if a node would accept more.
     static let parcelBytes = 64 << 10
-    /// What a publish frame has besides its events, the longest stream name included, and what ops and bases of many
-    /// digits add to one event.
+    /// The bytes of a publish frame besides its events. They include the longest stream name, and the digits by which
+    /// large ops and bases lengthen an event.
     static let frameRoom = 1_024
-    /// The largest event that is taken, as far as is known: nodes take frames of 1 MiB, and would end the connection
-    /// over a larger one each time that it comes; and the last node that said welcome has a limit of its own.
+    /// The largest event that the device takes, in bytes. Nodes accept frames of 1 MiB, and would end the connection
+    /// for a larger one each time that it arrives. The last node that sent `welcome` may have a smaller limit.
     var eventBytes: Int { max(1, min(Limits.value, eventLimit ?? .max) - Self.frameRoom) }
 
     func markDirty(_ stream: StreamState) {
@@ -31,7 +31,7 @@ extension SyncClient {
             repeat {
                 stream.placeReleased()
                 parcels += nextBatch(stream).map { (stream, $0) }
-                // Handing over may refuse an entry that others have waited for.
+                // Handing over an entry may refuse it, and other entries may have waited for that.
             } while stream.view != nil && !stream.outbox.released.isEmpty
             stream.isCurrent = false
         }
@@ -72,7 +72,7 @@ extension SyncClient {
         while let parcel = stream.outbox.nextBatch(
             window,
             base: fold.seq,
-            // No site begins with an event that was made before sites were retired.
+            // A site must not begin with an event that was made before sites were retired.
             horizon: max(fold.horizon, fold.retired),
             confirmed: fold,
             nowMs: transport.nowMs
@@ -90,8 +90,8 @@ extension SyncClient {
         return parcels
     }
 
-    /// True if the stream's fold is as new as the events that are handed over rely on: it shows which bases lie below
-    /// the horizon, and what others have deleted. Where it is not, and an event waits to be sent, the stream is polled.
+    /// True if the stream's fold is recent enough for handing over events: it shows which bases are below the horizon,
+    /// and which objects other devices have deleted. If it is not and an event waits to be sent, a poll is scheduled.
     private func isCurrent(_ stream: StreamState) -> Bool {
         if stream.phase == .polled, !stream.isCurrent, let nextMs = stream.outbox.nextSendMs {
             pollSoon(stream, notBeforeMs: nextMs)
@@ -103,8 +103,8 @@ extension SyncClient {
 
     private func commit(_ streams: [StreamState], to store: DeviceStore) throws(ReelError) {
         let writes = streams.map { ($0, $0.unwrittenWrites) }
-        // What was received can be received again; what the app was promised, also that a delete has cancelled an
-        // insert out, and which op was given, must not get lost.
+        // Received data can be received again. Promises to the app and given ops must not be lost; they include that a
+        // delete has cancelled an insert.
         let isPromise = streams.contains { stream in
             !stream.commits.isEmpty
                 || stream.unwrittenWrites.contains { if case .remove = $0 { false } else { true } }
@@ -156,7 +156,7 @@ extension SyncClient {
         return (fold, digest)
     }
 
-    /// What the store holds of a stream, as a machine that goes on from there.
+    /// Restores the state machine of a stream from the store.
     func restore(_ name: StreamName, _ start: SyncStart) throws(ReelError) -> StreamState {
         let seed = random.next()
         let fresh = Outbox(seed: seed)
@@ -172,7 +172,7 @@ extension SyncClient {
         guard let position = stored.position, let fold = try store.readState(name, position, stored.row),
             let events = try store.readEvents(stored.row)
         else {
-            // Nodes have the state, too, and only this device what waits.
+            // Nodes also have the state, but only this device has the queue. So the queue is kept.
             try store.forgetState(stored.row)
             return stream
         }
@@ -186,8 +186,8 @@ extension SyncClient {
 
     // MARK: The app
 
-    /// Tells readers what the turn has brought. Changes come first: a task that has heard the fate of an event finds
-    /// its effect in the changes.
+    /// Reports the results of the turn to the readers. Changes come first: a task that learns the fate of an event then
+    /// finds its effect in the changes.
     private func tell(_ stream: StreamState) {
         tellChanges(stream)
         for commit in stream.commits { commit.resume() }

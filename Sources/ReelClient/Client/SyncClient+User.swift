@@ -1,14 +1,14 @@
 public import ReelCore
 
-// The user whose events these are.
+// The user that the device's events belong to.
 extension SyncClient {
-    /// The `by` that the connected node gives to events of this client.
+    /// The `by` that the connected node writes into events of this client.
     enum Stamp: Equatable {
-        /// The token cannot be read here.
+        /// The user is not known, because the token cannot be read here.
         case unknown
-        /// The node has no keys.
+        /// There is no `by`, because the node has no keys.
         case nobody
-        /// The name as it stands between the quotes of canonical JSON, as the fold keeps it.
+        /// The user name in the form between the quotes of canonical JSON, as the fold keeps it.
         case user([UInt8])
 
         init(user: String?, hasKeys: Bool) {
@@ -25,7 +25,7 @@ extension SyncClient {
             self = .user(Array(quoted.dropFirst().dropLast()))
         }
 
-        /// True if this `by` is another one.
+        /// True if `by` is another user than this one.
         func differs(from by: [UInt8]?) -> Bool {
             switch self {
             case .unknown: false
@@ -35,17 +35,26 @@ extension SyncClient {
         }
     }
 
-    /// Gives a file store to another user, for one that was renamed, or one whose store was used without a user before.
-    /// No client may have the file open. Does nothing if the store is the other user's already.
+    /// Gives a file store to another user. Use it for a user that was renamed, or for a store that was used without a
+    /// user before. No client may have the file open. Does nothing if the store already belongs to `user`.
     ///
-    /// What waits in the store is sent under the new name once a client opens it: what was never sent before under a
-    /// new site; what the stream has already is settled; what was sent under the former name, and did not arrive before
-    /// the device has read the stream, is not sent again: it could happen twice. `SyncNotice.leftSite` says how many.
-    /// The former site itself stays in the stream, as only events of the former name could end it: an operator can
+    /// The waiting events of the store are sent under the new name once a client opens it:
+    ///
+    /// - Events that were never sent are sent under a new site.
+    /// - Events that the stream already has are settled.
+    /// - Events that were sent under the former name are settled if they arrive before the device has read the stream.
+    ///   The others are not sent again, because they could be applied twice. `SyncNotice.leftSite` gives their number.
+    ///
+    /// The former site itself stays in the stream, because only events of the former name could end it. An operator can
     /// retire it.
     ///
-    /// Returns how many events wait. Throws `store_user` if the store belongs to neither of the two, `store_failed` if
-    /// there is no file, and another code that begins with `store_` if it cannot be opened.
+    /// - Parameters:
+    ///   - path: the path of the store's file.
+    ///   - former: the user that the store belongs to; nil for none.
+    ///   - user: the new user.
+    /// - Returns: The number of events that wait.
+    /// - Throws: `store_user` if the store belongs to neither of the two. `store_failed` if there is no file. Another
+    ///   code that begins with `store_` if it cannot be opened.
     @discardableResult
     public static func adopt(store path: String, from former: String?, to user: String) throws(ReelError) -> Int {
         guard UserName.isValid(user) else {
@@ -56,10 +65,10 @@ extension SyncClient {
         return try store.queued().values.reduce(0, +)
     }
 
-    /// Returns the user of a file store: the one that the app names, or else the subject of the token that it gives.
+    /// Returns the user of a file store: the user that the app names, or else the subject of the given token.
     ///
-    /// Throws `store_user` if the two differ, and for an app that has tokens and says nothing of the user before the
-    /// first one comes: the store is read and shown before that.
+    /// Throws `store_user` if the two differ. Also throws it if the app has tokens, names no user, and gives no first
+    /// token: the store is read and shown before the first token arrives.
     static func owner(_ named: String?, token: String?, renewsToken: Bool) throws(ReelError) -> String? {
         if let named, !UserName.isValid(named) {
             throw ReelError(.storeUser, "found the user \(named.debugDescription), expected \(UserName.rule)")
@@ -78,8 +87,8 @@ extension SyncClient {
         return owner
     }
 
-    /// True if the token may be said: it is one of the user. What the first one says is the user of a client that keeps
-    /// nothing; before that, and without a user, any token is for the node to judge.
+    /// True if the token may be sent: its subject is the user. A client that keeps nothing takes its user from the
+    /// first token. The node decides about any other token.
     func takes(_ token: String) -> Bool {
         let subject = TokenSubject.read(token)
         guard let user else {
@@ -93,7 +102,7 @@ extension SyncClient {
         return true
     }
 
-    /// A node has said welcome: its keys, or none, decide which name the events get.
+    /// Called when a node has sent `welcome`. Its keys, or their absence, decide which user name the events get.
     func stamps(_ welcome: ServerFrame.Welcome) {
         let new = Stamp(user: user, hasKeys: welcome.tokenS != nil)
         guard new != stamp else { return }
@@ -101,14 +110,14 @@ extension SyncClient {
         for stream in opened.values { stream.outbox.userChanged() }
     }
 
-    /// False as long as nothing that waits in the stream could be consumed by anybody.
+    /// Returns false as long as no log could consume any waiting event of the stream.
     func maySend(_ stream: StreamState, _ fold: Fold) -> Bool {
         let known: (Site) -> Outbox.KnownSite? = { [stamp] site in
             fold.site(site).map {
                 .init(op: $0.op, seq: $0.seq, isForeign: stamp.differs(from: $0.by), isEnded: $0.end != .none)
             }
         }
-        // Also where nothing may be sent: it may wait for an op of a site that has ended.
+        // This is also needed if nothing may be sent: an event may wait for an op of a site that has ended.
         stream.outbox.position = .init(fold)
         stream.outbox.leaveEndedSites(known)
         guard stream.outbox.nextSendMs != nil else { return true }
@@ -122,7 +131,7 @@ extension SyncClient {
 }
 
 extension ReelError {
-    /// A token of another user.
+    /// Creates the error for a token of another user.
     init(tokenOf found: String?, expected: String) {
         let found = found.map { "the subject \($0.debugDescription)" } ?? "no subject that can be read"
         self.init(.storeUser, "the token has \(found), expected \(expected.debugDescription)")

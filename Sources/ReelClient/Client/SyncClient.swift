@@ -1,45 +1,46 @@
 public import ReelCore
 
-/// A device of Reel: it holds streams, shows their objects, and takes events, the same with and without a network.
+/// A device of Reel. It holds streams, shows their objects and takes events, with and without a network.
 ///
 ///     let client = try SyncClient(nodes: ["http://127.0.0.1:7350"], store: .file("/data/app.reel"))
 ///     let todo = try await client.open("todo")
 ///     for await batch in await todo.changes { show(batch.objects) }
 ///
-/// It needs the address of any one node. It keeps one connection, goes to another node when that one is lost or asks to
-/// be left, and asks any node for what it is missing. It is never told that it is up to date; it can prove it, from its
-/// coverage.
+/// The client needs the address of any one node. It keeps one connection, and moves to another node when the connection
+/// is lost or the node asks it to leave. It may request missing events from any node. No node tells it that it is up to
+/// date; it proves that from its coverage.
 ///
-/// An actor on its transport's executor: what comes from the network is handled there in batches, without a change of
+/// The actor runs on its transport's executor. Input from the network is handled there in batches, without a change of
 /// threads.
 public actor SyncClient {
-    /// Gives a token, such as an app's own server makes. Throws where there is none at the moment, and is cancelled
-    /// where it has not answered after 30 seconds: the client says `noToken`, goes on with what it has, and asks again.
+    /// Returns a token, such as one that an app's own server makes. Throws if there is none at the moment. The call is
+    /// cancelled if it has not returned after 30 seconds: the client then reports `noToken`, continues with its present
+    /// token, and asks again.
     public typealias TokenSource = @Sendable () async throws -> String
 
-    /// Where own events and what was received are kept.
+    /// The place for own events and for received data.
     public enum Store: Sendable {
-        /// In memory: for tests, and for devices that only look on.
+        /// In memory: for tests, and for devices that only read.
         case memory
-        /// In this file, made if it is not there. One process at a time. It belongs to one user, whose name is the
-        /// subject of the tokens; without one it is for nodes that have no keys.
+        /// In this file, which is created if it does not exist. Only one process may use it at a time. The file belongs
+        /// to one user, whose name is the subject of the tokens. Without a user it is for nodes that have no keys.
         case file(String, user: String? = nil)
     }
 
-    /// Where missing seqs are asked for.
+    /// The source from which missing seqs are requested first.
     public enum GapSource: Sendable {
-        /// On the connection; from another node if it does not answer.
+        /// The connection; another node if it does not answer.
         case connection
-        /// From another node by HTTP; on the connection if that fails.
+        /// Another node, by HTTP; the connection if that fails.
         case peers
     }
 
     let transport: any Transport
     let gapSource: GapSource
-    /// The user whose events these are; nil: nobody, or not known yet where nothing is kept.
+    /// The user that the events belong to. Nil if there is none, or if nothing is kept and the user is not known yet.
     var user: String?
     var stamp = Stamp.unknown
-    /// What it says to nodes that have keys; nil: nothing.
+    /// The token that is sent to nodes; nil: none.
     var token: String?
     let renewToken: TokenSource?
     /// The connection, timers, streams and store, which the client's `deinit` releases on the executor.
@@ -53,24 +54,24 @@ public actor SyncClient {
     var waits = 0
     var isTurnScheduled = false
     var isClosed = false
-    /// It takes nothing more, and ends its sites.
+    /// True if the client accepts nothing more and ends its sites.
     var isEnding = false
     var failure: ReelError?
-    /// What the store has lost before it was opened, as long as the app was not told.
+    /// The commits that the store has lost before it was opened; nil once the app was told.
     private var lostCommits: String?
-    /// The highest number of a log that a node was at: a node at a lower one is behind.
+    /// The highest log number that a node has named. A node with a lower one is behind.
     var logNumber: Int
     /// The deployment that the device belongs to; nil: it has met none.
     var deployment: Deployment?
-    /// Of the log's number and the deployment.
+    /// True if the log's number and the deployment are stored.
     var logIsWritten = true
-    /// Another deployment, which a node has named since the last welcome.
+    /// Another deployment, which a node has named since the last `welcome`; nil: none.
     var otherDeployment: Deployment?
     var problems = ProblemList()
-    /// What the last node that said welcome takes as an event, stamped.
+    /// The largest stamped event that the last node accepted, in bytes, as its `welcome` says.
     var eventLimit: Int?
 
-    /// One attempt at a connection, and what came of it.
+    /// One attempt to connect, and the connection that resulted.
     struct Link {
         let number: Int
         let node: String
@@ -79,24 +80,28 @@ public actor SyncClient {
         var timer: (any TransportRequest)?
         var leaving: (any TransportRequest)?
         var renewal: (any TransportRequest)?
-        /// It is open, and nothing can be said on it yet.
+        /// True if the connection is open and nothing can be sent yet, because there is no token.
         var awaitsToken = false
-        /// Nil where the node has no keys.
+        /// The time at which the token ends; nil if the node has no keys.
         var tokenEndsAtMs: Int64?
         var lastHeardMs: Int64
         var isPinged = false
     }
 
-    /// A client of these nodes, `http://HOST:PORT` each.
+    /// Creates a client of these nodes. Without nodes the client works offline.
     ///
-    /// `gaps`: where missing seqs are asked for. `seed`: makes its choices (nodes, pauses, sites) those of an earlier
-    /// run; for tests. `token`: for nodes that have keys; `renewToken` is asked for the first one if there is none, for
-    /// another before it expires, and where a node does not take it. A token of another user than the store's is never
-    /// said to a node. Without nodes the client works offline.
-    ///
-    /// Throws `bad_address` for a node or a store's path that cannot be one; `store_user` if the store or the token
-    /// belongs to another user, before anything of the store is read; `store_busy` if another process or client has the
-    /// store open; and another code that begins with `store_` if the store cannot be used.
+    /// - Parameters:
+    ///   - nodes: the addresses of nodes, `http://HOST:PORT` each, or another form that the transport accepts.
+    ///   - store: the place for own events and received data.
+    ///   - transport: the connections, requests and timers that the client uses.
+    ///   - gaps: the source from which missing seqs are requested first.
+    ///   - token: the token for nodes that have keys. A token of another user than the store's is never sent to a node.
+    ///   - renewToken: returns tokens. It is called for the first token if there is none, for another token before the
+    ///     present one expires, and when a node refuses the token.
+    ///   - seed: the seed of all random choices (nodes, pauses, sites), to repeat an earlier run; for tests.
+    /// - Throws: `bad_address` for a node or a store's path that is not valid. `store_user` if the store or the token
+    ///   belongs to another user, before any content of the store is read. `store_busy` if another process or client
+    ///   has the store open. Another code that begins with `store_` if the store cannot be used.
     public init(
         nodes: [String],
         store: Store,
@@ -141,8 +146,8 @@ public actor SyncClient {
         }
     }
 
-    /// Ends the connection with the last reference to the client. Events that were received in this turn are not
-    /// committed.
+    /// Ends the connection when the last reference to the client is released. Events that were received in this turn
+    /// are not committed.
     deinit {
         let (resources, transport) = (resources, transport)
         transport.execute {
@@ -157,11 +162,14 @@ public actor SyncClient {
 
     // MARK: Streams
 
-    /// Opens a stream: what the device holds of it can be read at once, and the rest begins to come. Opening it again
-    /// gives the same stream; `start` counts for a device that holds nothing of it yet.
+    /// Opens a stream. The part that the device holds can be read at once, and the rest is requested. Opening it again
+    /// returns the same stream.
     ///
-    /// Throws a `ReelError`: `bad_stream` for a name that is none, a code that begins with `store_` if the store
-    /// failed, `closed` once the client is closed.
+    /// - Parameters:
+    ///   - name: the name of the stream.
+    ///   - start: the position where reading begins on a device that holds nothing of the stream yet.
+    /// - Throws: A `ReelError`: `bad_stream` for a name that is not valid, a code that begins with `store_` if the
+    ///   store failed, `closed` once the client is closed.
     @discardableResult
     public func open(_ name: String, from start: SyncStart = .snapshot) throws -> SyncStream {
         guard let name = StreamName(name) else {
@@ -180,9 +188,11 @@ public actor SyncClient {
         advance(stream)
     }
 
-    /// All streams that the device holds, by name: what it has opened, and what its file knows of earlier runs.
+    /// Returns all streams that the device holds, sorted by name: the open streams, and those of earlier runs in its
+    /// file.
     ///
-    /// Throws a `ReelError`: a code that begins with `store_` if the store failed, `closed` once the client is closed.
+    /// - Throws: A `ReelError`: a code that begins with `store_` if the store failed, `closed` once the client is
+    ///   closed.
     public func streams() throws -> [HeldStream] {
         try checkOpen()
         var queued = try store?.queued() ?? [:]
@@ -197,17 +207,17 @@ public actor SyncClient {
 
     // MARK: The client
 
-    /// What it has done so far.
+    /// The counters of the client's work since it was made.
     public var statistics: SyncStatistics { counters }
 
-    /// The node that it is connected with.
+    /// The node that the client is connected with; nil: none.
     public var connectedNode: String? { link?.welcome == nil ? nil : link?.node }
 
-    /// The nodes that it knows: those given, then those that nodes have named.
+    /// The nodes that the client knows: the configured ones, then those that nodes have named.
     public var nodes: [String] { failover.nodes }
 
-    /// What happens from now on that an app may want to say: connections, clones, events that are held. At most the
-    /// last 256 wait for each reader.
+    /// The notices from now on that an app may want to show or log, such as connections, clones and held events. At
+    /// most the last 256 wait for each reader.
     public var notices: SyncNotices {
         SyncNotices(source: FeedSource(noticeFeeds, first: lostCommits.take().map { .storeLost(reason: $0) }))
     }
@@ -220,7 +230,7 @@ public actor SyncClient {
         resources.end(error)
     }
 
-    /// The store failed: nothing that is shown or sent from here on would be true, so the client stops.
+    /// Stops the client because its store failed. Everything that it showed or sent after that could be wrong.
     func fail(_ error: ReelError) {
         failure = error
         notify(.storeFailed(reason: error.message))

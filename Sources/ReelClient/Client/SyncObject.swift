@@ -1,10 +1,11 @@
 public import ReelCore
 
-/// How far a stream was folded when something of it was read. Give it back as the `base` of what is made of that.
+/// The position up to which a stream was folded when an object was read. Pass it as the `base` of an event that is made
+/// from that object.
 public struct ReadPosition: Sendable, Hashable {
-    /// The epoch of the log; nil: nothing was known of it yet.
+    /// The epoch of the log; nil: it was not known yet.
     public let epoch: Epoch?
-    /// The last seq folded, −1: none.
+    /// The last seq folded; −1: none.
     public let seq: Seq
     /// The stream's count of own texts that were withdrawn.
     let withdrawals: Int
@@ -14,27 +15,29 @@ public struct ReadPosition: Sendable, Hashable {
 public struct SyncObject: Sendable, Equatable {
     /// A field with its last writer.
     public struct Field: Sendable, Equatable {
-        /// What it holds.
+        /// The value of the field.
         public var value: JSON
-        /// The seq of the event that wrote it last: what a guard names. nil: that event waits in this device's queue,
-        /// and has no seq yet.
+        /// The seq of the event that wrote the field last, which a guard names. Nil if that event waits in this
+        /// device's queue and has no seq yet.
         public var seq: Seq?
-        /// The site that wrote it last.
+        /// The site that wrote the field last.
         public var site: Site
     }
 
-    /// Model and id.
+    /// The object's model and id.
     public var name: ObjectName
-    /// The seq of the last event applied to it; nil: that event waits in this device's queue, and has no seq yet.
+    /// The seq of the last event that was applied to the object. Nil if that event waits in this device's queue and has
+    /// no seq yet.
     public var seq: Seq?
-    /// Something of it is not confirmed: an own event that has changed it waits in the queue.
+    /// True if the object is not fully confirmed: an own event that has changed it waits in the queue.
     public var isPending: Bool { seq == nil }
-    /// How far the stream was folded when this was read: the `base` of an event that is made of it.
+    /// The position up to which the stream was folded when the object was read. Pass it as the `base` of an event that
+    /// is made from the object.
     public var readAt: ReadPosition
-    /// Its fields by name.
+    /// The fields by name.
     public var fields: Members<Field>
 
-    /// The value of a field, nil if it is absent.
+    /// The value of a field; nil if it is absent.
     public subscript(field: String) -> JSON? { fields[field]?.value }
 
     init(_ state: ObjectState, readAt: ReadPosition) {
@@ -74,7 +77,7 @@ extension ObjectName {
 }
 
 extension String {
-    /// The text that stands between the quotes of canonical JSON.
+    /// Creates the text from its form between the quotes of canonical JSON.
     fileprivate init(escaped bytes: [UInt8]) {
         self = bytes.withUnsafeBytes { JSONText($0).string }
     }

@@ -1,5 +1,5 @@
 extension Change {
-    /// Makes an object under an id that is drawn at random: 128 bits as 26 letters and digits. It is in `id`.
+    /// Returns a change that makes an object with a random id: 128 bits as 26 letters and digits. The id is in `id`.
     ///
     ///     let list = Change.insert("list", ["title": "Shop"])
     ///     try await todo.publish(.batch([list, .insert("task", ["list": .string(list.id)])]))
@@ -12,7 +12,7 @@ extension Change {
         return change
     }
 
-    /// 128 random bits in Crockford's base 32, which has no letters that look like digits.
+    /// Returns 128 random bits in Crockford's base 32, which has no letters that look like digits.
     private static func randomID() -> String {
         let digits = Array("0123456789abcdefghjkmnpqrstvwxyz")
         var (high, low) = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
@@ -27,7 +27,7 @@ extension Change {
 }
 
 extension Event {
-    /// Makes an object under an id that is drawn at random, as `Change.insert(_:_:)` does. The id is in `changes`.
+    /// Returns an event that makes an object with a random id, as `Change.insert(_:_:)` does. The id is in `changes`.
     public static func insert(_ model: String, _ fields: Members<JSON> = [:]) -> Event {
         Event(Change.insert(model, fields))
     }

@@ -1,14 +1,14 @@
 internal import ReelCore
 
-/// The event that takes the place of one that cannot go into the log, because every op must be filled.
+/// The event that replaces one that cannot be written to the log, because every op must be used.
 extension Event {
     /// The seq of a guard that never holds: no log reaches it.
     private static let impossibleSeq: Seq = 1 << 53 - 1
-    /// The largest filler that names the fields of the event which it replaces, in bytes.
+    /// The largest filler that names the fields of the replaced event, in bytes.
     private static let namedFillerMaxBytes = 8 << 10
 
     /// An event that no fold applies and that names the same fields as text. So every fold also rejects the later
-    /// splices of its site that may count on the text which never came.
+    /// splices of its site that may count on the missing text.
     var filler: Event {
         let texts = textFields
         guard !texts.isEmpty else { return .noop }
@@ -20,7 +20,7 @@ extension Event {
         return Self.rejected([.update("reel", "lost", any)])
     }
 
-    /// True for an event that stands for another one, of which the app has heard.
+    /// True for an event that replaces another one whose outcome the app knows.
     var isFiller: Bool {
         if self == .noop { return true }
         guard let first = changes.first, first.guards.count == 1,
@@ -31,7 +31,7 @@ extension Event {
         }
     }
 
-    /// For each object the fields that the event names as text, with empty texts.
+    /// The fields that the event names as text, with empty texts, as one change for each object.
     var textFields: [Change] {
         var texts: [Change] = []
         for change in changes {
@@ -48,7 +48,7 @@ extension Event {
         return texts
     }
 
-    /// The changes as one event whose first change has a guard that never holds.
+    /// Returns the changes as one event whose first change has a guard that never holds.
     private static func rejected(_ changes: [Change]) -> Event {
         var changes = changes
         if let name = changes.first?.fields.first?.name { changes[0].guards = [name: impossibleSeq] }

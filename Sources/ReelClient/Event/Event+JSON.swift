@@ -1,13 +1,14 @@
 internal import ReelCore
 
 extension Event {
-    /// Who says it: absent while an event waits in the queue.
+    /// The site and op of an event. An event that waits in the queue and was never sent has none.
     struct Author: Equatable, Sendable {
         var site: Site
         var op: Op
     }
 
-    /// The canonical bytes of the event, as a gateway takes it in, or without `site` and `op`, as the queue keeps it.
+    /// Returns the canonical bytes of the event. With `author` they are the form for a gateway, without it the form
+    /// that the queue stores.
     func encoded(base: Seq?, author: Author? = nil) -> [UInt8] {
         var object = MemberWriter()
         if let base { object.member("base") { $0.append(integer: base) } }
@@ -25,7 +26,7 @@ extension Event {
         return object.finish()
     }
 
-    /// The event that was kept in these bytes, and its base; nil if they are none.
+    /// Reads an event from its stored bytes, and its base. Nil if the bytes are no stored event.
     init?(encoded bytes: Bytes, base: inout Seq) {
         guard let object = JSON(parsing: bytes)?.object, let number = object["base"]?.integer else { return nil }
         base = number
@@ -46,7 +47,7 @@ extension Event {
 }
 
 extension Change {
-    /// A part of a batch.
+    /// Writes a change of a batch.
     fileprivate func write(to bytes: inout [UInt8]) {
         var object = MemberWriter()
         writeEarlyMembers(to: &object)
@@ -55,7 +56,7 @@ extension Change {
         bytes += object.finish()
     }
 
-    /// The members that stand before `op`.
+    /// Writes the members that come before `op`.
     fileprivate func writeEarlyMembers(to object: inout MemberWriter) {
         if !fields.isEmpty { object.member("fields") { JSON.write(fields, to: &$0) { $0.write(to: &$1) } } }
         object.member("id") { $0.append(quoted: id) }
@@ -133,14 +134,14 @@ extension Splice {
 }
 
 extension JSON {
-    /// The number as an integer that a double holds exactly.
+    /// The number as an integer that a double holds exactly; nil for any other value.
     fileprivate var integer: Int64? {
         guard let number, let integer = Int64(exactly: number), integer.magnitude <= largestInteger else { return nil }
         return integer
     }
 }
 
-/// Writes the members of one object; the caller gives them in canonical order.
+/// A writer for the members of one object. The caller gives them in canonical order.
 private struct MemberWriter {
     private var bytes: [UInt8] = [UInt8(ascii: "{")]
 

@@ -1,9 +1,10 @@
 internal import ReelCore
 
 extension Event {
-    /// Throws `bad_number` where the event has a number that the log cannot hold: one that is not finite, an integer
-    /// that no double holds exactly, an offset or seq beyond 2^53 − 1. Throws `bad_json` below the deepest level that
-    /// an event may have, so that no value is too deep for what encodes it.
+    /// Checks the numbers and the depth of the event, so that no value is too deep for the encoder.
+    ///
+    /// Throws `bad_number` for a number that the log cannot hold. It is not finite, or an integer that no double holds
+    /// exactly, or an offset or seq beyond 2^53 − 1. Throws `bad_json` below the deepest level that an event may have.
     func checkNumbers() throws(ReelError) {
         for (index, change) in changes.enumerated() {
             let place = isBatch ? "events[\(index)]." : ""
@@ -64,7 +65,8 @@ extension JSON {
     }
 }
 
-/// Throws where a seq, an offset or a count is none that the log can hold. The event's parser knows the lower bounds.
+/// Throws `bad_number` if a seq, an offset or a count is beyond what the log can hold. The event's parser checks the
+/// lower bounds.
 private func checkInteger(_ integer: Int64, _ place: () -> String) throws(ReelError) {
     guard integer.magnitude <= largestInteger else {
         throw ReelError(.badNumber, "found \(integer) in \(place()), expected at most 2^53 − 1")

@@ -5,30 +5,32 @@
 ///     .update("page", "1", operations: ["views": .increment(1)])
 ///     .delete("task", "cb55").guarded(["completed": 12])
 public struct Change: Sendable {
-    /// What happens to the object.
+    /// The effect of a change on its object.
     public enum Kind: String, Sendable {
-        /// Makes it, or writes the fields over it if it is alive. One that was deleted stays so.
+        /// Makes the object, or writes the fields over it if it exists. An object that was deleted stays deleted.
         case insert
-        /// Writes fields and does operations; without any it only touches the object.
+        /// Writes fields and performs operations. Without any it only touches the object.
         case update
-        /// Deletes it. The id cannot be used again as long as the stream remembers the delete: undo is a new object.
+        /// Deletes the object. The id cannot be used again as long as the stream remembers the delete: undo is a new
+        /// object.
         case delete
     }
 
-    /// What happens to the object.
+    /// The effect on the object.
     public var kind: Kind
-    /// The kind of object, 1 to 128 bytes.
+    /// The model, 1 to 128 bytes.
     public var model: String { didSet { hasRandomID = false } }
-    /// The object among those of its model, 1 to 128 bytes.
+    /// The id of the object, unique within its model, 1 to 128 bytes.
     public var id: String { didSet { hasRandomID = false } }
-    /// Plain writes; `null` removes the field. The last writer in the log wins, field by field.
+    /// The fields to write; `null` removes a field. The last writer in the log wins, field by field.
     public var fields: Members<JSON>
-    /// Operations that merge with what others do. A name stands here or in `fields`, not in both. Updates only.
+    /// The operations that merge with changes of other devices. A name is either here or in `fields`, not in both. For
+    /// updates only.
     public var operations: Members<Operation>
-    /// Compare and set: the field's last writer must be this seq, −1: the field must be absent. Else everybody
-    /// consumes the event as rejected.
+    /// The conditions of the change (compare and set), by field. The field's last writer must be this seq; −1: the
+    /// field must be absent. If a condition does not hold, every fold consumes the event as rejected.
     public var guards: Members<Int64>
-    /// The id was drawn at random in this process. Not stored.
+    /// True if the id was drawn at random in this process. Not stored.
     var hasRandomID = false
 
     init(
@@ -47,13 +49,13 @@ public struct Change: Sendable {
         self.guards = guards
     }
 
-    /// Makes an object; where it is there already, an upsert: writes these fields over its own and leaves the others.
-    /// One that was deleted does not come back: everybody rejects the event with `deleted`.
+    /// Returns a change that makes an object. If the object exists already, it is an upsert: it writes these fields and
+    /// leaves the others. A deleted object does not return: every fold rejects the event with `deleted`.
     public static func insert(_ model: String, _ id: String, _ fields: Members<JSON> = [:]) -> Change {
         Change(kind: .insert, model: model, id: id, fields: fields, operations: [:], guards: [:])
     }
 
-    /// Writes fields of an object and does operations on others.
+    /// Returns a change that writes fields of an object and performs operations on others.
     public static func update(
         _ model: String,
         _ id: String,
@@ -63,12 +65,12 @@ public struct Change: Sendable {
         Change(kind: .update, model: model, id: id, fields: fields, operations: operations, guards: [:])
     }
 
-    /// Deletes an object.
+    /// Returns a change that deletes an object.
     public static func delete(_ model: String, _ id: String) -> Change {
         Change(kind: .delete, model: model, id: id, fields: [:], operations: [:], guards: [:])
     }
 
-    /// The same change on condition that each named field was written last by this seq.
+    /// Returns the same change with the condition that each named field was written last by the given seq.
     public func guarded(_ guards: Members<Int64>) -> Change {
         var change = self
         change.guards = guards
@@ -77,7 +79,7 @@ public struct Change: Sendable {
 }
 
 extension Change: Equatable {
-    /// Whether both say the same.
+    /// Returns true if both changes are equal; names are compared by their bytes.
     public static func == (a: Change, b: Change) -> Bool {
         a.kind == b.kind && a.model.utf8.elementsEqual(b.model.utf8) && a.id.utf8.elementsEqual(b.id.utf8)
             && a.fields == b.fields && a.operations == b.operations && a.guards == b.guards
@@ -86,24 +88,24 @@ extension Change: Equatable {
 
 /// A change of a field that merges instead of overwriting.
 public enum Operation: Sendable, Equatable {
-    /// Adds to the number; an absent field counts as 0.
+    /// Adds to the number. An absent field counts as 0.
     case increment(Double)
-    /// Removes values from the array, then adds values: it is a set of values. An absent field counts as empty.
+    /// Removes values from the array, then adds values. The array is a set of values. An absent field counts as empty.
     case change(add: [JSON], remove: [JSON])
-    /// Edits the text; each edit sees the ones before it. An absent field counts as empty.
+    /// Edits the text. Each edit sees the result of the earlier ones. An absent field counts as empty.
     case splice([Splice])
 }
 
 /// One edit of a text.
 public struct Splice: Sendable, Equatable {
-    /// Where, in Unicode scalars of the text as this device's fold shows it.
+    /// The position of the edit, in Unicode scalars of the text as this device shows it.
     public var offset: Int64
-    /// How many Unicode scalars go.
+    /// The number of Unicode scalars to remove.
     public var removed: Int64
-    /// What comes in their place.
+    /// The text to insert in their place.
     public var text: String
 
-    /// Replaces `removed` scalars behind `offset` by `text`.
+    /// Creates an edit that replaces `removed` scalars after `offset` by `text`.
     public init(_ offset: Int64, _ removed: Int64, _ text: String) {
         self.offset = offset
         self.removed = removed
@@ -111,23 +113,24 @@ public struct Splice: Sendable, Equatable {
     }
 }
 
-/// What an app publishes: one change, or a batch of those that is applied all or none.
+/// An event that an app publishes: one change, or a batch of changes that are applied all or none.
 public struct Event: Sendable, Equatable {
-    /// One change, or 1 to 100 of a batch; none: a no-op, which only fills an op.
+    /// The changes: one, or 1 to 100 of a batch. None for a no-op, which only uses an op.
     public let changes: [Change]
-    /// Written as a batch, also if there is only one change.
+    /// True if the event is written as a batch, also with only one change.
     public let isBatch: Bool
-    /// The site of the event ends with it: a no-op that frees the site's place in the stream.
+    /// True for a no-op that ends its site and frees the site's place in the stream.
     let endsSite: Bool
 
-    /// One change.
+    /// Creates an event with one change.
     public init(_ change: Change) {
         changes = [change]
         isBatch = false
         endsSite = false
     }
 
-    /// Changes in order, applied all or none; a later one sees the earlier. 1 to 100.
+    /// Creates a batch of 1 to 100 changes in order, which are applied all or none. A later change sees the earlier
+    /// ones.
     public init(batch changes: [Change]) {
         self.changes = changes
         isBatch = true
@@ -140,41 +143,42 @@ public struct Event: Sendable, Equatable {
         self.endsSite = endsSite
     }
 
-    /// Has no effect.
+    /// An event without effect.
     static let noop = Event()
 
-    /// Has no effect, and ends its site.
+    /// An event without effect that ends its site.
     static let last = Event(endsSite: true)
 
-    /// The client's own: no app has published it.
+    /// True for an event of the client itself, which no app has published.
     var isInternal: Bool { isFiller || endsSite }
 
-    /// A part names a field as text: later splices of the author may count on that text.
+    /// True if a change names a field as text, so that later splices of the author may count on that text.
     var namesText: Bool { !textFields.isEmpty }
 
-    /// The one change, unless it is a batch or a no-op.
+    /// The one change; nil for a batch or a no-op.
     var single: Change? { isBatch ? nil : changes.first }
 
-    /// Its meaning depends on the state that its author saw: splices count on a text, guards on seqs. A guard of −1
-    /// names no seq: it asks only if the field is absent.
+    /// True if the meaning depends on the state that the author saw: splices count on a text, guards on seqs. A guard
+    /// of −1 names no seq, because it only requires an absent field.
     var dependsOnBase: Bool {
         hasSplices || changes.contains { change in change.guards.contains { $0.value != -1 } }
     }
 
-    /// It counts on a text: on all that its site has written to it, and on what others had up to its base.
+    /// True if the event counts on a text: on all text that its site has written, and on the text of others up to its
+    /// base.
     var hasSplices: Bool {
         changes.contains { change in
             change.operations.contains { if case .splice = $0.value { true } else { false } }
         }
     }
 
-    /// Makes an object; where it is there already, an upsert: writes these fields over its own and leaves the others.
-    /// One that was deleted does not come back: everybody rejects the event with `deleted`.
+    /// Returns an event that makes an object. If the object exists already, it is an upsert: it writes these fields and
+    /// leaves the others. A deleted object does not return: every fold rejects the event with `deleted`.
     public static func insert(_ model: String, _ id: String, _ fields: Members<JSON> = [:]) -> Event {
         Event(.insert(model, id, fields))
     }
 
-    /// Writes fields of an object and does operations on others.
+    /// Returns an event that writes fields of an object and performs operations on others.
     public static func update(
         _ model: String,
         _ id: String,
@@ -184,12 +188,12 @@ public struct Event: Sendable, Equatable {
         Event(.update(model, id, fields, operations: operations))
     }
 
-    /// Deletes an object.
+    /// Returns an event that deletes an object.
     public static func delete(_ model: String, _ id: String) -> Event {
         Event(.delete(model, id))
     }
 
-    /// Changes in order, applied all or none.
+    /// Returns a batch of 1 to 100 changes in order, which are applied all or none.
     public static func batch(_ changes: [Change]) -> Event {
         Event(batch: changes)
     }

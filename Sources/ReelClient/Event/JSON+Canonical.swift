@@ -1,8 +1,8 @@
 internal import ReelCore
 
 extension JSON {
-    /// Appends the canonical text (RFC 8785). A number that is not finite has none and becomes `null`, an integer
-    /// without an exact double has none and keeps its digits; `Event.checkNumbers` lets neither into an event.
+    /// Appends the canonical text (RFC 8785). A number that is not finite has none and becomes `null`. An integer
+    /// without an exact double has none and keeps its digits. `Event.checkNumbers` allows neither in an event.
     func write(to bytes: inout [UInt8]) {
         switch self {
         case .null: bytes.append("null")

@@ -1,7 +1,7 @@
 internal import ReelCore
 
 extension JSON {
-    /// The value of this JSON text; nil if it is not valid JSON, or more than 64 levels deep.
+    /// Reads the value of a JSON text. Nil if it is not valid JSON, or more than 64 levels deep.
     init?(parsing bytes: Bytes) {
         var reader = JSONReader(bytes, levels: 64, shape: .badJSON)
         guard let value = try? JSON(&reader), (try? reader.end()) != nil else { return nil }

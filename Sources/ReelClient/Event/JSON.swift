@@ -1,7 +1,7 @@
-/// A value of a field: what JSON can say.
+/// A JSON value, such as the value of a field.
 ///
-/// Numbers are doubles, as in the log. Not every integer beyond ±2^53 has a double: such a number belongs in a string.
-/// Equal values have equal canonical bytes, which is how the fold compares them too.
+/// Numbers are doubles, as in the log. Not every integer beyond ±2^53 has a double: store such a number as a string.
+/// Equal values have equal canonical bytes, which the fold compares too.
 public enum JSON: Sendable {
     /// No value. As a field's value it removes the field.
     case null
@@ -9,21 +9,22 @@ public enum JSON: Sendable {
     case bool(Bool)
     /// A number. `publish` throws `bad_number` for one that is not finite.
     case number(Double)
-    /// An integer. `publish` throws `bad_number` for one that no double holds exactly. What is read has `number`.
+    /// An integer. `publish` throws `bad_number` for one that no double holds exactly. Values that are read have
+    /// `number`.
     case integer(Int64)
-    /// Valid Unicode; no normalisation.
+    /// A text of valid Unicode, without normalisation.
     case string(String)
     /// Values in order.
     case array([JSON])
     /// Named values.
     case object(Members<JSON>)
 
-    /// The text, if it is one.
+    /// The text; nil for any other kind of value.
     public var string: String? {
         if case .string(let text) = self { text } else { nil }
     }
 
-    /// The number, if it is one; nil for an integer that no double holds exactly.
+    /// The number; nil for any other kind of value, and for an integer that no double holds exactly.
     public var number: Double? {
         switch self {
         case .number(let number): number
@@ -32,24 +33,24 @@ public enum JSON: Sendable {
         }
     }
 
-    /// The truth value, if it is one.
+    /// The truth value; nil for any other kind of value.
     public var bool: Bool? {
         if case .bool(let bool) = self { bool } else { nil }
     }
 
-    /// The values, if it is an array.
+    /// The values of an array; nil for any other kind of value.
     public var array: [JSON]? {
         if case .array(let values) = self { values } else { nil }
     }
 
-    /// The members, if it is an object.
+    /// The members of an object; nil for any other kind of value.
     public var object: Members<JSON>? {
         if case .object(let members) = self { members } else { nil }
     }
 }
 
 extension JSON: Equatable {
-    /// Whether both have the same canonical bytes.
+    /// Returns true if both values have the same canonical bytes.
     public static func == (a: JSON, b: JSON) -> Bool {
         switch (a, b) {
         case (.null, .null): true
@@ -69,19 +70,19 @@ extension JSON: Equatable {
 extension JSON: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
-    /// `nil` is null.
+    /// Creates `null`.
     public init(nilLiteral: ()) { self = .null }
-    /// A truth value.
+    /// Creates a truth value.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
-    /// An integer: a `number`, or an `integer` where no double holds the value exactly.
+    /// Creates a `number`, or an `integer` if no double holds the value exactly.
     public init(integerLiteral value: Int64) { self = Double(exactly: value).map(JSON.number) ?? .integer(value) }
-    /// A number, which must be finite.
+    /// Creates a number. `value` must be finite.
     public init(floatLiteral value: Double) { self = .number(value) }
-    /// A text.
+    /// Creates a text.
     public init(stringLiteral value: String) { self = .string(value) }
-    /// Values in order.
+    /// Creates an array.
     public init(arrayLiteral elements: JSON...) { self = .array(elements) }
-    /// Named values.
+    /// Creates an object.
     public init(dictionaryLiteral elements: (String, JSON)...) {
         var members = Members<JSON>()
         for (name, value) in elements { members[name] = value }

@@ -1,21 +1,21 @@
-/// Names and what stands under them, in the order of canonical JSON, each name once.
+/// A map from names to values, in the order of canonical JSON. Each name occurs once.
 ///
-/// Two names are the same if their UTF-8 bytes are; a Swift dictionary would take "é" in its two spellings for one.
-/// A later value of a name takes the place of the earlier.
+/// Two names are equal if their UTF-8 bytes are; a Swift dictionary would treat the two spellings of "é" as one name. A
+/// later value of a name replaces the earlier one.
 public struct Members<Value: Sendable>: Sendable {
     private var entries: [(name: String, value: Value)] = []
 
-    /// No members.
+    /// Creates an empty map.
     public init() {}
 
-    /// The value of a name; setting nil removes it.
+    /// The value of a name; nil if there is none. Setting nil removes it.
     public subscript(name: String) -> Value? {
         get {
-            let (index, found) = place(of: name)
+            let (index, found) = position(of: name)
             return found ? entries[index].value : nil
         }
         set {
-            let (index, found) = place(of: name)
+            let (index, found) = position(of: name)
             switch (found, newValue) {
             case (true, let value?): entries[index].value = value
             case (true, nil): entries.remove(at: index)
@@ -25,7 +25,7 @@ public struct Members<Value: Sendable>: Sendable {
         }
     }
 
-    /// The members of both; where both have a name, the other's value.
+    /// Returns the members of both maps. If both have a name, the value of `other` is used.
     public func merging(_ other: Members) -> Members {
         var merged = self
         for (name, value) in other { merged[name] = value }
@@ -35,7 +35,7 @@ public struct Members<Value: Sendable>: Sendable {
     /// The names, in order.
     public var names: [String] { entries.map(\.name) }
 
-    private func place(of name: String) -> (index: Int, found: Bool) {
+    private func position(of name: String) -> (index: Int, found: Bool) {
         var (low, high) = (0, entries.count)
         while low < high {
             let middle = (low + high) / 2
@@ -50,23 +50,23 @@ public struct Members<Value: Sendable>: Sendable {
 }
 
 extension Members: RandomAccessCollection {
-    /// The place of the first member.
+    /// The index of the first member.
     public var startIndex: Int { 0 }
-    /// The place behind the last member.
+    /// The index after the last member.
     public var endIndex: Int { entries.count }
-    /// The member at a place.
+    /// The member at an index.
     public subscript(position: Int) -> (name: String, value: Value) { entries[position] }
 }
 
 extension Members: ExpressibleByDictionaryLiteral {
-    /// The members of a literal; of a name that stands twice the later value.
+    /// Creates the map of a literal. If a name occurs twice, the later value is used.
     public init(dictionaryLiteral elements: (String, Value)...) {
         for (name, value) in elements { self[name] = value }
     }
 }
 
 extension Members: Equatable where Value: Equatable {
-    /// Whether both have the same names, byte by byte, with equal values.
+    /// Returns true if both maps have the same names, byte by byte, with equal values.
     public static func == (a: Members, b: Members) -> Bool {
         a.count == b.count && zip(a, b).allSatisfy { $0.name.utf8.elementsEqual($1.name.utf8) && $0.value == $1.value }
     }

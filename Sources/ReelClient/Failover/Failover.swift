@@ -1,53 +1,54 @@
-/// Which node to try next, and when. A pure machine: time comes in as milliseconds of any steady clock, chance from a
-/// seed.
+/// The choice of the next node to try, and of the time. A pure state machine: time is given in milliseconds of any
+/// monotonic clock, random numbers come from a seed.
 ///
-/// One round over all nodes is quick, because another node most likely lives. Only when a whole round has failed do the
-/// pauses double, each client at its own moment, so that a thousand clients do not come back as one.
+/// One round over all nodes is quick, because another node most likely works. The pauses double only after a whole
+/// round has failed. Each client has a random pause, so that a thousand clients do not reconnect at the same moment.
 package struct Failover: Sendable {
-    /// Where to connect, and at what time.
+    /// The node to connect to, and the time.
     package struct Attempt: Equatable, Sendable {
         package var node: String
         package var atMs: Int64
     }
 
-    /// An attempt of the first round that has brought no `welcome` after so long has failed.
+    /// The timeout for a `welcome` in the first round.
     static let attemptMs: Int64 = 3_000
-    /// What the doubling of that with each round ends at: a little more than a node waits for a client.
+    /// The maximum of that timeout, which doubles with each round: a little longer than a node waits for a client.
     static let attemptMaxMs: Int64 = 12_000
-    /// Within the first round: the longest pause before the next node is tried.
+    /// The longest pause before the next node is tried, within the first round.
     static let quickMs: Int64 = 20
-    /// The pause after the first round; it doubles with every further one.
+    /// The pause after the first round. It doubles with each further round.
     static let pauseMs: Int64 = 100
     /// The longest pause.
     static let pauseMaxMs: Int64 = 10_000
-    /// A connection that lived so long was a good one: the count of failures starts anew.
+    /// The age from which a connection counts as good: when it is lost, the count of failures restarts at zero.
     static let steadyMs: Int64 = 5_000
-    /// The longest time that a client stays away from a node that tells it when to come again.
+    /// The longest time that a client stays away from a node that has named a time for its return.
     static let holdMsMax: Int64 = 60_000
-    /// The longest address in bytes of a node that was only heard of.
+    /// The longest address in bytes of a node that another node has named.
     static let nodeBytesMax = 512
-    /// How many nodes are remembered that were only heard of.
+    /// The maximum number of remembered nodes that other nodes have named.
     static let learnedMax = 32
 
     private let configured: [String]
     private var learned: [String] = []
-    /// Nodes that did not answer since the last welcome.
+    /// The nodes that did not answer since the last `welcome`.
     private var silent: Set<String> = []
-    /// The present node took the connection.
+    /// True if the present node has accepted the connection.
     private var hasAnswered = false
     private var random: SeededGenerator
     private var cursor: Int
     private var failures = 0
     private var welcomedMs: Int64?
-    /// The nodes that said when this client may come again, and that time.
+    /// The nodes that have named a time for this client's return, and that time.
     private var heldUntilMs: [String: Int64] = [:]
-    /// The node that asked to be left: not the next one, where there is another.
+    /// The node that has asked this client to leave. It is not the next one if there is another.
     private var left: String?
 
     /// The node of the present attempt or connection.
     package private(set) var current: String?
 
-    /// Starts at a node chosen by chance, so that many clients with one list spread over it; or at the first one.
+    /// Creates the machine. The first node is chosen at random, so that many clients with one list spread over the
+    /// nodes; with `startsAtFirst` it is the first one of the list.
     package init(nodes: [String], seed: UInt64, startsAtFirst: Bool = false) {
         var unique: [String] = []
         for node in nodes where !unique.contains(node) { unique.append(node) }
@@ -56,11 +57,11 @@ package struct Failover: Sendable {
         cursor = unique.isEmpty || startsAtFirst ? 0 : Int(random.next() % UInt64(unique.count))
     }
 
-    /// All nodes known: those configured, then those heard of.
+    /// All known nodes: the configured ones, then those that nodes have named.
     package var nodes: [String] { configured + learned }
 
-    /// In what order they are tried. Behind each that was only heard of comes a configured one: names that lead nowhere
-    /// from here must not keep a client from its own node.
+    /// The order in which nodes are tried. After each node that was only named comes a configured one: names that
+    /// cannot be reached from here must not keep a client from its own node.
     private var order: [String] {
         guard !configured.isEmpty else { return learned }
         return (0..<max(configured.count, learned.count)).flatMap { index in
@@ -68,13 +69,13 @@ package struct Failover: Sendable {
         }
     }
 
-    /// The next attempt; nil if no node is known.
+    /// Returns the next attempt; nil if no node is known.
     package mutating func next(nowMs: Int64) -> Attempt? {
         let order = order
         guard !order.isEmpty else { return nil }
         if order.count > 1, order[cursor % order.count] == left { cursor += 1 }
         left = nil
-        // Another node may let the client in now.
+        // Another node may accept the client now.
         for _ in 1..<order.count where (heldUntilMs[order[cursor % order.count]] ?? 0) > nowMs { cursor += 1 }
         let node = order[cursor % order.count]
         cursor = (cursor + 1) % order.count
@@ -83,32 +84,32 @@ package struct Failover: Sendable {
         return Attempt(node: node, atMs: max(nowMs + pause(), heldUntilMs[node] ?? 0))
     }
 
-    /// How long the present attempt may take to bring a `welcome`. It doubles once all nodes have failed: a slow
-    /// network must not keep a client out for ever.
+    /// The timeout of the present attempt to bring a `welcome`. It doubles once all nodes have failed, because a slow
+    /// network must not exclude a client for ever.
     package var attemptMs: Int64 { min(Self.attemptMs << Int64(min(round, 20)), Self.attemptMaxMs) }
 
-    /// The node took the connection. Whatever comes of it (its token is not taken, its log is not the last one), it is
-    /// there.
+    /// Called when the node has accepted the connection. The node is reachable, even if it then refuses the token or
+    /// serves an old log.
     package mutating func answered() {
         hasAnswered = true
         if let current { silent.remove(current) }
     }
 
-    /// The node said welcome. So the network is there, and nodes that were only heard of and did not answer are gone.
+    /// Called when the node has sent `welcome`. So the network works, and named nodes that did not answer are gone.
     package mutating func welcomed(nowMs: Int64) {
         welcomedMs = nowMs
         answered()
         learned.removeAll { silent.contains($0) }
         silent = []
-        goOnBehindCurrent()
+        continueAfterCurrent()
     }
 
-    private mutating func goOnBehindCurrent() {
+    private mutating func continueAfterCurrent() {
         cursor = (order.firstIndex { $0 == current } ?? 0) + 1
     }
 
-    /// The attempt failed, or the connection has ended. `retryMs`: the node has said that this client may come again
-    /// after this time.
+    /// Called when the attempt failed or the connection has ended. `retryMs`: the time after which the node allows this
+    /// client to return; nil: it named none.
     package mutating func lost(nowMs: Int64, retryMs: Int64? = nil) {
         heldUntilMs = heldUntilMs.filter { $0.value > nowMs }
         if let retryMs, let current { heldUntilMs[current] = nowMs + min(max(0, retryMs), Self.holdMsMax) }
@@ -119,10 +120,10 @@ package struct Failover: Sendable {
         failures += 1
     }
 
-    /// What was wrong with the nodes is no more: the next attempt follows at once.
+    /// Makes the next attempt follow at once, because the problem with the nodes is solved.
     package mutating func hurry() { failures = 0 }
 
-    /// The node asks to go elsewhere within `afterMs`: the moment at which this client goes.
+    /// Called when the node asks this client to leave within `afterMs`. Returns the moment at which the client leaves.
     package mutating func leaves(afterMs: Int64, nodes: [String], nowMs: Int64) -> Int64 {
         learn(nodes)
         left = current
@@ -130,8 +131,9 @@ package struct Failover: Sendable {
         return nowMs + Int64.random(in: 0...span, using: &random)
     }
 
-    /// The other nodes, as one of them names them; none: it does not know. Who has only `https` nodes of its own goes
-    /// to no other kind: what it has to say, its token too, is not for everybody's ears.
+    /// Takes the list of the other nodes that one of them has sent; an empty list means that it does not know. A client
+    /// whose configured nodes are all `https` accepts no other kind: its data and its token must not be sent in clear
+    /// text.
     package mutating func learn(_ nodes: [String]) {
         guard !nodes.isEmpty else { return }
         let isSecure = configured.allSatisfy { $0.hasPrefix("https://") }
@@ -143,11 +145,11 @@ package struct Failover: Sendable {
             }
             if !isSecure || node.hasPrefix("https://") { learned.append(node) }
         }
-        if current != nil { goOnBehindCurrent() }
+        if current != nil { continueAfterCurrent() }
     }
 
-    /// A node to ask something by HTTP: another one than the connected, where there is another. Successive calls go
-    /// round.
+    /// Returns a node for a request by HTTP: a random one that is not the connected node, if there is another. Returns
+    /// nil if no node is known.
     mutating func peer() -> String? {
         let nodes = nodes
         let others = nodes.filter { $0 != current }
@@ -156,7 +158,7 @@ package struct Failover: Sendable {
         return others[Int(random.next() % UInt64(others.count))]
     }
 
-    /// How often all nodes have failed, since a connection was lost or there was none.
+    /// The number of rounds in which all nodes have failed, since a connection was lost or there was none.
     private var round: Int { max(0, failures - 1) / max(1, order.count) }
 
     private mutating func pause() -> Int64 {

@@ -1,5 +1,5 @@
-/// SplitMix64 (Steele, Lea, Flood 2014): a small generator that gives the same numbers for the same seed, so that a
-/// simulated run of the client can be played again.
+/// The generator SplitMix64 (Steele, Lea, Flood 2014). It gives the same numbers for the same seed, so that a simulated
+/// run of the client can be repeated.
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

@@ -1,23 +1,24 @@
 public import ReelCore
 
-/// What became of a published event.
+/// The outcome of a published event.
 public enum Fate: Sendable, Equatable {
-    /// Consumed at this seq, and its effect is in the objects.
+    /// The log has consumed the event at this seq, and its effect is in the objects.
     case applied(Seq)
-    /// Consumed at this seq without effect, for the reason that everybody reads from the stream.
+    /// The log has consumed the event at this seq without effect. Every reader of the stream finds the same reason.
     case rejected(ErrorCode, Seq)
-    /// Consumed, known from a snapshot: whether it had an effect shows in the objects. The seq is known where no later
-    /// event of this device is in the same snapshot.
+    /// The event was consumed, as a snapshot shows. The objects show if it had an effect. The seq is known unless a
+    /// later event of this device is in the same snapshot.
     case consumed(Seq?)
-    /// Never sent: a later event of the queue took its place, both cancelled out, or the account was erased.
+    /// The event was never sent: a later event of the queue has replaced it, both have cancelled each other, or the
+    /// account was erased.
     case reduced
-    /// Not sent by this device, or not taken by a gateway, for good; nothing of it is in the stream.
+    /// The event was not sent by this device, or not accepted by a gateway, for good. The stream has nothing of it.
     case refused(ReelError)
-    /// Handed to a connection, and never sent again: it cannot be told whether the stream has it or will have it, and
-    /// to send it once more could make it happen twice.
+    /// The event was handed to a connection and is never sent again. The stream may have it, or get it later, or not;
+    /// sending it once more could apply it twice.
     case unknown(ReelError)
 
-    /// The stream's fold has met the event, and its site is one of the stream's.
+    /// True if the stream's fold has consumed the event, and its site is one of the stream's.
     var isConsumed: Bool {
         switch self {
         case .applied, .rejected, .consumed: true
@@ -25,7 +26,7 @@ public enum Fate: Sendable, Equatable {
         }
     }
 
-    /// True if the stream has the event, and did not reject it as far as is known.
+    /// True if the stream has the event, and is not known to have rejected it.
     var isApplied: Bool {
         switch self {
         case .applied, .consumed: true
@@ -33,7 +34,7 @@ public enum Fate: Sendable, Equatable {
         }
     }
 
-    /// The event says something that nobody will ever see.
+    /// True if the content of the event is lost: no device will ever show it.
     var isLoss: Bool {
         switch self {
         case .rejected, .refused, .unknown: true

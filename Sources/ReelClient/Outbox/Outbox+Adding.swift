@@ -8,7 +8,7 @@ extension Outbox {
     /// Queues an event, made on a fold of `base`, and returns the number of the entry that carries it.
     /// - Parameters:
     ///   - waits: the numbers of the entries whose rejection the event waits for.
-    ///   - merges: a plain update may be merged into the last entry.
+    ///   - merges: true if a plain update may be merged into the last entry.
     ///   - holds: returns true for a change whose object is in the folded state.
     mutating func add(
         _ event: Event,
@@ -37,7 +37,7 @@ extension Outbox {
         return entry.number
     }
 
-    /// True if the insert and the delete of the object have cancelled each other, so that neither was sent.
+    /// Returns true if the insert and the delete of the object have cancelled each other, so that neither was sent.
     func isCancelled(_ change: Change) -> Bool { !cancelled.isEmpty && cancelled.contains(ObjectKey(change)) }
 
     /// Returns the event without its deletes of cancelled objects. The stream does not have these objects, so it would
@@ -54,12 +54,12 @@ extension Outbox {
         return nextNumber
     }
 
-    /// Removes the waiting plain writes of an object before its delete is added, back to the first entry that was
-    /// handed over or that is no plain write.
+    /// Removes the waiting plain writes of an object before its delete is added. It stops at the first entry, from the
+    /// end, that was handed over or that is no plain write.
     ///
     /// Returns true if nothing is left to delete: the removed writes made the object, under a random id that no other
-    /// device can know. The insert of any other id stays in the queue, because the stream may have that object although
-    /// this device has not read it, and its tombstone is needed in either case.
+    /// device can know. The insert of any other id stays in the queue. The stream may have that object although this
+    /// device has not read it, and its tombstone is needed in either case.
     private mutating func reduce(before delete: Change, isHeld: Bool) -> Bool {
         guard let numbers = touched[ObjectKey(delete)] else { return false }
         var superfluous: [Int64] = []
@@ -84,8 +84,8 @@ extension Outbox {
         if cancelledInOrder.count > Self.cancelledMax { cancelled.remove(cancelledInOrder.removeFirst()) }
     }
 
-    /// Merges a plain update into the entry before it, if that one writes the same object and was not handed over.
-    /// Only neighbours are merged, so that the order between objects stays.
+    /// Merges a plain update into the last entry, if that entry writes the same object and was not handed over. Only
+    /// neighbours are merged, so that the order between objects is kept.
     private mutating func merge(_ update: Change, base: Seq, isHeld: Bool) -> Int64? {
         guard update.kind == .update, update.operations.isEmpty, let index = entries.indices.last,
             entries[index].author == nil, var change = entries[index].event.single, change.isSame(update),

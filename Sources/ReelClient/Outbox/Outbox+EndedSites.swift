@@ -2,7 +2,8 @@ internal import ReelCore
 
 // The stream can end a site of this device: an operator retires idle sites, and the fold later forgets ended ones.
 extension Outbox {
-    /// How far this device has folded, and which sites that fold may have forgotten.
+    /// The position up to which this device has folded, and the facts that show which sites the fold may have
+    /// forgotten.
     struct FoldPosition: Sendable, Equatable {
         var moment: FoldedMoment
         /// The seq of the last barrier that retired sites; −1: none has.
@@ -21,11 +22,11 @@ extension Outbox {
             self.horizon = horizon
         }
 
-        /// True if the event may have been consumed under a site that the fold has forgotten.
+        /// Returns true if the event may have been consumed under a site that the fold has forgotten.
         ///
         /// Such a site was retired after it had consumed the event, and the fold forgets a retired site only after the
-        /// horizon has passed the barrier. A fold does not say what earlier epochs have forgotten.
-        /// - Parameter moment: how far this device had folded when it first sent the event; nil: not stored.
+        /// horizon has passed the barrier. A fold does not know which sites earlier epochs have forgotten.
+        /// - Parameter moment: the position of this device's fold when it first sent the event; nil: not stored.
         func mayHaveForgotten(since moment: FoldedMoment?) -> Bool {
             guard retired > .none else { return false }
             guard let moment, moment.epoch == self.moment.epoch else { return true }
@@ -39,10 +40,10 @@ extension Outbox {
         "an operator has retired the site under which it was sent, and whether it arrived cannot be told"
     )
 
-    /// Leaves the queue's sites that the fold has ended or forgotten. `position` must be that of the fold.
+    /// Leaves the queue's sites that the fold has ended or forgotten. `position` must be the position of that fold.
     ///
     /// The version vector is exact for an ended site: events that it does not cover were not consumed, and never will
-    /// be. For a forgotten site it says nothing.
+    /// be. For a forgotten site it contains nothing.
     mutating func leaveEndedSites(_ known: (Site) -> KnownSite?) {
         guard !entries.isEmpty || nextOp > 0 else { return }
         for left in formerSites.union([site]).subtracting(leftSites) {
@@ -84,7 +85,7 @@ extension Outbox {
         if isPresent { notify(.newSite(was: left, now: site)) }
     }
 
-    /// True if the fold, which does not have this site, will never consume another event of it.
+    /// Returns true if the fold, which does not have this site, will never consume another event of it.
     private func isForgotten(_ left: Site) -> Bool {
         guard let position, position.retired > .none else { return false }
         guard let first = entries.first(where: { $0.author?.site == left }), let op = first.author?.op else {

@@ -1,13 +1,16 @@
 internal import ReelCore
 
 extension Outbox {
-    /// Whether events of this site are told to `folded`.
+    /// Returns true if events of this site must be passed to `folded`.
     func owns(_ site: Site) -> Bool {
         site == self.site || formerSites.contains(site)
     }
 
-    /// The own fold met an event of an own site at seq. `content`: its bytes as its author sent them; `base`: the last
-    /// seq folded, for what has to be made anew.
+    /// Called when the own fold has processed an event of an own site.
+    /// - Parameters:
+    ///   - seq: the seq of the event.
+    ///   - content: the bytes of the event as its author sent them.
+    ///   - base: the last seq folded, as the base of events that are sent again under a new site.
     mutating func folded(
         _ author: Event.Author,
         seq: Seq,
@@ -35,23 +38,24 @@ extension Outbox {
         }
     }
 
-    /// The last event of a site that a state has consumed; where it lies, unless that was another log.
+    /// The last event of a site that a state has consumed. Its seq is nil if it was in another log.
     typealias LastConsumed = (op: Op, seq: Seq?)
 
-    /// The own fold was replaced by a snapshot: what it covers was consumed, what it should cover but does not was not.
+    /// Called when a snapshot has replaced the own fold. Events that it covers were consumed. Acked events up to `seq`
+    /// that it does not cover were not consumed.
     mutating func bootstrapped(consumed: (Site) -> LastConsumed?, seq: Seq) {
         removeAll { entry in
             guard let author = entry.author, let last = consumed(author.site), last.op >= author.op else { return nil }
             return .consumed(last.op == author.op ? last.seq : nil)
         }
         if let index = entries.firstIndex(where: { $0.acked.map { $0 <= seq } ?? false }) { forgetAcks(from: index) }
-        contested = nil
+        conflicting = nil
         if let last = consumed(site), last.op >= nextOp { takeNewSite() }
         rewind()
     }
 
-    /// The log began anew: what the new one's version vector covers was consumed; the rest is made anew on its state,
-    /// except what depends on what its author saw.
+    /// Called when another log has replaced the old one. Events that the new version vector covers were consumed. The
+    /// rest is sent again on the new state, except for events that depend on the state that their author saw.
     mutating func epochChanged(consumed: (Site) -> LastConsumed?, seq: Seq) {
         bootstrapped(consumed: { site in consumed(site).map { ($0.op, nil) } }, seq: .max)
         leaveEndedSites { site in consumed(site).map { KnownSite(op: $0.op, seq: .none, isForeign: false) } }
@@ -60,8 +64,8 @@ extension Outbox {
         removeAll { $0.author == nil && $0.event.dependsOnBase ? .refused(error) : nil }
         for index in entries.indices {
             entries[index].base = seq
-            // The former log has not consumed it: in this one nothing was sent before this moment, and no copy of a
-            // publish to the former one can reach it.
+            // The former log has not consumed the event. In the new log nothing was sent before this moment, and no
+            // copy of a publish to the former log can reach it.
             if entries[index].author != nil { entries[index].firstSent = position?.moment }
             entries[index].isResent = false
             guard entries[index].event.dependsOnBase else {
@@ -74,8 +78,8 @@ extension Outbox {
         rewind()
     }
 
-    /// The new log may know less of a site than this device does: then its next op lies behind a hole that nobody can
-    /// fill, and what waits goes under a new site.
+    /// Leaves the sites of which the new log knows less than this device. The next op of such a site would follow a gap
+    /// that cannot be filled, so its waiting events are sent under a new site.
     private mutating func leaveSitesThatFellBack(_ consumed: (Site) -> LastConsumed?) {
         var next: [Site: Op] = [site: nextOp]
         for entry in entries.reversed() {
@@ -92,12 +96,12 @@ extension Outbox {
     // MARK: Outcomes
 
     private mutating func consumed(_ author: Event.Author, _ fate: Fate, _ content: [UInt8]) {
-        if contested == author { contested = nil }
+        if conflicting == author { conflicting = nil }
         if let index = index(of: author) {
             if entries[index].event.encoded(base: entries[index].base, author: author) == content {
                 return remove(at: index, fate)
             }
-            // Another device spoke as this site: its event took the op.
+            // Another device used this site: its event has the op.
             takeBackOp(at: index)
             if author.site == site { takeNewSite() } else { refuseSplices() }
             rewind()
@@ -106,9 +110,9 @@ extension Outbox {
         }
     }
 
-    /// A device restored from a backup, and the one it was copied from, speak as one site. This one takes a new site
-    /// for all that comes. What was handed over under the old one and may lie in the log stays there, until the fold
-    /// says whether it or the other's event was consumed: moved at once it could happen twice.
+    /// Takes a new site for all later events. A device restored from a backup and its original use the same site.
+    /// Events that were handed over under the old site and may be in the log stay there until the fold shows whose
+    /// event was consumed. If they were moved at once, they could be applied twice.
     private mutating func takeNewSite() {
         let was = site
         changeSite()
@@ -137,8 +141,8 @@ extension Outbox {
         write(.site(site, next: 0))
     }
 
-    /// The log holds the op behind a hole, and so it will never be consumed at this seq: it goes again from the hole
-    /// on, unless it has gone again already.
+    /// Called when the log holds the op after a gap, so that it will never be consumed at this seq. Sending restarts at
+    /// the gap, unless the op was sent again already.
     private mutating func missed(_ author: Event.Author, seq: Seq, nowMs: Int64) {
         guard let index = index(of: author), entries[index].acked != nil, lies(entries[index], atOrBelow: seq) else {
             return
@@ -147,9 +151,10 @@ extension Outbox {
         sendAgain(afterMs: 0, nowMs: nowMs)
     }
 
-    /// The site never began, because its first event was too old. The horizon only rises, so the fold will never
-    /// consume that event. All events of the site move to a new site, with two exceptions. An event that depends on its
-    /// base is refused. An event that the site may have consumed before it was retired and forgotten is `unknown`.
+    /// Called when the site never began, because its first event was too old. The horizon only rises, so the fold will
+    /// never consume that event. All events of the site move to a new site, with two exceptions. An event that depends
+    /// on its base is refused. An event that the site may have consumed before it was retired and forgotten is
+    /// `unknown`.
     private mutating func wasStale(_ author: Event.Author, seq: Seq, base: Seq) {
         guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { return }
         let old = author.site
@@ -175,7 +180,7 @@ extension Outbox {
         rewind()
     }
 
-    /// Whether the entry's last known place is not behind seq: it was not sent again since.
+    /// Returns true if the last known seq of the entry is at most `seq`, so that it was not sent again since.
     private func lies(_ entry: Entry, atOrBelow seq: Seq) -> Bool {
         entry.acked.map { $0 <= seq } ?? true
     }

@@ -27,7 +27,7 @@ extension Outbox {
         for index in entries.indices { see(at: index) { fold.holds(model: $0.model, id: $0.id) } }
     }
 
-    /// Adapts an entry to the folded state before the entry gets an op: an insert of an object that the state holds
+    /// Adapts an entry to the folded state before the entry gets an op. An insert of an object that the state holds
     /// becomes an update, unless a guard requires an absent field. Returns false if the entry was refused, because it
     /// names an object that this device has held and that no longer exists.
     mutating func express(at index: Int, over confirmed: Fold) -> Bool {

@@ -1,52 +1,53 @@
 internal import ReelCore
 
 extension Outbox {
-    /// What goes into one `publish` frame.
+    /// The content of one `publish` frame.
     struct PublishBatch: Sendable, Equatable {
         /// The frame's `ref`.
         var ref: Int64
-        /// Canonical events in the order of their ops.
+        /// The canonical events in the order of their ops.
         var events: [[UInt8]]
     }
 
-    /// What a gateway takes in one frame.
+    /// The limits of a gateway for one frame.
     struct Window: Sendable {
         var events: Int
-        /// Of several events.
+        /// The maximum total size of several events.
         var bytes: Int
-        /// The bytes of a single one, beyond which the gateway ends the connection.
+        /// The maximum size of a single event. The gateway ends the connection for a larger one.
         var event = Int.max
     }
 
-    /// So many events are on their way without an answer, or about so many bytes; then the queue waits. Behind them
-    /// stands the question whether the node lives, and what a slow line has not brought there in time is sent again.
+    /// The limits of unanswered events, in number and in bytes. When one is reached, the queue waits. A `ping` must
+    /// wait for the sent events, and events that a slow line has not delivered in time are sent again.
     static let inFlightMax = 1_024
     static let inFlightBytesMax = 128 << 10
-    /// So many times in a row the first op was said to lie behind a hole.
+    /// The number of successive gap answers for the first op after which another connection is needed.
     static let stuckAfter = 3
     /// The shortest and the longest pause before events are sent again.
     static let retryMinMs: Int64 = 20
     static let retryMaxMs: Int64 = 30_000
 
-    /// When sending may go on; nil: not before something else happens.
+    /// The time from which the next events may be sent; nil: not before something else happens.
     ///
-    /// Nothing goes again before all is answered that was sent before: the pipe would fill with copies, and each answer
-    /// to one of them could be a reason for the next.
+    /// Nothing is sent again before all sent events are answered. Otherwise copies would fill the connection, and each
+    /// answer to a copy could cause the next copy.
     var nextSendMs: Int64? {
-        guard !isHeld, contested == nil, hasBegun || inFlight == 0, index(behind: sentThrough) < entries.endIndex else {
+        guard !isHeld, conflicting == nil, hasBegun || inFlight == 0, index(behind: sentThrough) < entries.endIndex
+        else {
             return nil
         }
         return notBeforeMs
     }
 
-    /// A connection is there: nobody knows what came of what was sent before, so all that is not acked goes again, in
-    /// order.
+    /// Called when there is a new connection. The outcome of events sent before is not known, so all events without an
+    /// ack are sent again, in order.
     mutating func connected() {
         (inFlight, inFlightBytes) = (0, 0)
         release()
     }
 
-    /// Another token holds on the connection: what was held goes on.
+    /// Called when another token is valid on the connection. A held queue continues.
     mutating func release() {
         isHeld = false
         notBeforeMs = 0
@@ -55,12 +56,12 @@ extension Outbox {
     }
 
     /// Returns the next events for the connection, at least one if there is one; nil: nothing to send now. Events get
-    /// their op here, so commit the writes before the parcel is sent.
+    /// their op here, so commit the writes before the batch is sent.
     /// - Parameters:
     ///   - base: the last seq that the device has folded.
     ///   - horizon: an event without an op gets the new base if its own base is below this seq, unless it depends on
     ///     its base.
-    ///   - confirmed: the folded state. An insert of an object that it holds is sent as an update. nil: no state is
+    ///   - confirmed: the folded state. An insert of an object that it holds is sent as an update. Nil: no state is
     ///     known.
     mutating func nextBatch(
         _ window: Window,
@@ -91,7 +92,7 @@ extension Outbox {
             let encoded = entries[index].event.encoded(base: entries[index].base, author: author)
             guard encoded.count <= window.event || entries[index].event.isFiller else {
                 let error = ReelError(.tooLarge, "found \(encoded.count) bytes, this node takes \(window.event)")
-                // What was made behind it may count on its text: its place in the log is filled like any other's.
+                // Later events may count on its text, so its op must be used like any other.
                 if entries[index].author == nil { give(author, at: index) } else { entries[index].isResent = true }
                 refuse(at: index, error)
                 continue
@@ -122,12 +123,12 @@ extension Outbox {
         if entries[index].event.endsSite { changeSite() }
     }
 
-    /// A gateway says that the op is durable at seq. `folded`: how far the own fold is. If it has passed that seq and
-    /// still the op was not consumed, that copy never will be, and the op goes again.
+    /// Called when a gateway reports that the op is durable at `seq`. If the own fold has passed that seq (`folded`)
+    /// without consuming the op, that copy will never be consumed, and the op is sent again.
     mutating func acked(_ author: Event.Author, seq: Seq, folded: Seq, nowMs: Int64) {
         defer { answered() }
         guard let index = index(of: author) else {
-            // The fold was faster.
+            // The fold has consumed the event before the ack arrived.
             rewindsInARow = 0
             return
         }
@@ -137,17 +138,19 @@ extension Outbox {
         notify(.acked(number: entries[index].number, seq: seq))
     }
 
-    /// A gateway did not take the op. `ref`: that of the publish, nil if it was lost.
+    /// Called when a gateway did not accept the op. `ref`: the `ref` of the publish, nil if it was lost.
     ///
-    /// With `retry` all is sent again from the first op without an ack. Without, it depends on whose fault it is: a bad
-    /// event is reported, and another one fills its op, so that those behind it find their way; an op that somebody
-    /// else used waits for the fold, which will say whose event it was; anything else (a token, a stream's name) is no
-    /// event's fault, and the queue waits for another connection or token.
+    /// With `retry` everything from the first op without an ack is sent again. Without `retry` there are three cases:
+    ///
+    /// - A bad event is reported as refused, and a filler event uses its op, so that later events are accepted.
+    /// - An op that another device has used waits for the fold, which will show whose event it was.
+    /// - Any other error (a token, a stream's name) is not caused by an event. The queue waits for another connection
+    ///   or token.
     mutating func nacked(_ author: Event.Author, _ error: ReelError, ref: Int64?, nowMs: Int64) {
         defer { answered() }
         guard let index = index(of: author), entries[index].acked == nil else { return }
-        // What is final holds for the event, also where a publish that was nacked earlier has begun sending anew; but
-        // not for what has taken its place meanwhile.
+        // A final error is valid for the event even if sending has restarted after the nack of an earlier publish. It
+        // is not valid for a filler that has replaced the event meanwhile.
         let isFinal = error.retryMs == nil && !entries[index].event.isFiller
         guard isFinal || ref ?? generation == generation else { return }
         switch error.code {
@@ -158,7 +161,7 @@ extension Outbox {
             }
             sendAgain(afterMs: error.retryMs ?? 0, nowMs: nowMs)
         case .conflict:
-            contested = author
+            conflicting = author
         case .badEvent, .badJSON, .badNumber, .badRange, .badBase, .tooLarge, .limit, .range, .type:
             if entries[index].event.isFiller {
                 hold(error)
@@ -178,9 +181,9 @@ extension Outbox {
         replace(at: index, by: entries[index].event.filler)
     }
 
-    /// Once there is nothing more to wait for, a new beginning is behind what was acked meanwhile.
+    /// Counts one answer. After the last answer, a restart begins after the events that were acked meanwhile.
     private mutating func answered() {
-        // Each is as large as the others, about.
+        // The sizes of the events are assumed to be about equal.
         if inFlight > 0 { inFlightBytes -= inFlightBytes / inFlight }
         inFlight = max(0, inFlight - 1)
         if inFlight == 0, !hasBegun { rewind() }
@@ -191,15 +194,16 @@ extension Outbox {
         isHeld = true
     }
 
-    /// Where the first entry without an ack stands.
+    /// The index of the first entry without an ack.
     private var firstUnacked: Int? { entries.firstIndex { $0.acked == nil } }
 
     mutating func forgetAcks(from index: Int) {
         for index in index..<entries.endIndex { entries[index].acked = nil }
     }
 
-    /// Sends again from the first op without an ack, after a pause that grows as long as no ack comes. Where it is to
-    /// begin anew already, this is one more answer to what was sent before.
+    /// Sends again from the first op without an ack, after a pause that grows as long as no ack arrives. If a restart
+    /// is pending already, this call is one more answer to the events that were sent before, and the pause does not
+    /// grow.
     mutating func sendAgain(afterMs: Int64, nowMs: Int64) {
         var pauseMs = afterMs
         if hasBegun {

@@ -1,13 +1,13 @@
 internal import ReelCore
 
-// The sites of the queue as the fold has them: the site of another user is left, and a new site waits for room.
+// The sites of the queue, compared with the fold: a site of another user is left, and a new site waits for room.
 extension Outbox {
     /// An entry of the stream's version vector.
     struct KnownSite: Sendable {
         /// The last op that was consumed, and its seq.
         var op: Op
         var seq: Seq
-        /// It began under another name than the one that events of this device get now.
+        /// True if the site began under another user name than events of this device get now.
         var isForeign: Bool
         /// True if the site has ended and consumes no more events.
         var isEnded = false
@@ -18,23 +18,25 @@ extension Outbox {
         var site: Site
         /// Events that the stream has.
         var consumed = 0
-        /// Events that go under another site.
+        /// Events that are sent under another site.
         var moved = 0
-        /// Events that are never sent again, since it cannot be told whether the stream has them.
+        /// Events that are never sent again, because the stream may have them or not.
         var unknown = 0
     }
 
-    /// Devices that wait for the same room do not all ask for it in the same moment: each waits up to so long.
+    /// The maximum random pause before a device uses new room, so that waiting devices do not all try at the same
+    /// moment.
     static let roomSpreadMs: Int64 = 10_000
 
-    /// Events get another name from now on: what was given before may lie in a log under the former one.
+    /// Called when events get another user name from now on. Ops that were given before may be in a log under the
+    /// former name.
     mutating func userChanged() {
         firstOps = [:]
     }
 
     /// Leaves the sites of the queue that belong to another user. An event of such a site is `foreign` for every fold.
     ///
-    /// Call it where the fold has reached the head that the node named in answer to the present subscription.
+    /// Call it when the fold has reached the head that the node named in answer to the present subscription.
     mutating func leaveForeignSites(_ known: (Site) -> KnownSite?) {
         guard !entries.isEmpty || nextOp > 0 else { return }
         for left in formerSites.union([site]).subtracting(leftSites) {
@@ -45,9 +47,10 @@ extension Outbox {
         }
     }
 
-    /// An event that only the present user can have sent was never consumed, and goes under another site. Any other one
-    /// may still be on its way into the log under the former name: only the version vector says that it was consumed,
-    /// and nothing that it will not be, unless the site has ended.
+    /// Leaves a site of another user. An event that only the present user can have sent was never consumed, and is sent
+    /// under another site. Any other event may still be on its way into the log under the former name. The version
+    /// vector proves only that it was consumed. It proves that the event will not be consumed only if the site has
+    /// ended.
     private mutating func leave(_ left: Site, _ known: KnownSite?) {
         let firstOp = firstOps[left] ?? .max
         let error = ReelError(.foreign, "it was sent under another user, and whether it arrived cannot be told")
@@ -75,7 +78,7 @@ extension Outbox {
         leftSites.insert(left)
         firstOps[left] = nil
         if site == left { changeSite() }
-        if contested?.site == left { contested = nil }
+        if conflicting?.site == left { conflicting = nil }
         var result = LeftSite(site: left)
         var losesText = false
         var fates: [Int64: Fate] = [:]
@@ -83,7 +86,7 @@ extension Outbox {
             let entry = entries[index]
             guard let author = entry.author, author.site == left else { continue }
             if entry.event.isInternal {
-                // Nothing needs the op of a filler any more.
+                // The op of a filler is not needed any more.
                 losesText = losesText || entry.event.namesText
                 fates[entry.number] = .reduced
                 continue
@@ -107,8 +110,8 @@ extension Outbox {
         return result
     }
 
-    /// False as long as the next event would begin a site in a stream that has no room for one: it would be consumed by
-    /// nobody. `hasRoom`: the fold would let a site begin.
+    /// Returns false if the next event would begin a site in a stream that has no room for one: no fold would consume
+    /// it. `hasRoom`: true if the fold allows another site.
     mutating func mayBegin(knows: (Site) -> Bool, hasRoom: Bool, nowMs: Int64) -> Bool {
         let index = index(behind: sentThrough)
         guard index < entries.endIndex, !knows(entries[index].author?.site ?? site) else { return true }
@@ -130,7 +133,7 @@ extension Outbox {
 
     // MARK: The end
 
-    /// Drops what was never handed over.
+    /// Removes the events that were never handed over.
     mutating func discard() {
         for index in entries.indices.reversed() where entries[index].author == nil { remove(at: index, .reduced) }
     }

@@ -34,7 +34,7 @@ extension Outbox {
             }
         for waiter in numbers {
             let index = index(behind: waiter - 1)
-            // One that was refused while it waited for several does not wait any more.
+            // An entry that was refused while it waited for several others does not wait any more.
             guard index < entries.endIndex, entries[index].number == waiter, var waits = entries[index].waits else {
                 continue
             }
@@ -49,7 +49,7 @@ extension Outbox {
     /// Replaces the event of an entry by its rebased form.
     /// - Parameters:
     ///   - base: the seq that the offsets of the new event count.
-    ///   - waits: the entry still waits.
+    ///   - waits: true if the entry still waits.
     mutating func place(_ event: Event, base: Seq, waits: Bool, at index: Int) {
         if !waits { entries[index].waits = nil }
         entries[index].base = base

@@ -1,26 +1,27 @@
 internal import ReelCore
 
-/// The queue of one stream's own events: from `publish` until the device's own fold has consumed them.
+/// The queue of one stream's own events, from `publish` until the device's own fold has consumed them.
 ///
-/// A pure machine. What must be durable comes out as `Write`s; whoever drives it commits them in one transaction before
-/// anything that depends on them leaves the device: before `publish` returns, and before a parcel is sent.
+/// A pure state machine. Durable changes are returned as `Write`s. The caller commits them in one transaction before
+/// anything that depends on them leaves the device: before `publish` returns, and before a batch is sent.
 ///
-/// An event gets its op when it is first handed to a connection, and keeps it: (site, op) is what makes it happen once,
-/// however often it is sent. Until then it may be merged with its neighbour or cancel out with a later one. An ack says
-/// that it is durable, not that it was consumed; so it stays here until the fold has met it.
+/// An event gets its op when it is first handed to a connection, and keeps it. (site, op) makes the event happen once,
+/// even if it is sent several times. Until then the event may be merged with its neighbour or cancel out with a later
+/// one. An ack means that the event is durable, not that it was consumed. So the event stays here until the fold has
+/// consumed it.
 struct Outbox: Sendable {
     /// One event that waits.
     struct Entry: Sendable, Equatable {
-        /// Its place in the queue, which is also its row in the store.
+        /// The number of the entry in the queue, which is also its row in the store.
         let number: Int64
         var event: Event
         var base: Seq
-        /// Site and op, once it was handed over.
+        /// Site and op; nil until the event was handed over.
         var author: Event.Author?
-        /// Where a gateway says it stands. Not stored: after a restart it is sent again.
+        /// The seq that a gateway has reported. Not stored: after a restart the event is sent again.
         var acked: Seq?
-        /// How far the device had folded when it first handed the event to a connection, under the present site and in
-        /// the present epoch. nil: it has not, or an earlier version of the client has.
+        /// The position of the device's fold when it first handed the event to a connection, under the present site and
+        /// in the present epoch. Nil: it has not, or an earlier version of the client has.
         var firstSent: FoldedMoment?
         /// The indices of the changes whose objects this device has held since the event was published.
         var held: [Int] = []
@@ -31,73 +32,74 @@ struct Outbox: Sendable {
         var isResent = false
     }
 
-    /// A seq of an epoch, up to which a fold had come.
+    /// A seq of an epoch, up to which a fold has read.
     struct FoldedMoment: Sendable, Equatable {
         var epoch: Epoch
         var seq: Seq
     }
 
-    /// A change of what is stored.
+    /// A change of the stored queue.
     enum Write: Sendable, Equatable {
         case put(Entry)
-        /// `isInStream`: the stream has the event, and did not reject it as far as is known.
+        /// `isInStream`: true if the stream has the event, and is not known to have rejected it.
         case remove(number: Int64, isInStream: Bool)
         case site(Site, next: Op)
     }
 
-    /// What the app is to hear.
+    /// A message for the app.
     enum Notice: Sendable, Equatable {
         case acked(number: Int64, seq: Seq)
         case settled(number: Int64, Fate)
-        /// This device was cloned, or its site has ended: it goes on as another site.
+        /// This device was cloned, or its site has ended. It continues as another site.
         case newSite(was: Site, now: Site)
-        /// A site of the queue belongs to another user or has ended: it is never used again.
+        /// A site of the queue belongs to another user or has ended. It is never used again.
         case leftSite(LeftSite)
-        /// The queue waits for something that is not an event's fault.
+        /// The queue waits for something that is not caused by an event.
         case held(ReelError)
-        /// The gateway waits for an op that was consumed meanwhile: only another connection helps.
+        /// The gateway waits for an op that was consumed meanwhile. Only another connection helps.
         case stuck
     }
 
-    /// Two updates are merged only up to this many bytes, so that no limit of a gateway is passed by merging.
+    /// The maximum size in bytes of a merged update, so that merging does not exceed a gateway's limits.
     static let mergeMaxBytes = 32 << 10
 
-    /// The site that gives ops, and the next one.
+    /// The present site, and its next op.
     var site: Site
     var nextOp: Op
-    /// Sites that events of the queue were handed over under before.
+    /// The earlier sites under which events of the queue were handed over.
     var formerSites: Set<Site> = []
-    /// Of each site the first op that was given under the present user, by this run: it and later ones were never sent
-    /// under another one.
+    /// For each site, the first op that this run has given under the present user. This op and later ones were never
+    /// sent under another user.
     var firstOps: [Site: Op] = [:]
-    /// Sites of which the fold has said `foreign`.
+    /// The sites whose events the fold has found `foreign`.
     var foreignSites: Set<Site> = []
-    /// Sites that are never used again.
+    /// The sites that are never used again.
     var leftSites: Set<Site> = []
-    /// How far this device has folded. Set it before `folded`, `bootstrapped`, `epochChanged` and `nextBatch`.
+    /// The position of this device's fold. Set it before `folded`, `bootstrapped`, `epochChanged` and `nextBatch`.
     var position: FoldPosition?
-    /// The stream has no room for another site, as far as the fold goes.
+    /// True if the stream has no room for another site, according to the fold.
     var waitsForRoom = false
     var entries: ArraySlice<Entry> = []
-    /// No entry behind this number has an op.
+    /// No entry after this number has an op.
     var lastGiven: Int64 = 0
     var nextNumber: Int64 = 1
     var random: SeededGenerator
 
-    // Of the present connection.
+    // The state of the present connection.
     var sentThrough: Int64 = 0
-    /// Sent and not answered: each event gets one answer, also where its entry is gone.
+    /// The events that were sent and not answered. Each event gets one answer, even if its entry was removed.
     var inFlight = 0
     var inFlightBytes = 0
-    /// Counts the times that sending began anew; `ref` of a publish, so that late answers to older ones are known.
+    /// The number of restarts of sending. It is the `ref` of a publish, so that late answers to older ones are
+    /// recognised.
     var generation: Int64 = 0
-    /// Something of this generation was sent.
+    /// True if an event of this generation was sent.
     var hasBegun = false
     var notBeforeMs: Int64 = 0
     var rewindsInARow = 0
-    /// Nothing is sent until the fold has met this op: somebody else used it.
-    var contested: Event.Author?
-    /// Nothing is sent until the next connection or token.
+    /// An op that another device has used; nothing is sent until the fold has processed it. Nil: none.
+    var conflicting: Event.Author?
+    /// True if nothing is sent until the next connection or token.
     var isHeld = false
 
     private(set) var writes: [Write] = []
@@ -114,7 +116,7 @@ struct Outbox: Sendable {
     /// The numbers of entries that no longer wait and are not rebased yet; true if the entry has waited in vain.
     var released: [Int64: Bool] = [:]
 
-    /// The queue of a device that is new to the stream.
+    /// Creates the queue of a device that is new to the stream.
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
         site = Site.random(using: &random)
@@ -122,7 +124,7 @@ struct Outbox: Sendable {
         writes = [.site(site, next: 0)]
     }
 
-    /// The queue as it was stored, entries by number.
+    /// Creates the queue from its stored form. `entries`: sorted by number.
     init(site: Site, nextOp: Op, entries: [Entry], seed: UInt64) {
         random = SeededGenerator(seed: seed)
         self.site = site
@@ -135,15 +137,15 @@ struct Outbox: Sendable {
         restoreWaits()
     }
 
-    // MARK: What comes out
+    // MARK: Output
 
-    /// What must be committed, in order; empties it.
+    /// Returns the changes that must be committed, in order, and empties the list.
     mutating func takeWrites() -> [Write] {
         defer { writes = [] }
         return writes
     }
 
-    /// What happened since the last call, in order; empties it.
+    /// Returns the notices since the last call, in order, and empties the list.
     mutating func takeNotices() -> [Notice] {
         defer { notices = [] }
         return notices
@@ -159,7 +161,7 @@ struct Outbox: Sendable {
 
     // MARK: Entries
 
-    /// Where the first entry behind this number stands.
+    /// Returns the index of the first entry after `number`.
     func index(behind number: Int64) -> Int {
         var (low, high) = (entries.startIndex, entries.endIndex)
         while low < high {
@@ -169,7 +171,7 @@ struct Outbox: Sendable {
         return low
     }
 
-    /// Where the entry of this site and op stands.
+    /// Returns the index of the entry with this site and op; nil if there is none.
     func index(of author: Event.Author) -> Int? {
         if let first = entries.first?.author, first.site == author.site, author.op < first.op { return nil }
         if let first = entries.first?.author, first.site == author.site, author.op - first.op < entries.count {
@@ -183,14 +185,14 @@ struct Outbox: Sendable {
         let entry = entries[index]
         touch(entry, -1)
         if index == entries.startIndex { entries.removeFirst() } else { entries.remove(at: index) }
-        // What was removed in front is held until the rest is copied.
+        // Entries removed at the front are released only when the rest is copied.
         if entries.isEmpty { entries = [] }
         write(.remove(number: entry.number, isInStream: fate.isApplied))
         notify(.settled(number: entry.number, fate))
         settled(entry.number, fate)
     }
 
-    /// Removes the entries for which there is a fate, in one pass: each removal by itself moves all that stand behind.
+    /// Removes the entries for which there is a fate, in one pass. Single removals would each move all later entries.
     mutating func removeAll(_ fate: (Entry) -> Fate?) {
         var (kept, fates) = ([Entry](), [(Int64, Fate)]())
         for entry in entries {
@@ -207,15 +209,14 @@ struct Outbox: Sendable {
         for (number, fate) in fates { settled(number, fate) }
     }
 
-    /// Takes the op of an entry back. The event was not consumed under it, and is sent as a new one of the present
-    /// site.
+    /// Removes the op of an entry. The event was not consumed under it, and is sent as a new one of the present site.
     mutating func takeBackOp(at index: Int) {
         (entries[index].author, entries[index].acked, entries[index].firstSent) = (nil, nil, nil)
         entries[index].isResent = false
         write(.put(entries[index]))
     }
 
-    /// Puts another event in the place of an entry's, which keeps its number and its op.
+    /// Replaces the event of an entry, which keeps its number and its op.
     mutating func replace(at index: Int, by event: Event) {
         put(event, held: [], at: index)
     }

@@ -1,45 +1,46 @@
 internal import ReelCore
 
-/// The problems of a client that hold at the moment.
+/// The present problems of a client.
 ///
-/// A pure machine: each input says what the client has seen, and begins or ends problems. A place holds one problem. A
-/// problem ends only with proof that it is repaired: a lost connection repairs nothing.
+/// A pure state machine: each input is an observation of the client, and begins or ends problems. A place holds one
+/// problem. A problem ends only with proof that it is repaired: a lost connection repairs nothing.
 struct ProblemList: Sendable {
-    /// Something that can be in trouble independently of the other places, in the order in which an app is told.
+    /// A part of the client that can have a problem independently of the other parts, in the order in which an app gets
+    /// them.
     enum Place: Hashable, Sendable {
         /// The device's file.
         case store
         /// The log that nodes name in `welcome`.
         case log
-        /// The right to speak to nodes at all.
+        /// The right to connect to nodes at all.
         case token
         /// The connection.
         case connection
         /// The subscription of a stream.
         case reading(StreamName)
-        /// The snapshot or delta that a stream begins with.
+        /// The snapshot or delta with which a stream begins.
         case state(StreamName)
-        /// The publishes of a stream, as nodes answer them.
+        /// The publishes of a stream, according to the answers of nodes.
         case writing(StreamName)
-        /// The own events of a stream, as its fold takes them.
+        /// The own events of a stream, according to its fold.
         case consuming(StreamName)
     }
 
-    /// What the client has seen.
+    /// An observation of the client.
     enum Input: Sendable, Equatable {
         /// The client looks for a node.
         case connecting
         /// A connection has ended, or could not be made.
         case disconnected(String)
-        /// A node of the device's own deployment said welcome.
+        /// A node of the device's own deployment sent `welcome`.
         case welcomed
-        /// A node is at a log before the one that this device has been at.
+        /// A node serves an older log than this device has already seen.
         case formerLog(String)
-        /// A node is of another deployment.
+        /// A node belongs to another deployment.
         case otherDeployment(String)
         /// The device belongs to another deployment from now on.
         case adopted
-        /// A node does not let the device in, or not any longer.
+        /// A node refuses the device, at once or after a while.
         case entryRefused(ReelError)
         /// `renewToken` gave no token.
         case noToken(String)
@@ -51,27 +52,27 @@ struct ProblemList: Sendable {
         case notSubscribed(StreamName, ReelError)
         /// A subscription is live.
         case live(StreamName)
-        /// A stream without a subscription was polled: the error says why it has none.
+        /// A stream without a subscription was polled. The error is the reason why it has none.
         case polled(StreamName, ReelError)
         /// No node gave a snapshot or delta.
         case noState(StreamName, ReelError)
         /// A snapshot or delta was read.
         case stateCame(StreamName)
-        /// A node did not take an event.
+        /// A node did not accept an event.
         case nacked(StreamName, ReelError)
-        /// The queue of a stream is held: a right, a user, or the number of sites.
+        /// The queue of a stream is held. The cause is a right, a user, or the number of sites.
         case held(StreamName, ReelError)
         /// A node has not answered a publish since this moment.
         case unanswered(StreamName, sinceMs: Int64)
-        /// A node says that an event is durable.
+        /// A node has acknowledged an event as durable.
         case acked(StreamName)
         /// The own fold has consumed an event of the queue.
         case consumed(StreamName)
-        /// Nothing waits in the queue.
+        /// The queue is empty.
         case emptied(StreamName)
     }
 
-    /// A problem, and since when it holds.
+    /// A problem, and the time since which it exists.
     struct Problem: Sendable, Equatable {
         var code: ErrorCode
         var message: String
@@ -80,11 +81,11 @@ struct ProblemList: Sendable {
 
     private(set) var problems: [Place: Problem] = [:]
 
-    /// True if a node is at a log before the one that this device has been at, and no other node has said welcome
+    /// True if a node serves an older log than this device has already seen, and no other node has sent `welcome`
     /// since.
     var holdsFormerLog: Bool { problems[.log]?.code == .nodeBehind }
 
-    /// Begins and ends problems. True if the list has changed.
+    /// Begins and ends problems. Returns true if the list has changed.
     mutating func apply(_ input: Input, nowMs: Int64) -> Bool {
         switch input {
         case .connecting:
@@ -107,11 +108,11 @@ struct ProblemList: Sendable {
         case .noState(let stream, let error): return begin(.state(stream), error, nowMs)
         case .stateCame(let stream): return end(.state(stream))
         case .nacked(let stream, let error):
-            // What is final is the fate of one event, and `gap` only follows another nack.
+            // A final error is the outcome of one event, and `gap` only follows another nack.
             guard error.retryMs != nil, error.code != .gap else { return false }
             return begin(.writing(stream), error, nowMs)
         case .held(let stream, let error):
-            // An ack does not repair what the fold does not take.
+            // An ack does not repair a problem of the fold.
             let isOfFold = [.tooManySites, .foreign].contains(error.code)
             return begin(isOfFold ? .consuming(stream) : .writing(stream), error, nowMs)
         case .unanswered(let stream, let sinceMs):
@@ -124,7 +125,7 @@ struct ProblemList: Sendable {
         }
     }
 
-    /// The same code keeps its age: only the message is news.
+    /// Begins a problem. A problem with the same code keeps its age, and only its message changes.
     private mutating func begin(_ place: Place, _ error: ReelError, _ nowMs: Int64) -> Bool {
         let former = problems[place]
         let sinceMs = former.flatMap { $0.code == error.code ? $0.sinceMs : nil } ?? nowMs
@@ -141,7 +142,7 @@ struct ProblemList: Sendable {
 
     // MARK: Reading
 
-    /// The problems as an app sees them.
+    /// Returns the problems as an app sees them.
     func seen(nowMs: Int64) -> [SyncProblem] {
         problems.sorted { $0.key.order < $1.key.order }.map { place, problem in
             SyncProblem(
@@ -163,7 +164,7 @@ extension ProblemList.Place {
         }
     }
 
-    /// The client's places first, then those of each stream by its name.
+    /// The sort key: the client's places first, then those of each stream, sorted by name.
     fileprivate var order: (String, Int) { (stream?.description ?? "", rank) }
 
     private var rank: Int {

@@ -1,9 +1,9 @@
 internal import ReelCore
 
-// The state of the client as a value: what happens is fed to `ProblemList`, and what it comes to is told.
+// The state of the client as a value. Observations go into `ProblemList`, and each change of the state is published.
 extension SyncClient {
-    /// The node, the deployment, and the problems that hold at the moment. It can be read at any time, also after the
-    /// client was closed or its store has failed.
+    /// The node, the deployment, and the present problems. It can be read at any time, also after the client was closed
+    /// or its store has failed.
     public var state: SyncState {
         SyncState(
             connectedNode: connectedNode,
@@ -13,7 +13,7 @@ extension SyncClient {
         )
     }
 
-    /// The state, and then the newest state after each change.
+    /// The present state, and then the newest state after each change.
     nonisolated public var states: SyncStates {
         SyncStates { [weak self] in await self?.subscribeToStates() }
     }
@@ -25,12 +25,12 @@ extension SyncClient {
         return stream
     }
 
-    /// The problems of one stream.
+    /// Returns the problems of one stream.
     func problems(of name: StreamName) -> [SyncProblem] {
         state.problems.filter { $0.stream == name.description }
     }
 
-    /// Takes what the client has seen, and tells the state if that has changed it.
+    /// Applies an observation, and publishes the state if it has changed.
     func note(_ input: ProblemList.Input) {
         guard problems.apply(input, nowMs: transport.nowMs), !stateSinks.isEmpty else { return }
         let state = state
@@ -41,22 +41,22 @@ extension SyncClient {
 
     // MARK: Answers
 
-    /// How long a node may leave a publish without an answer before that is a problem. Nodes call their log
-    /// unavailable after as long.
+    /// The time after which a publish without an answer is a problem. Nodes report their log as unavailable after the
+    /// same time.
     static let answerMs: Int64 = 5_000
 
-    /// A publish of the stream was sent.
+    /// Called when a publish of the stream was sent.
     func awaitAnswer(_ stream: StreamState) {
         if stream.unansweredSinceMs == nil { stream.unansweredSinceMs = transport.nowMs }
         lookForAnswers()
     }
 
-    /// A node has answered an event of the stream. Others may wait.
+    /// Called when a node has answered an event of the stream. Other events may still wait.
     func answered(_ stream: StreamState) {
         stream.unansweredSinceMs = stream.outbox.inFlight > 0 ? transport.nowMs : nil
     }
 
-    /// Looks again when the oldest publish that is not late yet will be.
+    /// Schedules a check for the moment at which the oldest publish that is not late yet becomes late.
     private func lookForAnswers() {
         if answerTimer != nil { return }
         let nowMs = transport.nowMs

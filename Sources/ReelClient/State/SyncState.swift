@@ -1,6 +1,6 @@
 public import ReelCore
 
-/// The state of a client: its node, its deployment, and the problems that hold at the moment.
+/// The state of a client: its node, its deployment, and the present problems.
 public struct SyncState: Sendable, Equatable {
     /// The node that the client is connected with; nil: none.
     public var connectedNode: String?
@@ -13,13 +13,13 @@ public struct SyncState: Sendable, Equatable {
     public var problems: [SyncProblem] = []
 }
 
-/// A reason why something of the client does not go on.
+/// A reason why a part of the client does not work at the moment.
 public struct SyncProblem: Sendable, Equatable {
     /// The kind of problem. docs/reference/errors.md says what to do for each code.
     public let code: ErrorCode
     /// The stream that the problem concerns; nil: the whole client.
     public let stream: String?
-    /// What was found and what was expected, for people.
+    /// The details for people: what was found, and what was expected.
     public let message: String
     /// The age of the problem in milliseconds, by the transport's clock, when this value was made.
     public let ageMs: Int64
@@ -33,13 +33,13 @@ public struct SyncStates: AsyncSequence, Sendable {
     /// A state.
     public typealias Element = SyncState
 
-    /// The states, one after the other.
+    /// An iterator over the states.
     public struct AsyncIterator: AsyncIteratorProtocol {
         let subscribe: @Sendable () async -> AsyncStream<SyncState>?
         var states: AsyncStream<SyncState>.AsyncIterator?
 
-        /// The present state at the first call; then waits for a change. Nil after the client is closed, or if the task
-        /// is cancelled.
+        /// Returns the present state at the first call, and then waits for a change. Returns nil after the client is
+        /// closed, or if the task is cancelled.
         public mutating func next() async -> SyncState? {
             if states == nil { states = await subscribe()?.makeAsyncIterator() }
             return await states?.next()
@@ -48,6 +48,6 @@ public struct SyncStates: AsyncSequence, Sendable {
 
     let subscribe: @Sendable () async -> AsyncStream<SyncState>?
 
-    /// A loop of its own.
+    /// Returns an independent iterator.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(subscribe: subscribe) }
 }

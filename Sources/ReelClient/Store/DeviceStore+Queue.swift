@@ -3,21 +3,21 @@ internal import ReelSQLite
 
 // The streams of a device, with their sites and the queues of own events.
 extension DeviceStore {
-    /// What the file holds of a stream.
+    /// The stored data of a stream.
     struct Stored {
         var row: Int64
         var site: Site
         var nextOp: Op
         var entries: [Outbox.Entry]
-        /// The epoch in which the bases of the entries count; nil: no log was met yet.
+        /// The epoch of the bases of the entries; nil: no log was met yet.
         var epoch: Epoch?
-        /// Something was received of the stream.
+        /// True if something was received of the stream.
         var holdsState = false
-        /// How far it was received; nil where that cannot be read.
+        /// The position up to which the stream was received; nil if it cannot be read.
         var position: Position?
     }
 
-    /// What the file holds of a stream; a stream that it does not know begins with this site.
+    /// Returns the stored data of a stream. A stream that the file does not know begins with `newSite`.
     func open(_ stream: StreamName, newSite: Site) throws(ReelError) -> Stored {
         if let stored = try find(stream) { return stored }
         let (name, site) = (stream.description, newSite.description)
@@ -31,8 +31,8 @@ extension DeviceStore {
         return Stored(row: connection.lastInsertedRow, site: newSite, nextOp: 0, entries: [])
     }
 
-    /// Throws `corrupt` if a stream's row has lost its name, or if the index of names hides the row of this stream: a
-    /// new row would take its place, and nobody would find its queue.
+    /// Throws `corrupt` if a stream's row has lost its name, or if the index of names hides the row of this stream. A
+    /// new row would replace such a row, and its queue could not be found.
     private func checkThatNoneIsHidden(_ stream: StreamName) throws(SQLiteError) {
         let select = try connection.prepare("SELECT name, site, next_op, site_hash FROM stream NOT INDEXED")
         defer { select.reset() }
@@ -79,7 +79,8 @@ extension DeviceStore {
         }
     }
 
-    /// The position in columns 3 to 6 and 8 of a stream's row; nil if there is none, or one that no client writes.
+    /// Returns the position in columns 3 to 6 and 8 of a stream's row. Returns nil if there is none, or one that no
+    /// client writes.
     private static func position(of stream: StreamName, _ row: Statement) -> Position? {
         guard let epoch = Epoch(row.text(3)), !row.isNull(6), let covered = SeqRanges(stored: row.text(6)) else {
             return nil
@@ -104,8 +105,13 @@ extension DeviceStore {
         )
     }
 
-    /// Entries of a stream's queue behind this number, at most so many, or about so many bytes; and the epoch in which
-    /// their bases count, where it is known.
+    /// Reads a page of a stream's queue.
+    ///
+    /// - Parameters:
+    ///   - number: the entries after this number are read.
+    ///   - limit: the maximum number of entries.
+    ///   - bytes: the number of bytes of events after which the page ends.
+    /// - Returns: The entries, and the epoch of their bases if it is known.
     func entries(
         of stream: StreamName,
         after number: Int64,
@@ -151,7 +157,7 @@ extension DeviceStore {
         return entries
     }
 
-    /// The entry of a row; nil where the row holds what no client writes.
+    /// Returns the entry of a row; nil if the row holds values that no client writes.
     private static func entry(_ row: EntryColumns) -> Outbox.Entry? {
         var base = Seq.none
         guard let event = row.event.withUnsafeBytes({ Event(encoded: $0, base: &base) }), base >= .none,
@@ -179,14 +185,14 @@ extension DeviceStore {
         return entry
     }
 
-    /// The numbers of a list with commas; nil if something else stands there.
+    /// Returns the numbers of a comma-separated list; nil if the text is no such list.
     private static func numbers(_ text: String) -> [Int64]? {
         let parts = text.isEmpty ? [] : text.split(separator: ",", omittingEmptySubsequences: false)
         let numbers = parts.compactMap { Int64($0) }.filter { (0...largestInteger).contains($0) }
         return numbers.count == parts.count ? numbers : nil
     }
 
-    /// Forgets, in the queues of all streams, which objects the device has held. Inside `commit`.
+    /// Forgets, in the queues of all streams, which objects the device has held. Call it inside `commit`.
     func forgetHeld() throws(SQLiteError) {
         try Self.rehashEntries(of: connection, where: "known IS NOT NULL") { row, columns, hash throws(SQLiteError) in
             guard hash == StoreRowHash.entry(row, columns) else { throw Self.damaged(columns) }
@@ -225,7 +231,7 @@ extension DeviceStore {
         damaged("outbox", "\(entry.number), \(String(decoding: entry.event, as: UTF8.self))")
     }
 
-    /// Changes of the queue. Inside `commit`.
+    /// Writes changes of the queue. Call it inside `commit`.
     func write(_ writes: [Outbox.Write], of stream: StreamName, _ row: Int64) throws(SQLiteError) {
         for write in writes {
             switch write {

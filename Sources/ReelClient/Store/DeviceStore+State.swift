@@ -1,9 +1,9 @@
 internal import ReelCore
 internal import ReelSQLite
 
-// What was received of a stream: a folded state in rows, the events behind it, and the seqs that both prove.
+// The received data of a stream: a folded state in rows, the later events, and the seqs that both prove.
 extension DeviceStore {
-    /// How far a stream was received.
+    /// The position up to which a stream was received.
     struct Position: Equatable {
         var epoch: Epoch
         var partition: Int
@@ -13,8 +13,8 @@ extension DeviceStore {
         var isComplete: Bool
     }
 
-    /// The stored state of a stream as of this position: an empty one if no row was written yet, nil if the rows are
-    /// not those that were written.
+    /// Returns the stored state of a stream as of this position. Returns an empty state if no row was written yet.
+    /// Returns nil if the rows are not those that were written.
     func readState(_ name: StreamName, _ position: Position, _ row: Int64) throws(ReelError) -> Fold? {
         let select = "SELECT state_seq, state_digest, state_head, state_hash FROM stream WHERE row = ?"
         let head = try statement(select, row)
@@ -52,7 +52,7 @@ extension DeviceStore {
         return fold.digest() == digest ? fold : nil
     }
 
-    /// The stored events, by seq; nil if the rows are not those that were written.
+    /// Returns the stored events, sorted by seq; nil if the rows are not those that were written.
     func readEvents(_ row: Int64) throws(ReelError) -> [DeliveredEvent]? {
         let select = try statement("SELECT seq, value, hash FROM event WHERE stream = ? ORDER BY seq", row)
         defer { select.reset() }
@@ -81,7 +81,7 @@ extension DeviceStore {
 
     // MARK: Writing, inside `commit`
 
-    /// An event that was received.
+    /// Writes an event that was received.
     func write(event value: [UInt8], seq: Seq, _ row: Int64) throws(SQLiteError) {
         putEvent.bind(1, row)
         putEvent.bind(2, seq)
@@ -90,7 +90,7 @@ extension DeviceStore {
         try putEvent.run()
     }
 
-    /// How far was received; with the events or the state that prove it.
+    /// Writes the position up to which a stream was received, together with the events or the state that prove it.
     func write(_ position: Position, _ row: Int64) throws(SQLiteError) {
         let (epoch, covered) = (position.epoch.description, position.covered.stored)
         let (partition, partitions) = (Int64(position.partition), Int64(position.partitions))
@@ -115,8 +115,8 @@ extension DeviceStore {
         try putPosition.run()
     }
 
-    /// Drops all events of a stream: they are of a log that has ended, and their seqs mean something else in the next.
-    /// Before what is of the next one.
+    /// Drops all events of a stream, because they belong to a log that has ended, and the next log uses their seqs
+    /// again. Call it before data of the next log is written.
     func dropEvents(_ row: Int64) throws(SQLiteError) {
         try dropEvents(upTo: largestInteger, row)
     }
@@ -127,8 +127,8 @@ extension DeviceStore {
         try dropEvents.run()
     }
 
-    /// Writes those rows of a state that the store lacks; they take the place of the events up to the state's seq.
-    /// `digest`: that of the state.
+    /// Writes the rows of a state that the store lacks, and drops the events up to the state's seq. `digest`: the
+    /// digest of the state.
     func write(
         _ state: Fold,
         digest: UInt64,
@@ -136,7 +136,7 @@ extension DeviceStore {
         _ row: Int64
     ) throws(SQLiteError) {
         if unwritten.isWhole { try dropRows(row) }
-        // In the order of the table: each page is written once.
+        // In the order of the table, so that each page is written once.
         for slot in unwritten.isWhole ? state.slots() : [] { try write(objectAt: slot, of: state, row) }
         for key in unwritten.objects.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
             if let slot = state.slot(key) {
@@ -200,7 +200,7 @@ extension DeviceStore {
         }
     }
 
-    /// Drops what was received of a stream; keeps its queue, and the epoch in which the bases of the queue count.
+    /// Drops the received data of a stream. Keeps its queue, and the epoch of the queue's bases.
     func forgetState(_ row: Int64) throws(ReelError) {
         try commit(durably: false) { () throws(SQLiteError) in
             try dropRows(row)
@@ -212,7 +212,7 @@ extension DeviceStore {
 }
 
 extension SeqRanges {
-    /// `0-9,15-15`.
+    /// The ranges as text: `0-9,15-15`.
     fileprivate var stored: String {
         ranges.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: ",")
     }

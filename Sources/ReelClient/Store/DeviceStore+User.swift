@@ -5,12 +5,13 @@ internal import ReelSQLite
 internal import Glibc
 #endif
 
-// The user to whom the file belongs.
+// The user that the file belongs to.
 extension DeviceStore {
     /// Opens the file for a user, nil for none. A file without streams belongs to the first user that opens it.
     ///
-    /// Throws `store_user` if it belongs to another one. A file that was used without a user, or was made by a version
-    /// that knew none, is nobody's: a user gets it by `adopt` only, since what waits in it may be another's.
+    /// Throws `store_user` if it belongs to another user. A file that was used without a user, or was made by a version
+    /// without users, belongs to no user. A user gets such a file only by `adopt`, because its waiting events may be
+    /// another user's.
     func claim(for user: String?) throws(ReelError) {
         let owner = try client().user
         guard owner != user else { return }
@@ -18,7 +19,7 @@ extension DeviceStore {
         try give(to: user)
     }
 
-    /// Gives the file from one user to another, unless the other one has it already.
+    /// Gives the file from one user to another. Does nothing if it already belongs to the other user.
     func adopt(from former: String?, to user: String) throws(ReelError) {
         let owner = try client().user
         if owner == user { return }
@@ -26,7 +27,7 @@ extension DeviceStore {
         try give(to: user)
     }
 
-    /// The streams in which a site of the file was given an op.
+    /// Returns the streams in which a site of the file was given an op.
     func writtenStreams() throws(ReelError) -> [StreamName] {
         try reading { () throws(SQLiteError) in
             let select = try connection.prepare("SELECT name FROM stream WHERE next_op > 0 ORDER BY row")
@@ -36,10 +37,10 @@ extension DeviceStore {
         }
     }
 
-    /// Deletes the file and those beside it, while it is still held against other processes. Throws `store_failed` if
-    /// that is not possible.
+    /// Deletes the file and the files next to it, while it is still locked against other processes. Throws
+    /// `store_failed` if that is not possible.
     func deleteFiles() throws(ReelError) {
-        // A WAL without its file counts as the rest of a store that was lost, unless it is empty.
+        // A WAL without its file counts as the rest of a lost store, unless it is empty.
         _ = try? connection.checkpoint(.truncate)
         let path = connection.path
         for path in [path, path + "-wal", path + "-shm", file.path] where unlink(path) != 0 && errno != ENOENT {

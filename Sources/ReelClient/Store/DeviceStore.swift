@@ -1,20 +1,20 @@
 internal import ReelCore
 internal import ReelSQLite
 
-/// The device's SQLite file: for each stream the queue of own events, and what was received: a folded state in rows,
-/// the events behind it, and the ranges of seq that both prove; for all of them the log's number and the deployment.
+/// The device's SQLite file. For each stream it holds the queue of own events, a folded state in rows, the later
+/// events, and the ranges of seq that both prove. For all streams it holds the log's number and the deployment.
 ///
-/// Position and data change in one transaction. What an app was promised (an event in the queue, an op that was given)
-/// waits for the disk; what can be received again does not, but stays behind it in the file, so that a lost end of the
-/// file is an older moment, never a mixed one. One process at a time.
+/// Position and data change in one transaction. Promises to an app (an event in the queue, an op that was given) wait
+/// for the disk. Data that can be received again does not wait, but comes later in the file. So a lost end of the file
+/// leaves an earlier state, never a mixed one. Only one process may use the file at a time.
 final class DeviceStore {
-    /// The WAL is copied into the file when it has grown to so many pages.
+    /// The number of pages in the WAL from which it is copied into the file.
     private static let walFramesMax = 1_000
 
     let connection: Connection
     private(set) var file: StoreFile
     private var isFull = true
-    /// True if the file says that a client has left a WAL beside it, and none was there: the last commits are lost.
+    /// True if the last commits are lost: the file states that a client has left a WAL, and there was none.
     let hasLostCommits: Bool
 
     let putStream: Statement
@@ -34,8 +34,8 @@ final class DeviceStore {
     let dropSiteRow: Statement
     let dropSiteRows: Statement
 
-    /// Opens the file, or makes it if `makesFile`. Throws `store_busy`, `store_full`, `store_failed`, `store_format`,
-    /// `store_damaged` or `store_lost` if that is not possible.
+    /// Opens the file. With `makesFile` it is created if it does not exist. Throws `store_busy`, `store_full`,
+    /// `store_failed`, `store_format`, `store_damaged` or `store_lost` if that is not possible.
     init(path: String, makesFile: Bool = true) throws(ReelError) {
         var file = try StoreFile(path)
         guard makesFile || FileLook(file.path) != nil else {
@@ -50,7 +50,7 @@ final class DeviceStore {
                 try StoreFormat.prepare(connection)
                 return try Self.take(connection, hadWAL: file.hadWAL)
             }
-            // From now on the file itself says that a WAL belongs to it.
+            // From now on the file itself states that a WAL belongs to it.
             _ = try? connection.checkpoint(.passive)
             file.opened(resolved: connection.path)
             putStream = try connection.prepare(
@@ -92,8 +92,8 @@ final class DeviceStore {
         }
     }
 
-    /// Copies the WAL into the file, so that the file alone is a whole copy while no client has it open. Where another
-    /// file lies in its place, the WAL is left as it is, for whatever the app makes of both.
+    /// Copies the WAL into the file, so that the file alone is a complete copy while no client has it open. If another
+    /// file has replaced it, the WAL is left unchanged, so that the app can still use both.
     deinit {
         if file.hasFile() {
             try? connection.execute("UPDATE client SET in_use = 0")
@@ -103,7 +103,8 @@ final class DeviceStore {
         }
     }
 
-    /// Notes in the file that its last commits are in a WAL. True if it says so already and there is no such WAL.
+    /// Marks in the file that its last commits are in a WAL. Returns true if the file is marked already and there is no
+    /// such WAL.
     private static func take(_ connection: Connection, hadWAL: Bool) throws(SQLiteError) -> Bool {
         let wasInUse = try connection.integer("SELECT in_use FROM client WHERE row = 1") == 1
         if !wasInUse || !hadWAL { try connection.execute("UPDATE client SET in_use = 1") }
@@ -114,9 +115,9 @@ final class DeviceStore {
 
     /// The row of table `client`: log number, user and deployment of the device.
     struct ClientRow: Equatable {
-        /// The highest number of a log that a node was at.
+        /// The highest log number that a node has named.
         var logNumber = 0
-        /// The user to whom the file belongs; nil: no user.
+        /// The user that the file belongs to; nil: no user.
         var user: String?
         /// The deployment that the device belongs to; nil: it has met none.
         var deployment: Deployment?
@@ -143,7 +144,7 @@ final class DeviceStore {
         return ClientRow(logNumber: Int(number), user: user, deployment: deployment)
     }
 
-    /// By the name of each stream that the file knows: how many own events wait in it.
+    /// Returns the number of waiting own events, by the name of each stream that the file knows.
     func queued() throws(ReelError) -> [String: Int] {
         do throws(SQLiteError) {
             let select = try connection.prepare(
@@ -159,8 +160,13 @@ final class DeviceStore {
 
     // MARK: Writing
 
-    /// Commits what the body writes as one; `durably`: it returns when the disk has it. Throws `store_lost` if the
-    /// files are not where they were, before or after.
+    /// Commits everything that `body` writes in one transaction.
+    ///
+    /// - Parameters:
+    ///   - durably: true to return only when the data is on the disk.
+    ///   - body: writes the changes.
+    /// - Throws: `store_lost` if the files are not at their place, before or after. Another `ReelError` if the commit
+    ///   failed.
     func commit(durably: Bool, _ body: () throws(SQLiteError) -> Void) throws(ReelError) {
         try file.checkThatItIsThere()
         do throws(SQLiteError) {
@@ -169,7 +175,7 @@ final class DeviceStore {
             throw ReelError(error, "commit")
         }
         try file.checkThatItIsThere()
-        // What is committed is kept in the WAL, also where there is no room to copy it: the next commit tries again.
+        // The commit is safe in the WAL even if the disk has no space for the copy: the next commit tries again.
         if connection.walFrames > Self.walFramesMax { _ = try? connection.checkpoint(.passive) }
     }
 
@@ -202,14 +208,14 @@ final class DeviceStore {
 extension DeviceStore: Sendable {}
 
 extension ReelError {
-    /// What SQLite said of a device's store.
+    /// Creates the error for an SQLite error of a device's store. `doing`: what the store did.
     init(_ error: SQLiteError, _ doing: String) {
         let (code, advice): (ErrorCode, String) =
             switch error.kind {
             case .locked: (.storeBusy, "; another process, or another client of this one, has the store open")
             case .full: (.storeFull, "; make room on the disk")
             case .notADatabase: (.storeFormat, "; the file is not a store of this version: use another file")
-            // A statement that does not fit the tables: they are not those that were made.
+            // The statement does not fit the tables, so they are not the tables that were made.
             case .corrupt, .constraint,
                 .other where error.code == 1:
                 (.storeDamaged, "; move the file away together with its -wal, and do not delete them")

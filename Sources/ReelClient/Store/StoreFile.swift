@@ -7,17 +7,17 @@ internal import Glibc
 internal import Darwin
 #endif
 
-/// The place of a device's store in the file system: checks it before the store is opened, and notices afterwards that
-/// other files lie there, or none.
+/// The location of a device's store in the file system. It is checked before the store is opened. Afterwards this type
+/// detects that the files were removed or replaced.
 ///
-/// What is written to a file that has no name any more is lost with the process. Only `stat` and `access` are used; see
+/// Data that is written to a file without a name is lost with the process. Only `stat` and `access` are used; see
 /// `FileLook`.
 struct StoreFile {
-    /// A file that was there when the store was opened.
+    /// A file that existed when the store was opened.
     private struct Part {
         var path: String
         var identity: FileLook.Identity
-        /// Neither file shrinks while a client has it open.
+        /// The largest size found. Neither file shrinks while a client has it open.
         var size: Int64
 
         init?(_ path: String) {
@@ -25,7 +25,7 @@ struct StoreFile {
             (self.path, identity, size) = (path, look.identity, look.size)
         }
 
-        /// What has become of it; nil: it is there.
+        /// Returns what has happened to the file; nil: it is unchanged.
         mutating func change() -> String? {
             guard let look = FileLook(path) else { return "found no file at \(path)" }
             guard look.identity == identity else { return "found another file at \(path)" }
@@ -35,15 +35,15 @@ struct StoreFile {
         }
     }
 
-    /// The absolute path. Links in it are not resolved: if one leads elsewhere later, that is noticed.
+    /// The absolute path. Links in it are not resolved, so that a link that is changed later is detected.
     let path: String
-    /// True if a WAL with something in it lay beside the file before the store was opened.
+    /// True if there was a WAL with content next to the file before the store was opened.
     let hadWAL: Bool
     private var file: Part?
     private var wal: Part?
 
-    /// Checks the place of a store that is to be opened or made. Throws `store_failed` if this user cannot use it, and
-    /// `store_lost` if a WAL lies there without its file.
+    /// Checks the location of a store that is to be opened or created. Throws `store_failed` if this user cannot use
+    /// it, and `store_lost` if there is a WAL without its file.
     init(_ path: String) throws(ReelError) {
         guard !path.isEmpty else { throw Self.failed("found an empty path, expected the path of a file") }
         guard !path.utf8.contains(0) else { throw Self.failed("found a path with a NUL, expected the path of a file") }
@@ -61,7 +61,7 @@ struct StoreFile {
             }
         }
         let resolved = Self.resolved(self.path) ?? self.path
-        // SQLite makes a file beside the store.
+        // SQLite creates a file next to the store.
         guard access(Self.folder(of: resolved), W_OK | X_OK) == 0 else {
             throw Self.failed("this user may not write in the folder \(Self.folder(of: resolved))")
         }
@@ -83,10 +83,10 @@ struct StoreFile {
         wal = Part(resolved + "-wal")
     }
 
-    /// True if the file itself is where it was.
+    /// Returns true if the file itself is at its place.
     mutating func hasFile() -> Bool { file?.change() == nil }
 
-    /// Throws `store_lost` if one of the files is not where it was.
+    /// Throws `store_lost` if one of the files is not at its place.
     mutating func checkThatItIsThere() throws(ReelError) {
         guard let change = file == nil || wal == nil ? "found no file" : file?.change() ?? wal?.change() else { return }
         throw ReelError(

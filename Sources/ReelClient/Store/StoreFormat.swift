@@ -1,11 +1,11 @@
 internal import ReelSQLite
 
-/// The tables of a device's store, and the way from an earlier format to this one.
+/// The tables of a device's store, and the migration from earlier formats.
 enum StoreFormat {
-    /// The number that `user_version` of the file holds.
+    /// The format's number, in `user_version` of the file.
     static let number: Int64 = 3
 
-    /// Marks the file as a store, in the place that SQLite has for it: "Reel".
+    /// The `application_id` that marks the file as a store: "Reel".
     private static let application: Int64 = 0x5265_656C
 
     /// Throws an error of kind `notADatabase` if the file is another program's, or of a newer format. Changes nothing.
@@ -28,8 +28,8 @@ enum StoreFormat {
 
     private static let format1Tables = "SELECT count(*) FROM sqlite_schema WHERE name IN ('stream', 'outbox', 'log')"
 
-    /// Makes the tables that are missing. A file of an earlier format keeps its streams, sites and queues; what was
-    /// received comes again from a node. Inside a transaction, of a file that was checked.
+    /// Creates the missing tables. A file of an earlier format keeps its streams, sites and queues; received data is
+    /// read again from a node. Call it inside a transaction, after `check`.
     static func prepare(_ connection: Connection) throws(SQLiteError) {
         let format = try connection.integer("PRAGMA user_version") ?? 0
         if format == number { return }
@@ -82,7 +82,7 @@ enum StoreFormat {
         )
     }
 
-    /// Adds the hashes to a file of format 2, whose rows had none, and drops what was received.
+    /// Adds the hashes to a file of format 2, whose rows had none, and drops the received data.
     private static func addHashes(_ connection: Connection) throws(SQLiteError) {
         try connection.execute(
             """

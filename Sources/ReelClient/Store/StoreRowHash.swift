@@ -1,6 +1,6 @@
 internal import ReelCore
 
-/// The hash of a row of the store, in the row's column `hash`: FNV-1a of the other columns with MurmurHash3's
+/// The hash of a row of the store, in the row's column `hash`. It is FNV-1a of the other columns with MurmurHash3's
 /// finalizer, as for the lines of a digest. A row with another hash is damaged.
 struct StoreRowHash {
     private var hash = FNV1a()
@@ -25,7 +25,7 @@ struct StoreRowHash {
 
     // MARK: The tables
 
-    /// A row of `client`.
+    /// Returns the hash of a row of `client`.
     static func client(number: Int64, user: String?, deployment: String?) -> Int64 {
         var hash = StoreRowHash()
         hash.add(number)
@@ -34,7 +34,7 @@ struct StoreRowHash {
         return hash.stored
     }
 
-    /// Column `site_hash` of `stream`: of name, site and next op.
+    /// Returns the column `site_hash` of `stream`, over name, site and next op.
     static func site(of stream: String, _ site: String, nextOp: Int64) -> Int64 {
         var hash = StoreRowHash()
         hash.add(stream)
@@ -43,7 +43,7 @@ struct StoreRowHash {
         return hash.stored
     }
 
-    /// Column `position_hash` of `stream`: of the columns that say how far the stream was received.
+    /// Returns the column `position_hash` of `stream`, over the columns of the received position.
     static func position(
         _ row: Int64,
         epoch: String,
@@ -62,7 +62,7 @@ struct StoreRowHash {
         return hash.stored
     }
 
-    /// Column `state_hash` of `stream`: of the folded state's seq, digest and head.
+    /// Returns the column `state_hash` of `stream`, over the folded state's seq, digest and head.
     static func state(_ row: Int64, seq: Int64, digest: Int64, head: Bytes) -> Int64 {
         var hash = StoreRowHash()
         hash.add(row)
@@ -72,7 +72,7 @@ struct StoreRowHash {
         return hash.stored
     }
 
-    /// A row of `object` or of `site`.
+    /// Returns the hash of a row of `object` or of `site`.
     static func part(of row: Int64, key: Bytes, value: Bytes) -> Int64 {
         var hash = StoreRowHash()
         hash.add(row)
@@ -81,12 +81,12 @@ struct StoreRowHash {
         return hash.stored
     }
 
-    /// A row of `event`.
+    /// Returns the hash of a row of `event`.
     static func event(_ row: Int64, seq: Int64, value: Bytes) -> Int64 {
         withUnsafeBytes(of: seq.littleEndian) { part(of: row, key: $0, value: value) }
     }
 
-    /// A row of `outbox`.
+    /// Returns the hash of a row of `outbox`.
     static func entry(_ row: Int64, _ columns: EntryColumns) -> Int64 {
         var hash = StoreRowHash()
         hash.add(row)

@@ -1,32 +1,33 @@
 internal import ReelCore
 
-/// The rows of a stream's folded state that the store lacks. Events that are stored behind the state stand in for them
-/// until they are due.
+/// The rows of a stream's folded state that the store lacks. Until the rows are due, the later events in the store
+/// replace them.
 struct UnwrittenState {
-    /// Names of rows are collected up to this number, or to half of the state if that is more.
+    /// The number of changed rows from which the whole state is written. If half of the state is more, that number
+    /// applies.
     private static let rowsMin = 4_096
 
-    /// Keys of the objects whose rows differ from the stored ones.
+    /// The keys of the objects that differ from the stored rows.
     private(set) var objects: Set<[UInt8]> = []
-    /// The sites whose rows differ from the stored ones.
+    /// The sites that differ from the stored rows.
     private(set) var sites: Set<Site> = []
-    /// The stored rows are of no use: all are written.
+    /// True if the stored rows are of no use, so that all rows are written.
     private(set) var isWhole = false
-    /// The rows are written with the next commit.
+    /// True if the rows must be written with the next commit.
     var isDue = false
 
-    /// Adds what has changed in a fold.
+    /// Adds the changes of a fold.
     mutating func add(_ changes: ReelCore.Changes, of fold: Fold) {
         guard !isWhole else { return }
         objects.formUnion(changes.forgottenObjects)
         for slot in changes.objects { objects.insert(fold.key(ofObject: slot)) }
         sites.formUnion(changes.forgottenSites)
         sites.formUnion(changes.sites)
-        // So many rows lie on most pages of the file.
+        // This many changed rows touch most pages of the file, so writing all rows costs no more.
         if objects.count + sites.count > max(Self.rowsMin, fold.entryCount / 2) { replaceAll() }
     }
 
-    /// The state is another one than that of the stored rows.
+    /// Called when the state was replaced by another one than that of the stored rows.
     mutating func replaceAll() {
         objects = []
         sites = []

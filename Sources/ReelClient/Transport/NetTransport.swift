@@ -1,17 +1,19 @@
 public import ReelCore
 internal import ReelNet
 
-/// The transport on Linux: WebSockets and HTTP on one event loop, which the client lives on too.
+/// The transport on Linux: WebSockets and HTTP on one event loop, which also executes the client.
 public final class NetTransport: Transport {
-    /// The loop that a transport makes for itself ends with it.
+    /// The loop that this transport has made. It ends with the transport.
     private let ownLoop: EventLoop?
     private let loop: EventLoop
     private let http: LoopBound<HTTPClient>
     private let trust: Result<TLSClient, NetError>
 
-    /// A transport on an event loop of its own, which is one thread. Clients may share it. Nodes at `https` need a
-    /// certificate that leads to an authority of the file, as PEM, or to one that the system knows. Throws if there are
-    /// no threads or file descriptors left, or the file holds no certificate.
+    /// Creates a transport with its own event loop, which is one thread. Several clients may share it.
+    ///
+    /// - Parameter authorities: the path of a PEM file with the authorities that are trusted for nodes at `https`; nil:
+    ///   the authorities of the system.
+    /// - Throws: An error if there are no threads or file descriptors left, or if the file contains no certificate.
     public init(authorities: String? = nil) throws {
         trust = Result { () throws(NetError) in try TLSClient(authorities: authorities) }
         if authorities != nil { _ = try trust.get() }
@@ -26,10 +28,10 @@ public final class NetTransport: Transport {
         ownLoop?.leave()
     }
 
-    /// The loop.
+    /// The event loop.
     public var executor: any SerialExecutor { loop }
 
-    /// The loop's clock, as of the start of its round.
+    /// The loop's clock in milliseconds, as of the start of its round.
     public var nowMs: Int64 { Int64(clamping: loop.now) }
 
     /// Throws `bad_address` for anything but `http://HOST:PORT` and `https://HOST:PORT`. The default ports are 80 and
@@ -43,7 +45,7 @@ public final class NetTransport: Transport {
         "found the node \(node.debugDescription), expected http://HOST:PORT or https://HOST:PORT without a path"
     }
 
-    /// Opens a WebSocket to a node, and gives up after ten seconds.
+    /// Opens a WebSocket to a node. The attempt fails after ten seconds.
     public func connect(
         to node: String,
         _ receive: @escaping @Sendable (TransportEvent) -> Void
@@ -69,7 +71,7 @@ public final class NetTransport: Transport {
         return connection
     }
 
-    /// Asks a node by HTTP; connections are kept for the next question.
+    /// Sends a GET request to a node. Connections are kept for the next request.
     public func get(
         from node: String,
         _ target: String,
@@ -99,23 +101,23 @@ public final class NetTransport: Transport {
         return request
     }
 
-    /// Calls the body once, later. A process that was stopped hears first what has come meanwhile: a deadline that
-    /// would pass before is none.
+    /// Calls the body once, after `ms` milliseconds. After a pause of the process, everything that has arrived
+    /// meanwhile is handed over first. So a deadline that passed during the pause does not hide an answer.
     public func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
         let request = NetRequest()
         request.timer = loop.timer(after: .milliseconds(ms)) { [loop] in
-            // The round that runs this has asked all sockets, and its end comes behind what they brought.
+            // The round that runs this has polled all sockets, and its end comes after their input was handled.
             loop.execute { loop.beforeFlush { if !request.isCancelled { body() } } }
         }
         return request
     }
 
-    /// Calls the body on the loop: at once if the caller is on it. From any thread.
+    /// Calls the body on the loop; at once if the caller is on the loop. From any thread.
     public func execute(_ body: @escaping @Sendable () -> Void) {
         if loop.isCurrent { body() } else { loop.execute(body) }
     }
 
-    /// Calls the body at the end of the loop's round, before what was written goes out.
+    /// Calls the body at the end of the loop's round, before written data is sent.
     public func atTurnEnd(_ body: @escaping @Sendable () -> Void) {
         loop.beforeFlush(body)
     }
@@ -202,11 +204,18 @@ private final class NetRequest: TransportRequest, @unchecked Sendable {
 }
 
 extension SyncClient {
-    /// A client of these nodes, `http://HOST:PORT` or `https://HOST:PORT` each, with a `NetTransport` of its own: one
-    /// thread.
+    /// Creates a client of these nodes with its own `NetTransport`, which is one thread.
     ///
-    /// Throws `bad_address` for a node or a store's path that cannot be one, a code that begins with `store_` if the
-    /// store cannot be opened, and what `NetTransport` throws.
+    /// - Parameters:
+    ///   - nodes: the addresses of nodes, `http://HOST:PORT` or `https://HOST:PORT` each. Without nodes the client
+    ///     works offline.
+    ///   - store: the place for own events and received data.
+    ///   - gaps: the source from which missing seqs are requested first.
+    ///   - token: the token for nodes that have keys. A token of another user than the store's is never sent to a node.
+    ///   - renewToken: returns tokens. It is called for the first token if there is none, for another token before the
+    ///     present one expires, and when a node refuses the token.
+    /// - Throws: `bad_address` for a node or a store's path that is not valid. A code that begins with `store_` if the
+    ///   store cannot be opened. The errors of `NetTransport`.
     public init(
         nodes: [String],
         store: Store,

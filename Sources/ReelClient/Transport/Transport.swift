@@ -1,31 +1,41 @@
 public import ReelCore
 
-/// How the client speaks: connections, requests, time.
+/// The connections, requests and timers of a client.
 ///
-/// On Linux this is `NetTransport`; an app on another platform brings its own. Everything here happens on one serial
-/// executor: the client calls only from it, and every callback comes on it. So nothing on the way of an event changes
-/// threads, and nothing needs a lock. No callback comes before the call has returned that it was given to.
+/// On Linux this is `NetTransport`; an app on another platform provides its own. Everything happens on one serial
+/// executor, except for the methods that say otherwise. The client makes its calls only on the executor, and every
+/// callback is called on it. So an event never changes threads, and no lock is needed. A callback is never called
+/// before the call that it was passed to has returned.
 public protocol Transport: AnyObject, Sendable {
-    /// Where calls are made and callbacks come. The client's actor is pinned on it.
+    /// The executor of all calls and callbacks. The client's actor runs on it.
     var executor: any SerialExecutor { get }
 
-    /// Milliseconds of a clock that only goes forward.
+    /// The time in milliseconds of a monotonic clock.
     var nowMs: Int64 { get }
 
-    /// Throws `bad_address` for a text that this transport cannot connect to, whatever the network does. A client
-    /// checks the nodes that it is made with. On any thread.
+    /// Throws `bad_address` for a text that this transport can never connect to. A client checks its nodes when it is
+    /// made. From any thread.
     func check(_ node: String) throws(ReelError)
 
-    /// Opens a WebSocket to a node, `http://HOST:PORT` or `https://HOST:PORT`, path `/v1/socket`, subprotocol
-    /// `reel.v1`. `receive` is called first with `.opened` or `.closed`; after `.closed`, and after `close()`, no more.
+    /// Opens a WebSocket to a node, with path `/v1/socket` and subprotocol `reel.v1`.
+    ///
+    /// - Parameters:
+    ///   - node: the address, `http://HOST:PORT` or `https://HOST:PORT`.
+    ///   - receive: is called first with `.opened` or `.closed`. It is not called again after `.closed` or after
+    ///     `close()`.
     func connect(
         to node: String,
         _ receive: @escaping @Sendable (TransportEvent) -> Void
     ) -> any TransportConnection
 
-    /// Asks a node by HTTP GET. `target`: path and query; `token`: what goes as `Authorization: Bearer`. `receive` is
-    /// called with `.status`, then any number of `.body`, then `.end`; or with `.failed` at any time; after `cancel()`
-    /// no more.
+    /// Sends an HTTP GET request to a node.
+    ///
+    /// - Parameters:
+    ///   - node: the address, `http://HOST:PORT` or `https://HOST:PORT`.
+    ///   - target: path and query.
+    ///   - token: the token for `Authorization: Bearer`; nil: none.
+    ///   - receive: is called with `.status`, then any number of `.body`, then `.end`; or with `.failed` at any time.
+    ///     It is not called after `cancel()`.
     func get(
         from node: String,
         _ target: String,
@@ -33,38 +43,38 @@ public protocol Transport: AnyObject, Sendable {
         _ receive: @escaping @Sendable (TransportResponse) -> Void
     ) -> any TransportRequest
 
-    /// Calls the body once after so many milliseconds, unless it is cancelled before.
+    /// Calls the body once after `ms` milliseconds, unless it is cancelled first.
     func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest
 
-    /// Calls the body on the executor: at once if the caller is on it, or else soon. From any thread.
+    /// Calls the body on the executor; at once if the caller is on the executor, otherwise soon. From any thread.
     func execute(_ body: @escaping @Sendable () -> Void)
 
-    /// Calls the body once, when everything that has arrived by now was handed to the client: the moment to commit and
-    /// to send what has gathered.
+    /// Calls the body once, when everything that has arrived by now was handed to the client. The client then commits
+    /// and sends the collected changes.
     func atTurnEnd(_ body: @escaping @Sendable () -> Void)
 }
 
-/// What happens to a connection.
+/// An event of a connection.
 public enum TransportEvent: Sendable {
-    /// The handshake is done: frames may be sent.
+    /// The handshake is done. Frames may be sent.
     case opened
-    /// A whole text frame, valid UTF-8.
+    /// A complete text frame of valid UTF-8.
     case text([UInt8])
-    /// A sign of life without content, such as a ping, which the transport answers itself, or a part of a frame.
+    /// A sign of life without content: a ping, which the transport answers itself, or a part of a frame.
     case alive
-    /// The end, for whatever reason: refused, timed out, reset, closed by the node.
+    /// The end of the connection for any reason: refused, timed out, reset, closed by the node.
     case closed(String)
 }
 
-/// What comes back from a request.
+/// A part of the answer to a request.
 public enum TransportResponse: Sendable {
-    /// The head of the answer.
+    /// The status code of the answer.
     case status(Int)
-    /// Further bytes of the body, cut anywhere.
+    /// Further bytes of the body, split at any position.
     case body([UInt8])
-    /// The body is whole.
+    /// The body is complete.
     case end
-    /// There is no answer, or no whole one.
+    /// There is no answer, or no complete one. The text is the reason.
     case failed(String)
 }
 
@@ -72,14 +82,14 @@ public enum TransportResponse: Sendable {
 public protocol TransportConnection {
     /// Sends a text frame. Without effect before `.opened` and after the end.
     func send(_ text: [UInt8])
-    /// Asks for a sign of life, which comes as `.alive`.
+    /// Requests a sign of life, which arrives as `.alive`.
     func ping()
-    /// Closes it; nothing is received any more.
+    /// Closes the connection. Nothing is received after that.
     func close()
 }
 
-/// Something that is under way.
+/// A request or a timer that is running.
 public protocol TransportRequest {
-    /// Lets go of it: its callback is not called any more.
+    /// Cancels it. Its callback is not called after that.
     func cancel()
 }

@@ -9,7 +9,8 @@ enum Prediction: Equatable {
 }
 
 extension Overlay {
-    /// Returns the effect that the fold would give the event if it came next, after the laid events. Lays nothing.
+    /// Returns the effect that the fold would give the event if it came next, after the laid events. Does not lay the
+    /// event.
     ///
     /// A splice has to wait if its author read the text without a laid event whose rejection is only predicted. A
     /// splice is stale if its author read another version of the own texts than the one that is shown now.
@@ -82,7 +83,7 @@ extension Overlay {
         return fields
     }
 
-    /// True if the object or its tombstone is there, in the queue or in the fold below.
+    /// Returns true if the object or its tombstone exists, in the queue or in the fold below.
     func knows(_ key: Key, over confirmed: Fold?) -> Bool {
         covers(key) ? draft.knows(key) : confirmed?.knows(key) == true
     }

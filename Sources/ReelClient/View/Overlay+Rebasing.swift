@@ -1,12 +1,12 @@
 internal import ReelCore
 
 extension Overlay {
-    /// Returns the event with splices that count the present text: the folded state with the laid events. Returns nil
-    /// if a splice would be stale, or if an earlier part of the batch changes the same text.
+    /// Returns the event with splices that count the present text, which is the folded state with the laid events.
+    /// Returns nil if a splice would be stale, or if an earlier part of the batch changes the same text.
     /// - Parameters:
     ///   - base: the seq on which the event was made.
-    ///   - known: the author knows of the lost texts up to this seq; nil: the event still waits for a rejection, so
-    ///     lost texts do not apply to it yet.
+    ///   - known: the author knows of the lost texts up to this seq. Nil: the event still waits for a rejection. Lost
+    ///     texts do not apply to it yet.
     func rebased(_ event: Event, base: Seq, over confirmed: Fold, known: Seq?) -> Event? {
         let value = event.encoded(base: base, author: Event.Author(site: site, op: 0))
         return value.withUnsafeBytes { value in
@@ -16,7 +16,7 @@ extension Overlay {
             var (changes, changed) = (event.changes, Set<Withdrawals.Field>())
             for (place, part) in parsed.parts.enumerated() {
                 let key = parsed.key(of: part, value)
-                // The hand-over refuses a splice of an object that is gone.
+                // A splice of an object that is gone is refused when it is handed over.
                 guard scratch.holds(key) else { continue }
                 for operation in parsed.operations[part.ops] where operation.isSplice {
                     let name = JSONText(value[operation.name]).string

@@ -1,20 +1,20 @@
 internal import ReelCore
 
-/// What the app sees of the objects that own queued events touch: the confirmed fold, with these events laid over it in
-/// the order of the queue.
+/// The visible state of the objects that own queued events change. It is the confirmed fold, with these events laid
+/// over it in the order of the queue.
 ///
-/// A pure function of the two. It is kept by laying anew what a step touched: an object whose confirmed state or whose
-/// events have changed, and those that a batch binds to it. An event lies here as long as its entry is in the queue. So
-/// it is there from `publish` to the step in which its fate is known, on both sides of its ack and of a restart, and
-/// never beside its own return. One that the fold would reject as things stand shows nothing.
+/// A pure function of both. A step recomputes only the objects whose confirmed state or events have changed, and the
+/// objects that a batch binds to them. An event is laid here as long as its entry is in the queue. So it is visible
+/// from `publish` until its outcome is known, also after its ack and after a restart. It is never shown together with
+/// its copy from the log. An event that the fold would reject at present shows nothing.
 struct Overlay: Sendable {
-    /// Model, a zero byte, id, as the fold names an object.
+    /// The fold's name of an object: model, a zero byte, id.
     typealias Key = [UInt8]
 
-    /// The event of entry n is laid at this seq + n: behind all that any log will hold.
+    /// The base of the seqs of laid events: the event of entry n has this seq + n. It is above all seqs of any log.
     static let firstSeq: Seq = 1 << 52
 
-    /// The seq of an event as the log knows it; nil: it is one of those laid here.
+    /// Returns the seq of an event in the log; nil for an event that is laid here.
     static func confirmed(_ seq: Seq) -> Seq? { seq < firstSeq ? seq : nil }
 
     struct Laid: Sendable {
@@ -23,30 +23,30 @@ struct Overlay: Sendable {
         var keys: [Key]
         /// True if the entry waits until the rejection of an earlier event is certain. Lost texts do not apply to it.
         var waits: Bool
-        /// The reason for which the fold would reject it as things stand.
+        /// The reason for which the fold would reject the event at present; nil: it would not.
         var refusal: ErrorCode?
         /// True if the event was laid before, so that the app may have read its effect.
         var wasLaid = false
         /// The objects that this device has held. The queue refuses the event if one of them no longer exists.
         var held: [Key] = []
-        /// The event that is sent in its place if the queue refuses it and others count on its texts; empty where it
-        /// neither waits nor holds anything.
+        /// The event that is sent instead if the queue refuses this one and other events count on its texts. Empty if
+        /// the event neither waits nor holds anything.
         var filler: [UInt8] = []
     }
 
     private(set) var draft: FoldDraft
-    /// By the number of their entry.
+    /// The laid events, by the number of their entry.
     private(set) var laid: [Int64: Laid] = [:]
-    /// The entries that touch an object, in order.
+    /// The numbers of the entries that change an object, in order.
     private(set) var numbers: [Key: [Int64]] = [:]
     private var lastNumber: Int64 = 0
-    /// The lost texts of the sites of these events, as the fold below has them.
+    /// The lost texts of the sites of these events, according to the fold below.
     private(set) var confirmedLost: [Site: LostTexts] = [:]
-    /// The same after all of these events: a rejection that is predicted counts as later than every base.
+    /// The lost texts after all of these events. A predicted rejection counts as later than every base.
     private(set) var lost: [Site: LostTexts] = [:]
     /// The lost texts after all of these events, without those of rejections that are only predicted.
     private(set) var certainLost: [Site: LostTexts] = [:]
-    /// True if a step has changed the mark for all fields of a site, which entries that were not laid again may pass.
+    /// True if a step has changed the mark for all fields of a site. That can affect entries that were not laid again.
     private var hasOtherMarks = false
     /// The site of events that have none yet.
     private(set) var site: Site
@@ -54,12 +54,12 @@ struct Overlay: Sendable {
     private(set) var withdrawals = Withdrawals()
     private var event = ParsedEvent()
 
-    /// The overlay of all entries of a queue.
+    /// Creates the overlay of all entries of a queue.
     init(of outbox: Outbox, over confirmed: Fold?, stream: StreamName) {
         self.init(of: outbox.entries, site: outbox.site, over: confirmed, stream: stream)
     }
 
-    /// The overlay of the first entries of a queue. `site`: the site of entries that have none yet.
+    /// Creates the overlay of the first entries of a queue. `site`: the site of entries that have none yet.
     init(of entries: ArraySlice<Outbox.Entry>, site: Site, over confirmed: Fold?, stream: StreamName) {
         draft = FoldDraft(of: stream)
         self.site = site
@@ -67,19 +67,19 @@ struct Overlay: Sendable {
         layAll(entries, over: confirmed, &before)
     }
 
-    /// No own event waits.
+    /// True if no own event waits.
     var isEmpty: Bool { laid.isEmpty }
 
-    /// True if the fold would reject the event of this entry in the present state.
+    /// Returns true if the fold would reject the event of this entry in the present state.
     func isRefused(_ number: Int64) -> Bool { laid[number]?.refusal != nil }
 
-    /// Whether own events touch the object, so that it is to be read here and not in the fold.
+    /// Returns true if own events change the object, so that it must be read here and not in the fold.
     func covers(_ key: Key) -> Bool { numbers[key] != nil }
 
-    /// An object that is covered, as the app sees it.
+    /// Returns a covered object as the app sees it.
     func object(_ key: Key) -> ObjectState? { draft.object(key) }
 
-    /// The objects and tombstones of a model that are covered.
+    /// Returns the covered objects and tombstones of a model.
     func objects(of model: String) -> [ObjectState] {
         let beginning = Fold.key(model: model, id: "")
         return numbers.keys.filter { $0.starts(with: beginning) }.compactMap(draft.object)
@@ -87,8 +87,12 @@ struct Overlay: Sendable {
 
     // MARK: Steps
 
-    /// Follows the queue and the fold below. `writes`: what has changed in the queue since the last call, `changed`:
-    /// what has in the fold, `isReplaced`: it is another fold. Returns the objects that now look different.
+    /// Applies the changes of the queue and of the fold below. Returns the objects that now look different.
+    ///
+    /// - Parameters:
+    ///   - writes: the changes of the queue since the last call.
+    ///   - changed: the objects that have changed in the fold since the last call.
+    ///   - isReplaced: true if the fold was replaced by another one.
     mutating func follow(
         _ writes: [Outbox.Write],
         of outbox: Outbox,
@@ -119,7 +123,7 @@ struct Overlay: Sendable {
             || confirmedLost.contains { site, lost in confirmed?.site(site)?.lost ?? LostTexts() != lost }
     }
 
-    /// Follows single writes and single objects.
+    /// Applies single writes and changes of single objects.
     private mutating func lay(
         _ writes: [Outbox.Write],
         over confirmed: Fold?,
@@ -152,7 +156,7 @@ struct Overlay: Sendable {
         for number in affected.union(appended).sorted() { lay(number, over: confirmed) }
     }
 
-    /// All objects that batches bind to these; returns the entries that touch any of them.
+    /// Adds to `dirty` all objects that batches bind to them. Returns the entries that change any of these objects.
     private func close(_ dirty: inout Set<Key>) -> Set<Int64> {
         var (affected, open) = (Set<Int64>(), Array(dirty))
         while let key = open.popLast() {
@@ -170,7 +174,7 @@ struct Overlay: Sendable {
         lay(entry.number, over: confirmed)
     }
 
-    /// Begins anew with all entries.
+    /// Rebuilds the overlay from all entries.
     private mutating func layAll(
         _ entries: ArraySlice<Outbox.Entry>,
         over confirmed: Fold?,
@@ -193,7 +197,7 @@ struct Overlay: Sendable {
         hasOtherMarks = false
     }
 
-    /// Remembers how an object looked before this step.
+    /// Remembers the look of an object before this step.
     private func note(_ key: Key, over confirmed: Fold?, _ before: inout [Key: ObjectState?]) {
         guard before[key] == nil else { return }
         before.updateValue(covers(key) ? object(key) : confirmed?.object(key), forKey: key)
@@ -201,8 +205,8 @@ struct Overlay: Sendable {
 
     // MARK: Entries
 
-    /// What an entry says, by the site that has said it or will. Only splices and guards depend on the state that they
-    /// were made on; all else is as if it were made now, unless it was handed over and has become too old.
+    /// Returns the event of an entry, encoded for the site that has sent it or will send it. Only splices and guards
+    /// depend on their base. Any other event gets the newest base, unless it was handed over and has become too old.
     private mutating func taken(_ entry: Outbox.Entry) -> Laid? {
         let isTooOld = entry.author != nil && entry.base < draft.horizon
         let base = isTooOld || entry.event.dependsOnBase ? entry.base : Self.firstSeq - 1
@@ -236,15 +240,15 @@ struct Overlay: Sendable {
         }
     }
 
-    /// Takes an entry out; its objects have to be laid anew.
+    /// Removes an entry. Its objects must be laid again.
     private mutating func remove(_ number: Int64) -> [Key] {
         guard let old = laid.removeValue(forKey: number) else { return [] }
         for key in old.keys { numbers[key]?.removeAll { $0 == number } }
         return old.keys
     }
 
-    /// Resets the lost texts of these objects to those of the fold below, for all sites: an entry that is gone may have
-    /// left some.
+    /// Resets the lost texts of these objects to those of the fold below, for all sites, because a removed entry may
+    /// have left some.
     private mutating func resetLost(of keys: Set<Key>) {
         for site in Array(lost.keys) {
             guard let confirmed = confirmedLost[site] else { continue }
@@ -285,8 +289,8 @@ struct Overlay: Sendable {
         laid[number] = entry
     }
 
-    /// Notes that a filler takes the place of an entry: its texts are lost at its own seq, whatever the splices of the
-    /// refused event were made on.
+    /// Notes that a filler replaces an entry. Its texts are lost at its own seq, regardless of the bases of the refused
+    /// event's splices.
     private mutating func noteFiller(of entry: Laid, at seq: Seq, in lost: inout LostTexts) {
         entry.filler.withUnsafeBytes { filler in
             guard (try? event.parse(filler)) != nil else { return }

@@ -1,39 +1,40 @@
 internal import ReelCore
 
-/// What this device holds of one stream: which seqs are proven, and the fold of those that follow each other from the
+/// The part of one stream that this device holds: the proven seqs, and the fold of those without a gap from the
 /// beginning.
 ///
-/// A pure machine. Seqs are covered by frames that prove them, by `upto`, and by a snapshot below them; what lies above
-/// a hole is held until the hole is filled, and never folded before. What is missing comes from subtraction,
-/// `[0…head] − covered`, so it does not matter why it is missing.
+/// A pure state machine. Seqs are covered by frames that prove them, by `upto`, and by a snapshot for all seqs below
+/// it. Events above a gap are held until the gap is filled, and never folded before. Gaps are computed as `[0…head] −
+/// covered`, so the reason for a missing seq does not matter.
 struct View: Sendable {
     /// An event of an own site that was folded.
     struct Own: Sendable {
         var author: Event.Author
         var seq: Seq
         var outcome: Outcome
-        /// Its bytes as its author sent them: without what the gateway stamped.
+        /// The bytes of the event as its author sent them, without the members that the gateway has stamped.
         var content: [UInt8]
-        /// The name that the gateway gave it, as it stands between the quotes of canonical JSON.
+        /// The user name that the gateway has stamped, in the form between the quotes of canonical JSON.
         var by: [UInt8]?
     }
 
-    /// What a step brought.
+    /// The results of a step.
     struct Progress: Sendable {
-        /// Newly covered events, in no order: what the store keeps.
+        /// The newly covered events, in no order, for the store.
         var received: [DeliveredEvent] = []
-        /// Those of them above a hole: known, but not folded yet.
+        /// Those of the received events that are above a gap: known, but not folded yet.
         var seen: [DeliveredEvent] = []
-        /// Events of own sites that were folded, in order.
+        /// The events of own sites that were folded, in order.
         var own: [Own] = []
     }
 
-    /// More is not held above a hole: it stays uncovered, and is fetched when the hole is filled.
+    /// The limits of events held above a gap, in number and in bytes. Further events stay uncovered, and are fetched
+    /// when the gap is filled.
     static let heldMaxEvents = 20_000
     static let heldMaxBytes = 32 << 20
 
     private(set) var fold: Fold
-    /// How many partitions the log has.
+    /// The number of partitions of the log.
     let partitions: Int
     /// The seqs that are proven.
     private(set) var covered: SeqRanges
@@ -41,9 +42,9 @@ struct View: Sendable {
     private(set) var head: Seq
     /// The last seq that the present subscription has proven; nil: there is no live one.
     private(set) var proven: Seq?
-    /// A barrier of a later version: nothing at this seq or behind it can be read.
+    /// The seq of a barrier of a later version: nothing from this seq on can be read. Nil: there is none.
     private(set) var stoppedAt: Seq?
-    /// The event that was folded last; nil where a snapshot has brought all that there is.
+    /// The event that was folded last; nil if everything came from a snapshot.
     private(set) var last: DeliveredEvent?
 
     private var held: ArraySlice<DeliveredEvent> = []
@@ -51,7 +52,7 @@ struct View: Sendable {
     private var rules: PartitionRules
     private var event = ParsedEvent()
 
-    /// A view that goes on from a fold: an empty one, or that of a snapshot.
+    /// Creates a view that continues from a fold: an empty one, or that of a snapshot.
     init(_ fold: Fold, partitions: Int) {
         self.fold = fold
         self.partitions = partitions
@@ -60,13 +61,14 @@ struct View: Sendable {
         rules = PartitionRules(partition: fold.partition, of: partitions, phase: .open)
     }
 
-    /// The last seq up to which all is covered and folded.
+    /// The last seq up to which everything is covered and folded.
     var seq: Seq { fold.seq }
 
-    /// What is missing up to the head.
+    /// The missing seqs up to the head.
     var gaps: SeqRanges { head >= 0 ? covered.gaps(in: 0...head) : SeqRanges() }
 
-    /// What proves to a node that both have read the same: the last event that was folded, by its record's hash.
+    /// The proof to a node that both have read the same log: the seq of the last folded event and the hash of its
+    /// record.
     var witness: ClientFrame.Witness? {
         last.map { last in
             let hash = last.value.withUnsafeBytes { value in
@@ -76,32 +78,32 @@ struct View: Sendable {
         }
     }
 
-    /// How many events wait above a hole.
+    /// The number of events that wait above a gap.
     var heldCount: Int { held.count }
 
     // MARK: Steps
 
-    /// A subscription stands: what is pushed proves seqs from `after + 1` on. What earlier nodes have said of the head
-    /// does not count any longer: one of them may have invented it.
+    /// Called when a subscription has begun: pushed frames prove seqs from `after + 1` on. Heads that earlier nodes
+    /// have named are forgotten, because one of them may have been invented.
     mutating func subscribed(after: Seq, head: Seq) {
         proven = after
         self.head = max(covered.last ?? .none, head, after)
     }
 
-    /// A node without a subscription has said where the partition ends.
+    /// Called when a poll has named the head of the partition. There is no subscription.
     mutating func polled(head: Seq) {
         proven = nil
         self.head = max(covered.last ?? .none, head)
     }
 
-    /// The subscription has ended.
+    /// Called when the subscription has ended.
     mutating func unsubscribed(head: Seq? = nil) {
         proven = nil
         if let head { self.head = max(self.head, head) }
     }
 
-    /// A frame proves `from ... to`. `isPushed`: it came with the subscription and not as an answer. False: it is no
-    /// frame of this stream, because seqs or events contradict each other; nothing was taken of it.
+    /// Applies a frame that proves `from ... to`. Returns false, and applies nothing, if its seqs or events contradict
+    /// each other. `isPushed`: true if the frame came with the subscription and not as an answer.
     mutating func received(
         _ frame: ServerFrame.Events,
         isPushed: Bool,
@@ -133,7 +135,7 @@ struct View: Sendable {
         return true
     }
 
-    /// The subscription proves all up to seq.
+    /// Called when the subscription has proven all seqs up to `seq`.
     mutating func upto(_ seq: Seq, owns: (Site) -> Bool, _ progress: inout Progress) {
         guard let proven, seq > proven, seq <= largestInteger, stoppedAt == nil else { return }
         self.proven = seq
@@ -142,8 +144,8 @@ struct View: Sendable {
         drain(owns: owns, &progress)
     }
 
-    /// A snapshot takes the place of the fold, if it reaches further; what is held above it stays. False: it does not.
-    /// `isNeeded`: also if it reaches as far.
+    /// Replaces the fold by a snapshot with a higher seq, and keeps the events held above it. Returns false if the
+    /// snapshot is not higher. `isNeeded`: true to accept a snapshot with the same seq too.
     mutating func install(
         _ snapshot: Fold,
         isNeeded: Bool = false,
@@ -160,8 +162,8 @@ struct View: Sendable {
         return true
     }
 
-    /// What a store held of the stream behind the fold: events in order, and the ranges that they prove. The queue was
-    /// told of them before they were stored.
+    /// Restores the events that the store held after the fold, in order, and the ranges that they prove. The queue has
+    /// processed them before they were stored.
     mutating func restore(_ events: [DeliveredEvent], covered: SeqRanges) {
         for event in events where event.seq > seq && covered.contains(event.seq) {
             held.append(event)
@@ -175,15 +177,15 @@ struct View: Sendable {
 
     // MARK: Reading
 
-    /// The digest of the folded state.
+    /// Returns the digest of the folded state.
     mutating func digest() -> UInt64 { fold.digest() }
 
-    /// What has changed in the fold since the last call.
+    /// Returns the changes of the fold since the last call.
     mutating func takeChanges() -> ReelCore.Changes { fold.takeChanges() }
 
     // MARK: Folding
 
-    /// Holds those events of the frame that were not covered. False: no room.
+    /// Holds the events of the frame that were not covered. Returns false if there is no room.
     private mutating func hold(_ frame: ServerFrame.Events, _ progress: inout Progress) -> Bool {
         let new = frame.events.filter { !covered.contains($0.seq) }
         let bytes = new.reduce(0) { $0 + $1.value.count }
@@ -205,12 +207,12 @@ struct View: Sendable {
 
     private mutating func release(_ first: DeliveredEvent) {
         held.removeFirst()
-        // What was removed in front is held until the rest is copied.
+        // Events removed at the front are released only when the rest is copied.
         if held.isEmpty { held = [] }
         heldBytes -= first.value.count
     }
 
-    /// Folds what follows without a hole.
+    /// Folds the events that follow without a gap.
     private mutating func drain(owns: (Site) -> Bool, _ progress: inout Progress) {
         let reached = min(covered.contiguous(after: -1), stoppedAt.map { $0 - 1 } ?? .max)
         while let first = held.first, first.seq <= reached, stoppedAt == nil {
@@ -249,7 +251,7 @@ struct View: Sendable {
         }
     }
 
-    /// Another node may say something else than the barrier at which this view has stopped.
+    /// Called when another node may serve another record than the barrier at which this view has stopped.
     mutating func resume() { stoppedAt = nil }
 
     private mutating func stop(before seq: Seq) {
@@ -262,7 +264,7 @@ struct View: Sendable {
 }
 
 extension ParsedEvent {
-    /// The event as its author sent it, without the `at` and `by` that the gateway stamped.
+    /// Returns the event as its author sent it, without the `at` and `by` that the gateway stamped.
     fileprivate func content(of value: Bytes) -> [UInt8] {
         var content = Array(value)
         if let by {
@@ -275,7 +277,7 @@ extension ParsedEvent {
 }
 
 extension StreamName {
-    /// Lends the key of the stream's records.
+    /// Calls `body` with the key of the stream's records.
     fileprivate func withKey<R>(_ body: (Bytes) -> R) -> R {
         var text = description
         return text.withUTF8 { body(Bytes($0)) }

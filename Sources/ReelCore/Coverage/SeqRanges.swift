@@ -1,24 +1,24 @@
-/// A set of seqs as sorted, disjoint, closed ranges that do not touch: what a party holds, proven frame by frame.
-/// Adding at the end, the usual case, costs nothing but a comparison.
+/// A set of seqs as sorted, disjoint, closed ranges that do not touch: the seqs that a client or node holds, proven
+/// frame by frame. To add at the end, which is the usual case, costs one comparison.
 public struct SeqRanges: Hashable, Sendable {
-    /// The ranges, ascending, with at least one seq between two.
+    /// The ranges in ascending order, with at least one missing seq between two of them.
     public private(set) var ranges: [ClosedRange<Seq>]
 
-    /// No seq.
+    /// Creates an empty set.
     public init() {
         ranges = []
     }
 
-    /// The seqs of these ranges, in any order; they may overlap.
+    /// Creates the set of the seqs of these ranges. The ranges may have any order and may overlap.
     public init(_ ranges: some Sequence<ClosedRange<Seq>>) {
         self.init()
         for range in ranges { insert(range) }
     }
 
-    /// Whether there is no seq.
+    /// True if the set is empty.
     public var isEmpty: Bool { ranges.isEmpty }
 
-    /// How many seqs; `Int64.max` where they are more than that.
+    /// The number of seqs; `Int64.max` if there are more.
     public var count: Int64 {
         ranges.reduce(0) { count, range in
             let (width, tooWide) = range.upperBound.subtractingReportingOverflow(range.lowerBound)
@@ -27,32 +27,32 @@ public struct SeqRanges: Hashable, Sendable {
         }
     }
 
-    /// The least seq.
+    /// The lowest seq.
     public var first: Seq? { ranges.first?.lowerBound }
 
-    /// The greatest seq.
+    /// The highest seq.
     public var last: Seq? { ranges.last?.upperBound }
 
-    /// Whether the seq is in the set.
+    /// True if the seq is in the set.
     public func contains(_ seq: Seq) -> Bool {
         let index = firstIndex(endingAtOrAfter: seq)
         return index < ranges.count && ranges[index].lowerBound <= seq
     }
 
-    /// Whether all seqs of the range are in the set.
+    /// True if all seqs of the range are in the set.
     public func contains(_ range: ClosedRange<Seq>) -> Bool {
         let index = firstIndex(endingAtOrAfter: range.upperBound)
         return index < ranges.count && ranges[index].lowerBound <= range.lowerBound
     }
 
-    /// The last seq of the unbroken run that begins right after `after`; `after` itself if there is none.
+    /// Returns the last seq of the contiguous run that begins directly after `after`; `after` if there is none.
     public func contiguous(after: Seq) -> Seq {
         guard after < .max else { return after }
         let index = firstIndex(endingAtOrAfter: after + 1)
         return index < ranges.count && ranges[index].lowerBound <= after + 1 ? ranges[index].upperBound : after
     }
 
-    /// What is missing of a range: the holes that a party must fetch.
+    /// Returns the seqs of `range` that are missing in the set, and therefore have to be fetched.
     public func gaps(in range: ClosedRange<Seq>) -> SeqRanges {
         SeqRanges(CollectionOfOne(range)).subtracting(self)
     }
@@ -73,7 +73,7 @@ public struct SeqRanges: Hashable, Sendable {
             }
             return
         }
-        // Everything from the first range that reaches up to this one to the last that begins within its reach.
+        // Merge from the first range that overlaps or touches this one to the last such range.
         let reach = range.lowerBound == .min ? .min : range.lowerBound - 1
         let low = firstIndex(endingAtOrAfter: reach)
         var (high, merged) = (low, range)
@@ -94,7 +94,7 @@ public struct SeqRanges: Hashable, Sendable {
         for range in other.ranges { insert(range) }
     }
 
-    /// The seqs that this set has and the other has not.
+    /// Returns the seqs that are in this set and not in `other`.
     public func subtracting(_ other: SeqRanges) -> SeqRanges {
         var result = SeqRanges()
         guard let first else { return result }
@@ -117,19 +117,19 @@ public struct SeqRanges: Hashable, Sendable {
         return result
     }
 
-    /// Takes the seqs of a range out.
+    /// Removes the seqs of a range.
     public mutating func subtract(_ range: ClosedRange<Seq>) {
         self = subtracting(SeqRanges(CollectionOfOne(range)))
     }
 
-    /// The seqs that both sets have.
+    /// Returns the seqs that are in both sets.
     public func intersection(_ other: SeqRanges) -> SeqRanges {
         subtracting(subtracting(other))
     }
 
     // MARK: Places
 
-    /// Where the first range stands that ends at this seq or later; the number of ranges if there is none.
+    /// Returns the index of the first range that ends at or after this seq; the number of ranges if there is none.
     private func firstIndex(endingAtOrAfter seq: Seq) -> Int {
         var (low, high) = (0, ranges.count)
         while low < high {
@@ -143,7 +143,7 @@ public struct SeqRanges: Hashable, Sendable {
         return low
     }
 
-    /// Whether two ranges overlap or follow each other without a seq between.
+    /// True if the ranges overlap, or are adjacent without a seq between them.
     private func touches(_ a: ClosedRange<Seq>, _ b: ClosedRange<Seq>) -> Bool {
         (a.upperBound == .max || b.lowerBound <= a.upperBound + 1)
             && (b.upperBound == .max || a.lowerBound <= b.upperBound + 1)
@@ -151,7 +151,7 @@ public struct SeqRanges: Hashable, Sendable {
 }
 
 extension SeqRanges: CustomStringConvertible {
-    /// The ranges as people write them: `[0…9, 15…15]`.
+    /// The ranges as text: `[0…9, 15…15]`.
     public var description: String {
         "[" + ranges.map { "\($0.lowerBound)…\($0.upperBound)" }.joined(separator: ", ") + "]"
     }

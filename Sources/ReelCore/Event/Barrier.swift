@@ -1,28 +1,28 @@
-/// A record under the key `~reel` that changes the rules of its partition at its own seq.
+/// A record with the key `~reel` that changes the rules of its partition from its own seq on.
 public enum Barrier: Hashable, Sendable {
-    /// From the next seq on this version of the fold holds.
+    /// This version of the fold is valid from the next seq on.
     case fold(Int64)
-    /// The epoch ends here: records behind it are void, readers go on in this one.
+    /// The epoch ends here. Records after the barrier are void, and readers continue in the given epoch.
     case end(Epoch)
-    /// Behind the seeds of a new epoch.
+    /// The end of the seeds of a new epoch.
     case open
-    /// All sites of the stream end here whose last consumed event is at or below the seq `before`.
+    /// Ends all sites of the stream that have consumed no event above the seq `before`.
     case retire(before: Seq, stream: StreamName)
 
-    /// The version of the fold that this code is.
+    /// The fold version that this code implements.
     public static let knownFold: Int64 = 1
 
-    /// What a value says that may be a barrier.
+    /// The result of reading a value that may be a barrier.
     public enum Reading: Hashable, Sendable {
         /// A barrier that this version knows.
         case known(Barrier)
-        /// An object of type barrier that this version does not know: whoever meets it stops before it.
+        /// An object of type barrier that this version does not know. A reader must stop before it.
         case unknown
         /// Something else.
         case none
     }
 
-    /// Reads the value of a record under `~reel`, or of an event that was delivered.
+    /// Reads the value of a record with the key `~reel`, or of a delivered event.
     public static func read(_ value: Bytes) -> Reading {
         if let barrier = exactly(value) { return .known(barrier) }
         do throws(ReelError) {
@@ -42,7 +42,7 @@ public enum Barrier: Hashable, Sendable {
         }
     }
 
-    /// The barrier whose value is exactly this.
+    /// Returns the barrier that has exactly this value; nil if there is none.
     private static func exactly(_ value: Bytes) -> Barrier? {
         do throws(ReelError) {
             var reader = CanonicalReader(value, code: .badEvent)
@@ -74,7 +74,7 @@ public enum Barrier: Hashable, Sendable {
         }
     }
 
-    /// The value of `retire`.
+    /// Reads the value of `retire`.
     private static func retire(_ reader: inout CanonicalReader) throws(ReelError) -> Barrier? {
         var lastKey = Slice(start: 0, count: 0)
         try reader.expect(ASCII.openBrace)

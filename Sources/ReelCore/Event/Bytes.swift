@@ -1,6 +1,6 @@
 import Glibc
 
-/// Borrowed bytes: a record's key or value, a frame, a line. Valid only as long as their owner lends them.
+/// Borrowed bytes: the key or value of a record, a frame, a line. Valid only while the owner of the memory lends them.
 public typealias Bytes = UnsafeRawBufferPointer
 
 extension Bytes {
@@ -9,21 +9,21 @@ extension Bytes {
         Bytes(rebasing: self[Int(slice.start)..<Int(slice.start) + Int(slice.count)])
     }
 
-    /// Whether these are the same bytes.
+    /// True if the bytes are equal.
     public func equals(_ other: Bytes) -> Bool {
         guard count == other.count else { return false }
         guard let mine = baseAddress, let theirs = other.baseAddress else { return true }
         return memcmp(mine, theirs, count) == 0
     }
 
-    /// Whether these bytes are those of the text. Reads as a `case "name":` in a switch over bytes.
+    /// True if the bytes are those of the text. Allows `case "name":` in a switch over bytes.
     @inline(__always)
     public static func ~= (name: StaticString, bytes: Bytes) -> Bool {
         bytes.count == name.utf8CodeUnitCount
             && (bytes.isEmpty || memcmp(bytes.baseAddress!, name.utf8Start, name.utf8CodeUnitCount) == 0)
     }
 
-    /// The order of the bytes, as a dictionary has it: less than, equal or greater than zero.
+    /// Returns the lexicographic order of the bytes: less than, equal to or greater than zero.
     public func order(_ other: Bytes) -> Int {
         let shared = Swift.min(count, other.count)
         if shared > 0 {
@@ -34,7 +34,7 @@ extension Bytes {
     }
 }
 
-/// Characters that JSON is made of.
+/// The characters of JSON's syntax.
 enum ASCII {
     static let quote = UInt8(ascii: "\"")
     static let backslash = UInt8(ascii: "\\")
@@ -49,13 +49,13 @@ enum ASCII {
     static let openBracket = UInt8(ascii: "[")
     static let closeBracket = UInt8(ascii: "]")
 
-    /// The value of a digit, nil for anything else.
+    /// Returns the value of a decimal digit; nil for any other byte.
     @inline(__always)
     static func digit(_ byte: UInt8) -> Int64? {
         byte &- zero < 10 ? Int64(byte &- zero) : nil
     }
 
-    /// The value of a lower-case hex digit, nil for anything else.
+    /// Returns the value of a lower-case hex digit; nil for any other byte.
     @inline(__always)
     static func lowerHex(_ byte: UInt8) -> UInt64? {
         switch byte {
@@ -65,13 +65,13 @@ enum ASCII {
         }
     }
 
-    /// The value of eight lower-case hex digits, two times four as they lie in memory; nil for anything else. All at
-    /// once, a byte of the word for each digit.
+    /// Returns the value of eight lower-case hex digits, given as two words of four bytes in memory order; nil for
+    /// other bytes. Processes all digits in parallel, one in each byte of a 64-bit word.
     @inline(__always)
     static func lowerHex(_ first: UInt32, _ second: UInt32) -> UInt64? {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let text = UInt64(UInt32(littleEndian: first)) | UInt64(UInt32(littleEndian: second)) << 32
-        // Digits are 30 to 39, letters 61 to 66.
+        // Digits are 0x30 to 0x39, letters 0x61 to 0x66.
         let letters = text >> 6 & ones
         let low = text & (ones &* 0x0f)
         let isTooHigh = (low &+ ones &* 6 &+ letters &* 3) & (ones &* 0x10)
@@ -83,7 +83,7 @@ enum ASCII {
         return (value | value >> 16) & 0xffff_ffff
     }
 
-    /// The eight lower-case hex digits of a number, the first one in the highest byte.
+    /// Returns the eight lower-case hex digits of a number; the first digit is in the highest byte.
     @inline(__always)
     static func hexDigits(_ number: UInt64) -> UInt64 {
         var value = number & 0xffff_ffff
@@ -95,7 +95,7 @@ enum ASCII {
         return value &+ ones &* 0x30 &+ letters &* 0x27
     }
 
-    /// The lower-case hex digit of the low four bits.
+    /// Returns the lower-case hex digit of the low four bits.
     @inline(__always)
     static func hexDigit(_ value: UInt64) -> UInt8 {
         let low = UInt8(truncatingIfNeeded: value & 15)

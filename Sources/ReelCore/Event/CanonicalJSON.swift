@@ -1,17 +1,18 @@
-/// The one form that a JSON value has in the log: RFC 8785. So values are compared, hashed and copied as bytes.
+/// The only form of a JSON value in the log (RFC 8785). Values can therefore be compared, hashed and copied as bytes.
 public enum CanonicalJSON {
-    /// Throws `bad_json` unless the bytes are the canonical form of a JSON value of at most so many levels of objects
-    /// and arrays. Allocates nothing for common values.
+    /// Throws `bad_json` unless the bytes are the canonical form of a JSON value with at most `levels` levels of
+    /// objects and arrays. Does not allocate for common values.
     public static func check(_ bytes: Bytes, levels: Int = Limits.depth) throws(ReelError) {
         var reader = CanonicalReader(bytes, code: .badJSON)
         try reader.value(levels: levels)
         try reader.end()
     }
 
-    /// Appends the canonical form of a JSON value of at most so many levels of objects and arrays.
+    /// Appends the canonical form of a JSON value with at most `levels` levels of objects and arrays.
     ///
-    /// Throws `bad_json` for what is no JSON, and `bad_number` for a number that no double holds: one too large, or an
-    /// integer literal that would become another number and is not how a double is printed.
+    /// - Throws: `bad_json` if the bytes are not valid JSON; `bad_number` if no double represents a number. Such
+    ///   a number is too large, or is an integer literal that would become another number and is not the text of a
+    ///   double.
     public static func canonicalize(
         _ bytes: Bytes,
         levels: Int = Limits.depth,
@@ -48,7 +49,7 @@ extension JSONReader {
         }
     }
 
-    /// A member in the output: its key between the quotes, and all of it.
+    /// A member in the output: the range of its key between the quotes, and the range of the whole member.
     private struct Member {
         var key: Range<Int>
         var whole: Range<Int>
@@ -98,7 +99,7 @@ extension [UInt8] {
         }
     }
 
-    /// The order of two canonical keys that lie here.
+    /// Returns the order of two canonical keys, given by their ranges in this array.
     fileprivate func memberOrder(_ a: Range<Int>, _ b: Range<Int>) -> Int {
         withUnsafeBytes { bytes in
             JSONText(Bytes(rebasing: bytes[a])).memberOrder(JSONText(Bytes(rebasing: bytes[b])))

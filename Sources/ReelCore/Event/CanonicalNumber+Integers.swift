@@ -1,6 +1,8 @@
 extension CanonicalNumber {
-    /// Appends the canonical form of a JSON number's literal, which stands at byte `place` of what is read. Throws
-    /// `bad_number` where no double holds the number: one too large, or an integer that would become another.
+    /// Appends the canonical form of a JSON number's literal.
+    /// - Parameter place: the byte offset of the literal, for the error message.
+    /// - Throws: `bad_number` if no double represents the number: it is too large, or an integer that would become
+    ///   another one.
     static func append(canonical literal: Bytes, at place: Int, to output: inout [UInt8]) throws(ReelError) {
         let isNegative = literal.first == ASCII.minus
         let isInteger = literal.dropFirst(isNegative ? 1 : 0).allSatisfy { ASCII.digit($0) != nil }
@@ -8,17 +10,17 @@ extension CanonicalNumber {
             output.append(contentsOf: literal)
             return
         }
-        guard let value = value(of: literal) else { throw unheld(literal, place) }
+        guard let value = value(of: literal) else { throw notRepresentable(literal, place) }
         let start = output.count
         output.append(number: value)
         guard isInteger, value.magnitude > Double(largestInteger) else { return }
         let digits = literal.dropFirst(isNegative ? 1 : 0)
         if output[start...].elementsEqual(literal) || digits.elementsEqual(exactDigits(value.magnitude)) { return }
         output.removeSubrange(start...)
-        throw unheld(literal, place)
+        throw notRepresentable(literal, place)
     }
 
-    private static func unheld(_ literal: Bytes, _ place: Int) -> ReelError {
+    private static func notRepresentable(_ literal: Bytes, _ place: Int) -> ReelError {
         let shown = String(decoding: literal.prefix(40), as: UTF8.self)
         return ReelError(
             .badNumber,
@@ -27,9 +29,9 @@ extension CanonicalNumber {
         )
     }
 
-    /// All decimal digits of a whole number of 2^53 or more.
+    /// Returns all decimal digits of a whole number that is at least 2^53.
     static func exactDigits(_ value: Double) -> [UInt8] {
-        // Limbs of nine digits, the lowest first.
+        // The limbs have nine digits each, lowest limb first.
         let limb: UInt64 = 1_000_000_000
         var limbs: [UInt64] = []
         var rest = value.significandBitPattern | 1 << 52

@@ -1,31 +1,31 @@
-/// Numbers as ECMAScript prints a double: the one text that canonical JSON has for each.
+/// Numbers in the text form that ECMAScript prints for a double. It is the only form of a number in canonical JSON.
 package enum CanonicalNumber {
-    /// The longest text of a number, in bytes: `-1.2345678901234567e-308` and its like.
+    /// The maximum length of a number's text in bytes, for example `-1.2345678901234567e-308`.
     static let longest = 25
 
-    /// Whether the literal is how ECMAScript prints the double that it names.
+    /// True if the literal is the text that ECMAScript prints for its double.
     static func isCanonical(_ literal: Bytes) -> Bool {
         guard literal.count <= longest, let value = value(of: literal) else { return false }
         return withText(of: value) { literal.equals($0) }
     }
 
-    /// The double nearest to a JSON number; nil if it is not finite.
+    /// Returns the double nearest to a JSON number; nil if it is not finite.
     static func value(of literal: Bytes) -> Double? {
         guard let value = Double(String(decoding: literal, as: UTF8.self)), value.isFinite else { return nil }
         return value
     }
 
-    /// Lends the text of a finite number.
+    /// Calls `body` with the text of a finite number.
     package static func withText<R>(of value: Double, _ body: (Bytes) -> R) -> R {
         withUnsafeTemporaryAllocation(byteCount: longest, alignment: 1) { buffer in
             body(Bytes(rebasing: buffer[..<write(value, to: buffer)]))
         }
     }
 
-    /// Writes the text of a finite number and returns its length.
+    /// Writes the text of a finite number, and returns its length.
     ///
-    /// Swift's `description` has the shortest digits that name the double, and of those the nearest; only their
-    /// arrangement differs from ECMAScript's.
+    /// Swift's `description` has the shortest digits that identify the double, and the nearest of those. It differs
+    /// from ECMAScript's form only in the arrangement of the digits.
     private static func write(_ value: Double, to buffer: UnsafeMutableRawBufferPointer) -> Int {
         var length = 0
         func put(_ byte: UInt8) {
@@ -73,7 +73,7 @@ package enum CanonicalNumber {
         return length
     }
 
-    /// The shortest digits of a number, without zeros at either end, and where the point stands: 0.DIGITS × 10^point.
+    /// Returns the shortest digits of a number, without zeros at either end, and the exponent: 0.DIGITS × 10^point.
     private static func shortest(_ value: Double) -> (digits: UInt64, count: Int, point: Int) {
         var (digits, count, point) = (UInt64(0), 0, 0)
         var (exponent, inExponent, exponentSign, seenPoint) = (0, false, 1, false)

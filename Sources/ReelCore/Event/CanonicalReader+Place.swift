@@ -1,7 +1,8 @@
 extension CanonicalReader {
-    /// Where it stands, for people: `fields.title`, or `events[1].id` in a batch; empty outside of all members.
+    /// The current position in a readable form: `fields.title`, or `events[1].id` in a batch. Empty outside of all
+    /// members.
     var place: String {
-        /// An object or array that is open: the member, or the number of the element, that is being read.
+        /// An open object or array, with the member or the index of the element that is being read.
         enum Level { case object(Slice?), array(Int) }
         var levels: [Level] = []
         var index = 0

@@ -1,27 +1,27 @@
 import Glibc
 
-/// Reads canonical JSON from left to right, and nothing else: a byte that the canonical form would not have is an
-/// error where it stands. Allocates nothing.
+/// Reads only canonical JSON, from left to right. The first byte that differs from the canonical form is an error. Does
+/// not allocate.
 struct CanonicalReader {
     let base: UnsafePointer<UInt8>
     let count: Int
     var position = 0
-    /// What must stand in front of the next member that `member` reads: the brace of its object, or a comma.
+    /// The byte that must precede the next member that `member` reads: the brace of its object, or a comma.
     private var lead = ASCII.openBrace
-    /// The text that was read last is written without any escape.
+    /// True if the text that was read last contains no escape.
     private(set) var isPlain = true
-    /// The code of the errors it throws.
+    /// The code of all errors that the reader throws.
     let code: ErrorCode
 
-    /// A reader of these bytes; it ends at 2^31 − 1 of them, the most that a slice can name.
+    /// Creates a reader of these bytes. It ends after 2^31 − 1 bytes, the maximum that a slice can address.
     init(_ bytes: Bytes, code: ErrorCode) {
-        // An empty buffer may have no address; none of its bytes will be read.
+        // An empty buffer may have no address. The reader reads none of its bytes.
         base = (bytes.baseAddress ?? UnsafeRawPointer(bitPattern: 1)!).assumingMemoryBound(to: UInt8.self)
         count = min(bytes.count, Int(Int32.max))
         self.code = code
     }
 
-    /// The byte to be read next; 0, which stands nowhere in JSON, at the end.
+    /// The next byte; 0 at the end, because no JSON text contains it.
     @inline(__always)
     var byte: UInt8 { position < count ? base[position] : 0 }
 
@@ -38,13 +38,14 @@ struct CanonicalReader {
         position += 1
     }
 
-    /// Nothing may follow.
+    /// Throws an error if a byte follows.
     func end() throws(ReelError) {
         guard position == count else { throw unexpected("the end") }
     }
 
-    /// Reads on to the next member's value and returns its key, or nil behind the last. `last` is the key before, and
-    /// the empty slice at 0 in front of the first: behind an opening brace, no key starts at 0.
+    /// Advances to the value of the next member and returns its key; nil after the last member.
+    /// - Parameter last: the previous key. Before the first member it is the empty slice at 0; no key starts at 0,
+    ///   because an opening brace precedes it.
     @inline(__always)
     mutating func nextKey(_ last: inout Slice) throws(ReelError) -> Slice? {
         if byte == ASCII.closeBrace {
@@ -60,7 +61,7 @@ struct CanonicalReader {
         return key
     }
 
-    /// Reads on to the next element of an array; false behind the last.
+    /// Advances to the next element of an array. Returns false after the last one.
     @inline(__always)
     mutating func nextElement(_ isFirst: inout Bool) throws(ReelError) -> Bool {
         if byte == ASCII.closeBracket {
@@ -75,7 +76,7 @@ struct CanonicalReader {
         return true
     }
 
-    /// The order of two keys by UTF-16 code units.
+    /// Returns the order of two keys by UTF-16 code units.
     @inline(__always)
     func memberOrder(_ a: Slice, _ b: Slice) -> Int {
         let (left, right) = (base + Int(a.start), base + Int(b.start))
@@ -90,16 +91,17 @@ struct CanonicalReader {
         return JSONText(bytes(a)).memberOrder(JSONText(bytes(b)))
     }
 
-    // MARK: Objects whose members are known
+    // MARK: Objects with known members
 
-    /// An object begins here. Its members are asked for one by one, in the order of their keys; so what comes out of
-    /// order or twice is found where the object should end.
+    /// Begins an object. The caller asks for its members one by one, in the order of their keys. A member that is out
+    /// of order or doubled is therefore found where the object should end.
     @inline(__always)
     mutating func open() {
         lead = ASCII.openBrace
     }
 
-    /// Reads on to the value of this member, if it comes next. `key`: with its quotes and the colon.
+    /// Advances to the value of a member if it is the next one; otherwise returns false.
+    /// - Parameter key: the key with its quotes and the colon.
     @inline(__always)
     mutating func member(_ key: StaticString) -> Bool {
         guard byte == lead, holds(key, at: position + 1) else { return false }
@@ -108,7 +110,7 @@ struct CanonicalReader {
         return true
     }
 
-    /// The object ends here.
+    /// Ends the object.
     @inline(__always)
     mutating func close() throws(ReelError) {
         if lead == ASCII.openBrace { try expect(ASCII.openBrace) }
@@ -117,7 +119,7 @@ struct CanonicalReader {
         lead = ASCII.comma
     }
 
-    /// Why there is no end of the object.
+    /// Returns the reason why the object does not end here.
     @inline(never)
     private mutating func misplaced() -> ReelError {
         do throws(ReelError) {
@@ -130,7 +132,7 @@ struct CanonicalReader {
 
     // MARK: Values
 
-    /// Reads a value with at most so many levels of objects and arrays in it.
+    /// Reads a value that contains at most `levels` levels of objects and arrays.
     mutating func value(levels: Int) throws(ReelError) {
         switch byte {
         case ASCII.quote: _ = try text()
@@ -157,13 +159,13 @@ struct CanonicalReader {
         position += word.utf8CodeUnitCount
     }
 
-    /// Whether these bytes stand there.
+    /// True if the bytes at `place` are those of `word`.
     @inline(__always)
     private func holds(_ word: StaticString, at place: Int) -> Bool {
         place + word.utf8CodeUnitCount <= count && memcmp(base + place, word.utf8Start, word.utf8CodeUnitCount) == 0
     }
 
-    /// Reads a string and returns what is between its quotes.
+    /// Reads a string and returns the slice between its quotes.
     mutating func text() throws(ReelError) -> Slice {
         guard byte == ASCII.quote else { throw unexpected("a string") }
         isPlain = true
@@ -195,7 +197,7 @@ struct CanonicalReader {
         }
     }
 
-    /// An escape, or a scalar beyond ASCII.
+    /// Reads an escape, or a scalar beyond ASCII.
     private mutating func unusual() throws(ReelError) {
         let byte = byte
         if byte == ASCII.backslash {
@@ -206,7 +208,7 @@ struct CanonicalReader {
                 UInt8(ascii: "f"), UInt8(ascii: "r"):
                 position += 1
             case UInt8(ascii: "u"):
-                // Only controls without a shorter escape are written like this.
+                // Only control characters without a shorter escape have this form.
                 guard position + 5 <= count, base[position + 1] == ASCII.zero, base[position + 2] == ASCII.zero,
                     let high = ASCII.lowerHex(base[position + 3]), let low = ASCII.lowerHex(base[position + 4]),
                     high < 2, ![0x08, 0x09, 0x0a, 0x0c, 0x0d].contains(high << 4 | low)
@@ -238,7 +240,8 @@ struct CanonicalReader {
             position += 1
             let fraction = digits()
             guard fraction > 0 else { throw unexpected("a digit") }
-            // At most 15 digits name a double of their own; 0.00000x is written with an exponent.
+            // Different decimals of at most 15 digits have different doubles, so each is the shortest text of its own
+            // double. A number below 0.000001 has an exponent in the canonical form.
             isCommon = whole + fraction <= 15 && base[position - 1] != ASCII.zero
             if leadingZero, fraction > 5, memcmp(base + position - fraction, "000000", 6) == 0 { isCommon = false }
         }
@@ -256,7 +259,7 @@ struct CanonicalReader {
         return literal
     }
 
-    /// Reads digits and returns how many.
+    /// Reads digits and returns their number.
     @inline(__always)
     private mutating func digits() -> Int {
         let start = position
@@ -264,17 +267,17 @@ struct CanonicalReader {
         return position - start
     }
 
-    /// Reads an integer from `lowest` to 2^53 − 1.
+    /// Reads an integer between `lowest` and 2^53 − 1.
     @inline(__always)
     mutating func integer(from lowest: Int64 = 0) throws(ReelError) -> Int64 {
         let start = position
         let isNegative = byte == ASCII.minus
         let first = isNegative ? start + 1 : start
-        // 2^53 − 1 has 16 digits.
-        let most = min(count, first + 17)
+        // 2^53 − 1 has 16 digits, so one more digit is enough to find a number that is too large.
+        let limit = min(count, first + 17)
         var next = first
         var value: Int64 = 0
-        while next < most {
+        while next < limit {
             let digit = base[next] &- ASCII.zero
             guard digit < 10 else { break }
             value = value &* 10 &+ Int64(digit)
@@ -324,6 +327,6 @@ struct CanonicalReader {
     private func unordered(_ last: Slice, _ key: Slice) -> ReelError {
         let (last, key) = (JSONText(bytes(last)).string, JSONText(bytes(key)).string)
         if last == key { return error("found the member \(key.debugDescription) twice") }
-        return error("found the member \(key.debugDescription) behind \(last.debugDescription), expected sorted keys")
+        return error("found the member \(key.debugDescription) after \(last.debugDescription), expected sorted keys")
     }
 }

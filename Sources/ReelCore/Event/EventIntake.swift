@@ -1,16 +1,16 @@
-/// Takes in events as clients send them: checks them, brings them into canonical form, and stamps them. What it makes
-/// is the record's value, and from then on these bytes are never touched.
+/// Checks events as clients send them, converts them to canonical form, and stamps them. The result is the record's
+/// value, which never changes afterwards.
 public struct EventIntake {
-    /// What the gateway adds to an event.
+    /// The values that the gateway adds to an event.
     public struct Stamp: Sendable {
-        /// The token's subject, 1 to 128 bytes without controls; nil without a token.
+        /// The subject of the token, 1 to 128 bytes without control characters; nil without a token.
         public var by: String?
-        /// The gateway's clock, in milliseconds since 1970.
+        /// The gateway's clock in milliseconds since 1970.
         public var atMs: Int64
-        /// The last seq of the partition that the gateway has read: the base of an event that has none.
+        /// The last seq of the partition that the gateway has read. It is the base of an event that has none.
         public var base: Seq
 
-        /// A stamp.
+        /// Creates a stamp.
         public init(by: String?, atMs: Int64, base: Seq) {
             self.by = by
             self.atMs = atMs
@@ -18,22 +18,22 @@ public struct EventIntake {
         }
     }
 
-    /// The largest event taken in, in bytes of its canonical form with stamps.
+    /// The maximum size of an event in bytes, in canonical form with stamps.
     public let limit: Int
-    /// The event that was taken in last; its slices point into the bytes that were appended for it.
+    /// The last accepted event. Its slices refer to the bytes that were appended for it.
     public private(set) var event = ParsedEvent()
-    /// True if the event that was taken in last has a `base` of its client or a guard on a seq, which mean seqs of one
-    /// epoch. A guard of −1 asks only if the field is absent.
+    /// True if the last accepted event has a `base` from its client or a guard on a seq. Such numbers are valid only in
+    /// one epoch. A guard of −1 only requires that the field is absent.
     public private(set) var namesSeqs = false
     private var canonical: [UInt8] = []
 
-    /// An intake for events up to this size, which is at most that of a record.
+    /// Creates an intake for events of at most `limit` bytes, which is capped at the maximum of a record.
     public init(limit: Int) {
         self.limit = min(limit, Limits.value)
     }
 
-    /// Appends the record's value of an event that a client sent. Throws `bad_json`, `bad_number`, `bad_event` or
-    /// `too_large` and appends nothing.
+    /// Appends the record's value for an event that a client sent.
+    /// - Throws: `bad_json`, `bad_number`, `bad_event` or `too_large`; then nothing is appended.
     public mutating func take(_ sent: Bytes, stamp: Stamp, into output: inout [UInt8]) throws(ReelError) {
         if takeCanonical(sent, stamp, into: &output) { return }
         canonical.removeAll(keepingCapacity: true)
@@ -58,16 +58,17 @@ public struct EventIntake {
         namesSeqs = givesBase || event.guards.contains { $0.seq > .none }
     }
 
-    /// The short way for a client whose events are canonical already: puts the new head before the rest and reads the
-    /// whole only once, as it will stand in the log. False, and nothing is appended, where that is not an event; the
-    /// long way says why.
+    /// The fast path for clients that send canonical events: puts the new head before the rest, and reads the result
+    /// only once. Returns false, and appends nothing, if the result is not an event. The slow path then finds the
+    /// reason.
     private mutating func takeCanonical(_ sent: Bytes, _ stamp: Stamp, into output: inout [UInt8]) -> Bool {
         var reader = CanonicalReader(sent, code: .badEvent)
         reader.open()
         let start = output.count
         do throws(ReelError) {
             let base = reader.member(#""base":"#) ? try reader.integer(from: -1) : nil
-            // Whatever else is wrong is found in the whole; a client's `by` would pass there for the gateway's.
+            // Other errors are found when the whole is parsed. A client's `by` is checked here, because the parser
+            // would accept it as the gateway's.
             guard !reader.member(#""by":"#) else { return false }
             if base == nil { try reader.expect(ASCII.openBrace) }
             guard reader.byte == (base == nil ? ASCII.quote : ASCII.comma) else { return false }
@@ -88,8 +89,8 @@ public struct EventIntake {
         }
     }
 
-    /// `at`, `base` and `by` are the first members of a canonical event, so stamping is putting a new head before the
-    /// rest. Returns whether the client gave a base.
+    /// Stamps a canonical event. `at`, `base` and `by` are its first members, so a new head before the rest is enough.
+    /// Returns true if the client has given a base.
     private static func stamp(_ bytes: Bytes, _ stamp: Stamp, _ output: inout [UInt8]) throws(ReelError) -> Bool {
         var reader = CanonicalReader(bytes, code: .badEvent)
         guard reader.byte == ASCII.openBrace else { throw ReelError(.badEvent, "found no object, expected an event") }
@@ -107,7 +108,7 @@ public struct EventIntake {
                         + "which the log and its gateways give, not a client"
                 )
             case "base":
-                // The new head takes the place of all up to here.
+                // The new head replaces all bytes up to here.
                 guard isFirst else { throw ReelError(.badEvent, "found a member before \"base\", which no event has") }
                 base = try reader.integer(from: -1)
                 rest = reader.position
@@ -118,7 +119,7 @@ public struct EventIntake {
         return base != nil
     }
 
-    /// Appends an event's head and the rest of it, from its next member or the comma before that on.
+    /// Appends a new head and the rest of an event. The rest begins with the next member, or with the comma before it.
     private static func append(_ stamp: Stamp, base: Seq?, before rest: Bytes.SubSequence, to output: inout [UInt8]) {
         output.append(#"{"at":"#)
         output.append(integer: stamp.atMs)
@@ -132,13 +133,13 @@ public struct EventIntake {
         output.append(contentsOf: rest)
     }
 
-    /// The gateway's clock in an event of the log, in milliseconds since 1970; nil: the event has none.
+    /// Returns the gateway's clock in an event of the log, in milliseconds since 1970; nil if the event has none.
     public static func clock(of event: Bytes) -> Int64? {
         var reader = CanonicalReader(event, code: .badEvent)
         var lastKey = Slice(start: 0, count: 0)
         do throws(ReelError) {
             try reader.expect(ASCII.openBrace)
-            // The first of the members in canonical order.
+            // `at` is the first member in canonical order.
             guard let key = try reader.nextKey(&lastKey), "at" ~= reader.bytes(key) else { return nil }
             return try reader.integer()
         } catch {
@@ -146,8 +147,8 @@ public struct EventIntake {
         }
     }
 
-    /// The site and op that an event names, so that it can be refused by name; nil if it names none. Looks at any
-    /// JSON and does not check the rest.
+    /// Returns the site and op that an event names, so that a rejection can refer to them; nil if it names none.
+    /// Accepts any JSON, and does not check the other members.
     public static func author(of sent: Bytes) -> (site: Site, op: Op)? {
         var (site, op): (Site?, Op?) = (nil, nil)
         do throws(ReelError) {

@@ -1,9 +1,10 @@
-/// FNV-1a, 64 bits: small, exact everywhere, good enough to find faults (not forgers).
+/// The FNV-1a hash, 64 bits (Fowler, Noll and Vo). It is small, gives the same result on every platform, and detects
+/// faults, but not forgeries.
 public struct FNV1a: Sendable {
-    /// The hash of what was added so far.
+    /// The hash of all bytes that were added.
     public private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
 
-    /// The hash of nothing.
+    /// Creates the hash of no bytes.
     public init() {}
 
     /// Adds bytes.
@@ -18,7 +19,7 @@ public struct FNV1a: Sendable {
         value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01b3
     }
 
-    /// The hash, finished with MurmurHash3's 64-bit finalizer: sums of such hashes tell sets apart.
+    /// The hash after MurmurHash3's 64-bit finalizer (Austin Appleby). Sums of such hashes distinguish sets.
     public var finished: UInt64 {
         var x = value
         x ^= x >> 33
@@ -29,7 +30,7 @@ public struct FNV1a: Sendable {
         return x
     }
 
-    /// The hash of a record: key, a zero byte, value.
+    /// Returns the hash of a record: key, a zero byte, value.
     public static func record(key: Bytes, value: Bytes) -> UInt64 {
         var hash = FNV1a()
         hash.add(key)

@@ -1,19 +1,19 @@
 import Glibc
 
-/// A JSON string as it stands between its quotes, escapes kept; already known to be valid.
+/// The content of a JSON string between its quotes, with escapes; known to be valid.
 ///
-/// Names are equal if their decoded UTF-8 bytes are: no normalisation, which is why nothing here compares
-/// `String`s.
+/// Names are equal if their decoded UTF-8 bytes are equal. There is no normalisation, so this code never compares
+/// `String` values.
 public struct JSONText {
     /// The bytes between the quotes.
     public let raw: Bytes
 
-    /// The text of these bytes, which must have been checked.
+    /// Creates a text of these bytes, which must have been validated.
     public init(_ raw: Bytes) {
         self.raw = raw
     }
 
-    /// Whether it is written without any escape, so that the decoded bytes are the bytes themselves.
+    /// True if the text contains no escape, so that the decoded bytes equal the raw bytes.
     public var isPlain: Bool {
         raw.isEmpty || memchr(raw.baseAddress!, Int32(ASCII.backslash), raw.count) == nil
     }
@@ -34,7 +34,7 @@ public struct JSONText {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// How many Unicode scalars the text has.
+    /// The number of Unicode scalars of the text.
     public var scalarCount: Int {
         var count = 0
         if isPlain {
@@ -45,10 +45,11 @@ public struct JSONText {
         return count
     }
 
-    /// The decoded UTF-8 bytes, one by one.
+    /// The decoded UTF-8 bytes as an iterator.
     public var decoded: Decoded { Decoded(raw: raw) }
 
-    /// Returns a hash of the decoded bytes; the hash has a random seed in each process. `buffer` is reused to decode.
+    /// Returns a hash of the decoded bytes; the hash has a random seed in each process. `buffer` is reused for
+    /// decoding.
     func hash(_ buffer: inout [UInt8]) -> Int {
         var hasher = Hasher()
         if isPlain {
@@ -61,7 +62,7 @@ public struct JSONText {
         return hasher.finalize()
     }
 
-    /// The order of the decoded bytes: less than, equal or greater than zero.
+    /// Returns the order of the decoded bytes: less than, equal to or greater than zero.
     public func order(_ other: JSONText) -> Int {
         if isPlain, other.isPlain { return raw.order(other.raw) }
         var (mine, theirs) = (decoded, other.decoded)
@@ -75,16 +76,16 @@ public struct JSONText {
         }
     }
 
-    /// The order of canonical JSON's members, by UTF-16 code units: less than, equal or greater than zero.
+    /// Returns the order of canonical JSON's members by UTF-16 code units: less than, equal to or greater than zero.
     ///
-    /// It is the order of the bytes but for one case: what needs surrogates (a first byte of F0 and up) comes before
-    /// U+E000 to U+FFFF (EE and EF).
+    /// It is the order of the bytes with one exception: characters that need surrogates (first byte F0 or greater)
+    /// precede U+E000 to U+FFFF (first byte EE or EF).
     func memberOrder(_ other: JSONText) -> Int {
         if isPlain, other.isPlain {
-            guard let place = zip(raw, other.raw).enumerated().first(where: { $1.0 != $1.1 })?.offset else {
+            guard let index = zip(raw, other.raw).enumerated().first(where: { $1.0 != $1.1 })?.offset else {
                 return raw.count - other.raw.count
             }
-            return JSONText.unitOrder(raw[place], other.raw[place])
+            return JSONText.unitOrder(raw[index], other.raw[index])
         }
         var (mine, theirs) = (decoded, other.decoded)
         while true {
@@ -97,7 +98,7 @@ public struct JSONText {
         }
     }
 
-    /// The order by UTF-16 code units of two texts that differ first in these bytes.
+    /// Returns the order by UTF-16 code units of two texts; `a` and `b` are the first bytes in which they differ.
     private static func unitOrder(_ a: UInt8, _ b: UInt8) -> Int {
         let order = Int(a) - Int(b)
         return a >= 0xee && b >= 0xee && (a >= 0xf0) != (b >= 0xf0) ? -order : order
@@ -105,11 +106,12 @@ public struct JSONText {
 }
 
 extension JSONText {
-    /// The decoded bytes of a text. Every escape of JSON is understood, those too that canonical JSON does not use.
+    /// Iterates over the decoded bytes of a text. Decodes every escape of JSON, including those that canonical JSON
+    /// does not use.
     public struct Decoded: IteratorProtocol {
         let raw: Bytes
         private var position = 0
-        /// The bytes of an escaped scalar that have not been given out, the next one lowest.
+        /// The remaining bytes of an escaped scalar; the next byte is the lowest.
         private var waiting: UInt32 = 0
         private var waitingCount = 0
 
@@ -117,7 +119,7 @@ extension JSONText {
             self.raw = raw
         }
 
-        /// The next byte.
+        /// Returns the next byte.
         public mutating func next() -> UInt8? {
             if waitingCount > 0 {
                 defer { (waiting, waitingCount) = (waiting >> 8, waitingCount - 1) }
@@ -143,7 +145,7 @@ extension JSONText {
             return next()
         }
 
-        /// Four hex digits, which were checked: the low four bits of a letter are its value less nine.
+        /// Reads four hex digits that were validated. The low four bits of a letter are its value minus nine.
         @inline(__always)
         private mutating func unit() -> UInt32 {
             var value: UInt32 = 0
@@ -156,7 +158,8 @@ extension JSONText {
         }
     }
 
-    /// What a short escape stands for: the byte after the backslash, nil where there is no such escape.
+    /// Returns the byte that a short escape represents; nil if there is no such escape.
+    /// - Parameter byte: the byte after the backslash.
     static func escaped(_ byte: UInt8) -> UInt8? {
         switch byte {
         case ASCII.quote, ASCII.backslash, UInt8(ascii: "/"): byte
@@ -169,12 +172,14 @@ extension JSONText {
         }
     }
 
-    /// The value of a hex digit of either case.
+    /// Returns the value of a hex digit in upper or lower case.
     static func hexDigit(_ byte: UInt8) -> UInt64? {
         ASCII.lowerHex(byte) ?? (UInt8(ascii: "A")...UInt8(ascii: "F") ~= byte ? UInt64(byte - 55) : nil)
     }
 
-    /// The bytes of the valid UTF-8 sequence of a scalar beyond ASCII at this place; 0 if there is none.
+    /// Returns the length of the valid UTF-8 sequence at `base`, which encodes a scalar beyond ASCII; 0 if there is
+    /// none.
+    /// - Parameter left: the number of bytes that can be read.
     @inline(__always)
     static func scalarLength(_ base: UnsafePointer<UInt8>, _ left: Int) -> Int {
         func follows(_ index: Int) -> Bool { base[index] & 0xc0 == 0x80 }
@@ -195,8 +200,8 @@ extension JSONText {
         }
     }
 
-    /// Marks the bytes of a word that a string may not simply hold: quotes, backslashes, controls, beyond ASCII.
-    /// The lowest mark is exact; those above it may be too many.
+    /// Marks the bytes of a word that need attention in a string: quotes, backslashes, controls, and bytes beyond
+    /// ASCII. The lowest mark is exact; marks above it may be false.
     @inline(__always)
     static func special(_ word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101

@@ -1,7 +1,7 @@
 import Glibc
 
 extension ParsedEvent {
-    /// No event yet: tables to be filled by `parse`.
+    /// Creates empty tables that `parse` fills.
     public init() {
         site = .nobody
         op = 0
@@ -18,8 +18,9 @@ extension ParsedEvent {
         guards = []
     }
 
-    /// Takes an event apart: one that stands in the log, exactly in its canonical form, with all that an event must
-    /// have and nothing else. After an error (`bad_event`, `too_large`) the tables hold nothing of use.
+    /// Parses the event `value` of the log. It must have exactly the canonical form, all required members, and no
+    /// others.
+    /// - Throws: `bad_event` or `too_large`; then the content of the tables is undefined.
     public mutating func parse(_ value: Bytes) throws(ReelError) {
         guard value.count <= Limits.value else {
             throw ReelError(.tooLarge, "found an event of \(value.count) bytes, expected at most \(Limits.value)")
@@ -39,12 +40,12 @@ extension ParsedEvent {
         try reader.end()
     }
 
-    /// What the type of an event or part says.
+    /// The type of an event or part.
     private enum Kind {
         case insert, update, delete, batch, noop
     }
 
-    /// The members that an event and a part may have, as far as they are there.
+    /// The members that both an event and a part may have; nil if absent.
     private struct Draft {
         var fields: Range<Int>?
         var id: Slice?
@@ -78,7 +79,7 @@ extension ParsedEvent {
         try reader.close()
         guard let type = draft.type else { throw reader.missing("type") }
         guard let site else { throw reader.missing("site") }
-        guard site != .nobody else { throw reader.error("found the UUID that names nobody for a site") }
+        guard site != .nobody else { throw reader.error("found the nil UUID as the site") }
         guard let op else { throw reader.missing("op") }
         guard let base else { throw reader.missing("base") }
         (self.site, self.op, self.base) = (site, op, base)
@@ -137,7 +138,7 @@ extension ParsedEvent {
         }
     }
 
-    /// Checks that a change has what its kind needs, and no more, and appends it.
+    /// Checks that a change has exactly the members that its kind permits, and appends it.
     private mutating func finish(_ draft: Draft, _ reader: inout CanonicalReader) throws(ReelError) {
         guard let type = draft.type else { throw reader.missing("type") }
         guard let model = draft.model else { throw reader.missing("model") }
@@ -163,7 +164,7 @@ extension ParsedEvent {
         parts.append(part)
     }
 
-    /// A name stands in fields or in ops, not in both. Both are sorted.
+    /// Throws if a name is in both fields and ops of a part. Both are sorted.
     private func checkApart(_ part: Part, _ reader: inout CanonicalReader) throws(ReelError) {
         var (field, operation) = (part.fields.lowerBound, part.ops.lowerBound)
         while field < part.fields.upperBound, operation < part.ops.upperBound {
@@ -247,7 +248,7 @@ extension ParsedEvent {
         return first..<operations.count
     }
 
-    /// The elements of an add or remove, sorted by their bytes, each once.
+    /// Reads the elements of an add or remove; returns them sorted by their bytes, without duplicates.
     private mutating func elements(levels: Int, _ reader: inout CanonicalReader) throws(ReelError) -> Range<Int> {
         let first = elements.count
         var (isFirst, isSorted) = (true, true)
@@ -303,10 +304,10 @@ extension CanonicalReader {
         return text
     }
 
-    /// Whether the text that was read last may be a name.
+    /// Throws unless the text that was read last is a valid name.
     @inline(__always)
     func checkName(_ name: Slice, _ what: StaticString) throws(ReelError) {
-        // Controls are written as escapes.
+        // A control character always has an escape, so a plain text has none.
         if name.count > 0, name.count <= Limits.name, isPlain { return }
         try checkUnusualName(name, what)
     }
@@ -327,7 +328,7 @@ extension CanonicalReader {
         }
     }
 
-    /// Reads a site's UUID.
+    /// Reads the UUID of a site.
     @inline(__always)
     mutating func site() throws(ReelError) -> Site {
         let text = try text()
@@ -349,7 +350,7 @@ extension CanonicalReader {
 }
 
 extension Array {
-    /// Removes all, and keeps the memory. Most often there is nothing.
+    /// Removes all elements, and keeps the memory. Usually the array is empty already.
     @inline(__always)
     fileprivate mutating func clear() {
         if !isEmpty { removeAll(keepingCapacity: true) }

@@ -1,42 +1,43 @@
-/// A piece of the record's value: UTF-8 bytes at `start ..< start + count`.
+/// A range of the record's value: the UTF-8 bytes `start ..< start + count`.
 ///
-/// A text's slice lies between its quotes and keeps its escapes. Canonical escapes are unique, so two slices name the
-/// same text exactly if their bytes are equal; only order and length of the decoded text need decoding.
+/// The slice of a text lies between its quotes and includes its escapes. Canonical escapes are unique, so two slices
+/// are the same text exactly if their bytes are equal. Only the order and the length of the decoded text require
+/// decoding.
 public struct Slice: Hashable, Sendable {
     /// The offset of the first byte in the record's value.
     public var start: Int32
-    /// How many bytes.
+    /// The number of bytes.
     public var count: Int32
 
-    /// The bytes from `start` on, `count` of them.
+    /// Creates the slice of `count` bytes from `start`.
     public init(start: Int, count: Int) {
         self.start = Int32(start)
         self.count = Int32(count)
     }
 }
 
-/// What a part of an event does to its object.
+/// The effect of a part on its object.
 public enum PartKind: UInt8, Sendable {
-    /// Creates the object, or writes over it; writes; removes.
+    /// `insert` creates or overwrites the object, `update` changes it, `delete` removes it.
     case insert, update, delete
 }
 
-/// An event, taken apart: tables of slices into the record's value. Nothing is copied, and the tables are used again
-/// for the next event, so that taking an event apart allocates nothing.
+/// A parsed event: tables of slices into the record's value. The parser copies nothing, and reuses the tables for the
+/// next event, so that parsing does not allocate.
 public struct ParsedEvent: Sendable {
-    /// One change of one object; the ranges point into the tables of the event.
+    /// One change of one object. The ranges are indices into the tables of the event.
     public struct Part: Sendable {
-        /// What it does.
+        /// The kind of the change.
         public var kind: PartKind
         /// The object's model, a text.
         public var model: Slice
         /// The object's id, a text.
         public var id: Slice
-        /// Its plain writes: a range of `fields`.
+        /// The plain writes: a range of `fields`.
         public var fields: Range<Int>
-        /// Its operations: a range of `operations`.
+        /// The operations: a range of `operations`.
         public var ops: Range<Int>
-        /// Its conditions: a range of `guards`.
+        /// The conditions: a range of `guards`.
         public var guards: Range<Int>
     }
 
@@ -44,43 +45,43 @@ public struct ParsedEvent: Sendable {
     public struct Field: Sendable {
         /// The field's name, a text.
         public var name: Slice
-        /// Canonical JSON, a string with its quotes.
+        /// The value as canonical JSON; a string includes its quotes.
         public var value: Slice
-        /// The value is `null`: the field goes away.
+        /// True if the value is `null`, which removes the field.
         public var removes: Bool
-        /// The value is a string.
+        /// True if the value is a string.
         public var isText: Bool
     }
 
     /// An operation on one field.
     public struct Operation: Sendable {
-        /// What it does to the field.
+        /// The kind of the operation.
         public enum Kind: Sendable {
             case increment(Double)
-            /// Ranges of `elements`: each side sorted by its bytes, each value once.
+            /// Ranges of `elements`: each range is sorted by bytes, without duplicates.
             case change(add: Range<Int>, remove: Range<Int>)
             /// A range of `triples`.
             case splice(Range<Int>)
         }
         /// The field's name, a text.
         public var name: Slice
-        /// What it does.
+        /// The kind of the operation.
         public var kind: Kind
     }
 
-    /// `[offset, removed, "text"]`, offsets and counts in Unicode scalars.
+    /// A triple `[offset, removed, "text"]`. Offsets and counts are in Unicode scalars.
     public struct Triple: Sendable {
-        /// Scalars before the place.
+        /// The number of scalars before the position.
         public var offset: Int64
-        /// Scalars taken out behind it.
+        /// The number of scalars to remove after the position.
         public var removed: Int64
-        /// What goes in, a text.
+        /// The text to insert.
         public var text: Slice
-        /// How many scalars the text has.
+        /// The number of scalars of `text`.
         public var scalars: Int64
     }
 
-    /// The field's last writer must be this seq; −1: the field must be absent.
+    /// A condition: the seq of the field's last writer must be `seq`. With −1 the field must be absent.
     public struct Guard: Sendable {
         /// The field's name, a text.
         public var name: Slice
@@ -88,27 +89,27 @@ public struct ParsedEvent: Sendable {
         public var seq: Seq
     }
 
-    /// Who made it.
+    /// The replica that made the event.
     public var site: Site
-    /// Its number among the site's events.
+    /// The number of the event among the site's events.
     public var op: Op
     /// The last seq that the site had folded when it made the event.
     public var base: Seq
-    /// The gateway's clock in milliseconds; −1 if absent.
+    /// The gateway's clock in milliseconds since 1970; −1 if absent.
     public var at: Int64
-    /// Who wrote it: a text's slice, nil if absent.
+    /// The author's name, as the slice of a text; nil if absent.
     public var by: Slice?
-    /// The site ends with this event.
+    /// True if the site ends with this event.
     public var last: Bool
     /// The parts in order: one, several for a batch, none for a noop.
     public var parts: [Part]
-    /// All parts are applied, or none.
+    /// True for a batch: either all parts are applied, or none.
     public var isBatch: Bool
-    /// The plain writes of all parts, by name in each.
+    /// The plain writes of all parts, sorted by name in each part.
     public var fields: [Field]
-    /// The operations of all parts, by name in each.
+    /// The operations of all parts, sorted by name in each part.
     public var operations: [Operation]
-    /// The elements of all adds and removes: canonical JSON.
+    /// The elements of all adds and removes, as canonical JSON.
     public var elements: [Slice]
     /// The triples of all splices.
     public var triples: [Triple]

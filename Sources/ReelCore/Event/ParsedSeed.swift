@@ -1,14 +1,14 @@
-/// A line of the state that a new epoch begins with, taken apart: slices into the record's value.
+/// A parsed seed: one line of the state that a new epoch begins with, as slices into the record's value.
 public struct ParsedSeed: Sendable {
-    /// What the line is of.
+    /// The subject of the line.
     public enum Line: Sendable {
-        /// A site: its op, its author's slice if it has one, and whether it has ended.
+        /// A site: its op, the slice of its author's name if it has one, and true if it has ended.
         case site(Site, op: Op, by: Slice?, ended: Bool)
         /// An object with its `fields`.
         case object(model: Slice, id: Slice)
         /// A tombstone.
         case deleted(model: Slice, id: Slice)
-        /// Sites of the stream were retired in an earlier epoch.
+        /// The fact that sites of the stream were retired in an earlier epoch.
         case retired
     }
 
@@ -16,18 +16,19 @@ public struct ParsedSeed: Sendable {
     public struct Field: Sendable {
         /// The field's name, a text.
         public var name: Slice
-        /// Canonical JSON, never `null`.
+        /// The value as canonical JSON, never `null`.
         public var value: Slice
-        /// Its last writer.
+        /// The field's last writer.
         public var site: Site
     }
 
     /// The line.
     public let line: Line
-    /// The fields of an object by name; empty for others.
+    /// The fields of an object, sorted by name; empty for other lines.
     public let fields: [Field]
 
-    /// Takes a seed's value apart. Throws `bad_event` or `too_large` for anything that is not exactly one.
+    /// Parses the value of a seed.
+    /// - Throws: `bad_event` or `too_large` for any value that is not exactly a seed.
     public init(_ value: Bytes) throws(ReelError) {
         guard value.count <= Limits.value else {
             throw ReelError(.tooLarge, "found a seed of \(value.count) bytes, expected at most \(Limits.value)")
@@ -74,7 +75,7 @@ public struct ParsedSeed: Sendable {
         return line
     }
 
-    /// The rest of a site's line, from the value of `end` on.
+    /// Reads the rest of a site's line, beginning with the value of `end`.
     private static func site(
         by: Slice?,
         _ reader: inout CanonicalReader,
@@ -89,7 +90,7 @@ public struct ParsedSeed: Sendable {
 
     private static func readFields(_ reader: inout CanonicalReader) throws(ReelError) -> [Field] {
         var fields: [Field] = []
-        // Braces, then for each field two quotes and a colon, and commas between.
+        // The braces, and for each field two quotes and a colon, and the commas between the fields.
         var size = 1
         var lastKey = Slice(start: 0, count: 0)
         try reader.expect(ASCII.openBrace)
@@ -118,7 +119,7 @@ public struct ParsedSeed: Sendable {
 }
 
 extension CanonicalReader {
-    /// Reads on to the value of the member that must come next.
+    /// Advances to the value of the member `name`, which must be the next one.
     fileprivate mutating func key(_ name: StaticString, _ last: inout Slice) throws(ReelError) {
         guard let key = try nextKey(&last) else { throw missing(name) }
         guard name ~= bytes(key) else { throw unknown(key) }

@@ -1,13 +1,13 @@
-/// How a key finds its partition: as the Java client of Kafka does it, so that any producer agrees.
+/// Maps a key to its partition. The function is that of Kafka's Java client, so that every producer agrees.
 public enum Partition {
-    /// `(murmur2(key) & 0x7fffffff) mod partitions`; `partitions` is at least 1, which the readers of frames, files and
-    /// settings check.
+    /// Returns `(murmur2(key) & 0x7fffffff) mod partitions`. `partitions` must be at least 1; the readers of frames,
+    /// files and settings check it.
     public static func number(ofKey key: Bytes, of partitions: Int) -> Int {
         precondition(partitions > 0, "a log has at least one partition")
         return Int(murmur2(key) & 0x7fff_ffff) % partitions
     }
 
-    /// MurmurHash2, 32 bits, with the seed of Kafka's clients. Austin Appleby's, public domain.
+    /// Returns the hash MurmurHash2, 32 bits, with the seed of Kafka's clients (Austin Appleby, public domain).
     static func murmur2(_ bytes: Bytes) -> UInt32 {
         let multiplier: UInt32 = 0x5bd1_e995
         var hash: UInt32 = 0x9747_b28c ^ UInt32(truncatingIfNeeded: bytes.count)

@@ -1,59 +1,62 @@
-/// Says of each record of a partition, in order, what it is. Every reader uses it, so all agree on every offset:
-/// an event, a barrier, a seed, or void.
+/// Classifies each record of a partition, in order, as an event, a barrier, a seed, or void. Every reader uses these
+/// rules, so all readers agree on every offset.
 public struct PartitionRules: Sendable {
-    /// Where in its life a partition is.
+    /// The phase in the life of a partition.
     public enum Phase: Hashable, Sendable {
-        /// In the unbroken row of seeds that it may begin with.
+        /// The unbroken sequence of seeds at the beginning of the partition.
         case seeds
-        /// Behind it.
+        /// The phase after the seeds.
         case open
-        /// Behind the end of the epoch; the next one follows.
+        /// The phase after the end of the epoch; the given epoch follows.
         case ended(Epoch)
     }
 
-    /// What a record is.
+    /// The kind of a record.
     public enum Record: Sendable {
-        /// An event; the tables given to `read` hold it.
+        /// An event; the tables that were passed to `read` hold it.
         case event
-        /// A line of the state that the epoch begins with.
+        /// A seed: a line of the state that the epoch begins with.
         case seed(ParsedSeed)
-        /// A change of rules, delivered in every stream of the partition.
+        /// A change of the rules, delivered in every stream of the partition.
         case barrier(Barrier)
-        /// A barrier that this version does not know: nothing at it or behind it may be read, its seq is not covered.
+        /// A barrier that this version does not know. Neither the barrier nor any record after it may be read, and its
+        /// seq is not covered.
         case unknownBarrier
-        /// No effect, for everybody; its seq is covered.
+        /// A record without effect for any reader; its seq is covered.
         case void(VoidRecord)
     }
 
     /// The number of the partition.
     public let partition: Int
-    /// How many partitions the log has.
+    /// The number of partitions of the log.
     public let partitions: Int
-    /// Where the partition stands, behind what was read; to be stored with the position by who goes on later.
+    /// The phase after the last record that was read. A reader that continues later must store it together with its
+    /// position.
     public private(set) var phase: Phase
 
-    /// The rules from this phase on: `.seeds` for who reads from seq 0, `.open` for who begins with a snapshot.
+    /// Creates the rules, beginning in `phase`: `.seeds` for a reader from seq 0, `.open` for a reader that begins with
+    /// a snapshot.
     public init(partition: Int, of partitions: Int, phase: Phase = .seeds) {
         self.partition = partition
         self.partitions = partitions
         self.phase = phase
     }
 
-    /// The number of the partition that a stream lies in.
+    /// Returns the number of the partition that contains the stream.
     public func partition(of stream: StreamName) -> Int {
         var key = stream.description
         return key.withUTF8 { Partition.number(ofKey: Bytes($0), of: partitions) }
     }
 
-    /// An offset that is really empty. It is void, and ends the row of seeds.
+    /// Notes an offset without a record. It is void, and ends the sequence of seeds.
     public mutating func hole() {
         if phase == .seeds { phase = .open }
     }
 
-    /// Says what the next record is. If it is an event, the tables of `event` hold it.
+    /// Returns the kind of the next record. If it is an event, the tables of `event` hold it.
     public mutating func read(key: Bytes, value: Bytes, into event: inout ParsedEvent) -> Record {
         if case .ended(let epoch) = phase {
-            return .void(VoidRecord(.behindEnd, "found a record behind the end of the epoch; the next is \(epoch)"))
+            return .void(VoidRecord(.behindEnd, "found a record after the end of the epoch; the next is \(epoch)"))
         }
         if "~reel" ~= key { return barrier(value) }
         if let void = misplaced(key) {
@@ -73,8 +76,8 @@ public struct PartitionRules: Sendable {
         }
     }
 
-    /// Whether a record is an event or a barrier, if it stands before the end of the epoch: only of such a one header
-    /// `p` is believed. Whatever else is in the log may be a copy from another one.
+    /// True if the record is an event or a barrier, under the assumption that it precedes the end of the epoch. Only
+    /// such a record's header `p` is trusted, because any other record may be a copy from another log.
     public func isWitness(key: Bytes, value: Bytes, event: inout ParsedEvent) -> Bool {
         var rules = PartitionRules(partition: partition, of: partitions, phase: .open)
         switch rules.read(key: key, value: value, into: &event) {
@@ -100,7 +103,7 @@ public struct PartitionRules: Sendable {
         }
     }
 
-    /// Why nothing with this key has an effect here.
+    /// Returns the reason why no record with this key has an effect in this partition; nil if there is none.
     private func misplaced(_ key: Bytes) -> VoidRecord? {
         guard StreamName.isValid(key) else { return VoidRecord(.badKey, "found a key that is no stream's name") }
         let right = Partition.number(ofKey: key, of: partitions)

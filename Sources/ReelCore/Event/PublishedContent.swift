@@ -1,12 +1,12 @@
-/// What a client said in an event, apart from what may change when it sends it again: `at`, `base` and `by` are the
-/// first names in canonical order, so they stand in front.
+/// The content that a client gave to an event, without the members that may change when the client sends it again.
+/// Those are `at`, `base` and `by`, which are the first members in canonical order.
 package struct PublishedContent {
     private var base: Bytes?
-    /// The text of `by`, with its quotes; nil: the event has none.
+    /// The text of `by` with its quotes; nil if the event has none.
     package private(set) var by: Bytes?
     private var rest: Bytes
 
-    /// Takes a record's canonical value apart.
+    /// Splits the canonical value of a record.
     package init(_ value: Bytes) {
         rest = Bytes(rebasing: value.dropFirst())
         _ = take(#""at":"#)
@@ -14,11 +14,11 @@ package struct PublishedContent {
         by = take(#""by":"#)
     }
 
-    /// The last seq that the event's author had folded.
+    /// The last seq that the author of the event had folded.
     package var baseSeq: Seq? { base.flatMap { Seq(String(decoding: $0, as: UTF8.self)) } }
 
-    /// Whether two events of one (site, op) cannot both be what its author means. Those of two authors can stand side
-    /// by side: the fold refuses the one that is foreign.
+    /// True if two events with the same (site, op) cannot both be intended by their author. Events of two authors do
+    /// not contradict each other: the fold refuses the foreign one.
     package func contradicts(_ other: PublishedContent) -> Bool {
         guard !rest.equals(other.rest) else { return false }
         guard let by, let theirs = other.by else { return by == nil && other.by == nil }
@@ -29,7 +29,8 @@ package struct PublishedContent {
         a.withUnsafeBytes { a in b.withUnsafeBytes { PublishedContent(a).contradicts(PublishedContent($0)) } }
     }
 
-    /// The number or text behind this name, if the rest begins with it; the rest then begins behind its comma.
+    /// Returns the number or text after `name`, if the rest begins with `name`. The rest then begins after the
+    /// following comma.
     private mutating func take(_ name: StaticString) -> Bytes? {
         let length = name.utf8CodeUnitCount
         guard rest.count > length, name ~= Bytes(rebasing: rest[..<length]) else { return nil }

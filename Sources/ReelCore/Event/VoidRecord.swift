@@ -1,29 +1,29 @@
-/// Why a record of the log has no effect, for everybody. Its seq is covered all the same.
+/// The reason why a record of the log has no effect for any reader. Its seq is covered nevertheless.
 public struct VoidRecord: Error, Hashable, Sendable {
-    /// The kinds, as metrics name them.
+    /// The kinds of reasons; the raw values are those of the metrics.
     public enum Reason: String, CaseIterable, Sendable {
-        /// The key is no stream's name.
+        /// The key is not the name of a stream.
         case badKey = "bad_key"
-        /// The key belongs into another partition: its producer computes partitions in another way.
+        /// The key belongs to another partition: its producer computes partitions in another way.
         case wrongPartition = "wrong_partition"
-        /// The value is no event in canonical form.
+        /// The value is not an event in canonical form.
         case badEvent = "bad_event"
-        /// A seed outside of the row of seeds that an epoch begins with.
+        /// The record is a seed outside the sequence of seeds at the beginning of the epoch.
         case lateSeed = "late_seed"
-        /// The value under the barriers' key is no barrier.
+        /// The value of a record with the barriers' key is not a barrier.
         case badBarrier = "bad_barrier"
-        /// It stands behind the end of the epoch.
+        /// The record is after the end of the epoch.
         case behindEnd = "behind_end"
-        /// There is no record at this seq, such as where a transaction's marker stands.
+        /// There is no record at this seq, for example because a transaction marker occupies it.
         case hole
     }
 
-    /// The kind.
+    /// The kind of the reason.
     public var reason: Reason
-    /// What was found and what was expected.
+    /// A text that says what was found and what was expected.
     public var detail: String
 
-    /// A record without effect.
+    /// Creates the reason for a record without effect.
     public init(_ reason: Reason, _ detail: String) {
         self.reason = reason
         self.detail = detail

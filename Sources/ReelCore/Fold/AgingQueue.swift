@@ -1,4 +1,5 @@
-/// What the horizon will pass some day, oldest first: seqs are pushed as they come, that is in order.
+/// A FIFO of elements that the horizon will pass, oldest first. Callers push in ascending order of seq, or call
+/// `sort()` afterwards.
 struct AgingQueue<Element: Sendable>: Sendable {
     private var items: [(seq: Seq, element: Element)] = []
     private var head = 0
@@ -20,7 +21,7 @@ struct AgingQueue<Element: Sendable>: Sendable {
         return items[head]
     }
 
-    /// Puts in order what was pushed out of order.
+    /// Sorts the elements by seq, after pushes out of order.
     mutating func sort() {
         items.removeFirst(head)
         head = 0

@@ -1,35 +1,36 @@
-/// An array that `add` and `remove` keep as a set: sorted by its elements' canonical bytes, each once. It knows where
-/// its elements stand, so that the next change of the same array need not look for them again.
+/// An array that `add` and `remove` keep as a set: sorted by the canonical bytes of its elements, without duplicates.
+/// The value keeps the positions of its elements, so that the next change of the same array does not search for them
+/// again.
 struct CanonicalSet {
     /// The array in canonical JSON; empty before the first `read`.
     private(set) var bytes: [UInt8] = []
-    /// Where the elements stand in it.
+    /// The position of each element in `bytes`.
     private var elements: [Slice] = []
 
-    /// No set yet.
+    /// Creates a value that holds no set yet.
     init() {}
 
-    /// The elements of any array in canonical JSON.
+    /// Creates the set of the elements of `array`, which is canonical JSON.
     private init(array: [UInt8]) {
         bytes = array
         let isSorted = bytes.withUnsafeBytes { Self.locate(in: $0, &elements) }
         if !isSorted { sort() }
     }
 
-    /// Becomes the set of what a field holds, if it is not that already.
+    /// Loads the set that a field holds, unless it is loaded already.
     mutating func read(_ value: FieldValue?) {
         let array = if case .plain(let bytes) = value { bytes } else { [ASCII.openBracket, ASCII.closeBracket] }
         let isKnown = array.withUnsafeBytes { array in bytes.withUnsafeBytes { $0.equals(array) } }
         if !isKnown { self = CanonicalSet(array: array) }
     }
 
-    /// Takes elements out, then puts elements in; both lists are sorted, each element once, and lie in the record.
+    /// Removes elements, then adds elements. Both lists hold slices of `record`, sorted and without duplicates.
     mutating func change(adding: ArraySlice<Slice>, removing: ArraySlice<Slice>, _ record: Bytes) {
         if !removing.isEmpty { replace(removing, record, areKept: false) }
         if !adding.isEmpty { replace(adding, record, areKept: true) }
     }
 
-    /// Copies all, but for the elements of the list; these are in the copy if they are kept, and else are not.
+    /// Copies the set without the elements of `list`. With `areKept`, the copy contains the elements of `list` as well.
     private mutating func replace(_ list: ArraySlice<Slice>, _ record: Bytes, areKept: Bool) {
         var copy = CanonicalSet(openFor: bytes.count, elements.count + list.count)
         bytes.withUnsafeBytes { bytes in
@@ -47,7 +48,7 @@ struct CanonicalSet {
         self = copy
     }
 
-    /// Where the element stands or should stand, at `start` or behind it.
+    /// Returns the index of `element`, or the index at which to insert it. The search begins at `start`.
     private func find(_ element: Bytes, from start: Int, _ bytes: Bytes) -> (index: Int, isFound: Bool) {
         var (low, high) = (start, elements.count)
         while low < high {
@@ -75,7 +76,7 @@ struct CanonicalSet {
 
     // MARK: Writing
 
-    /// A set that is being written: its elements are appended in order, a comma behind each, until it is closed.
+    /// Creates a set that is being written. Elements are appended in order, each followed by a comma, until `close()`.
     private init(openFor bytes: Int, _ elements: Int) {
         self.bytes = [ASCII.openBracket]
         self.bytes.reserveCapacity(bytes)
@@ -88,7 +89,7 @@ struct CanonicalSet {
         bytes.append(ASCII.comma)
     }
 
-    /// Appends elements that stand one behind the other in another array.
+    /// Appends elements that are adjacent in `other`.
     private mutating func append(_ run: ArraySlice<Slice>, of other: Bytes) {
         guard let first = run.first, let last = run.last else { return }
         let shift = Int32(bytes.count) - first.start
@@ -106,7 +107,8 @@ struct CanonicalSet {
 
     // MARK: Reading
 
-    /// Looks for the elements of an array that is known to be canonical, and says whether they are sorted, each once.
+    /// Finds the elements of an array that is known to be canonical. Returns true if they are sorted and without
+    /// duplicates.
     private static func locate(in array: Bytes, _ elements: inout [Slice]) -> Bool {
         var isSorted = true
         var start = 1
@@ -120,7 +122,8 @@ struct CanonicalSet {
         return isSorted
     }
 
-    /// Where a value ends in an array that is known to be canonical: at the comma or bracket behind it.
+    /// Returns the end of a value in an array that is known to be canonical: the index of the comma or bracket after
+    /// it.
     private static func end(ofValueAt start: Int, in array: Bytes) -> Int {
         var (depth, next) = (0, start)
         repeat {
@@ -132,7 +135,7 @@ struct CanonicalSet {
             }
             next += 1
         } while depth > 0 && next < array.count
-        // The rest of a number or word.
+        // A number or a word has more bytes.
         while next < array.count, array[next] != ASCII.comma, array[next] != ASCII.closeBracket { next += 1 }
         return min(next, array.count)
     }

@@ -1,44 +1,45 @@
 extension Fold {
-    /// Folds the event that stands at `seq`; `value` is the record's value that the event was taken apart from.
+    /// Folds the event at `seq`.
+    /// - Parameter value: the record's value that `event` was parsed from.
     public mutating func apply(_ event: ParsedEvent, _ value: Bytes, seq: Seq) -> Outcome {
         defer { advance(to: seq) }
         let by = event.by.map { value[$0] }
-        let place: Dictionary<Site, SiteState>.Index
+        let index: Dictionary<Site, SiteState>.Index
         var lost = LostTexts()
         if let known = sites.index(forKey: event.site) {
-            // Read as one: each access copies the state of the site.
+            // Read in one access, because each access copies the state of the site.
             let state = sites.values[known]
             if !state.isWritten(by: by) { return .foreign }
             if event.op <= state.op { return .duplicate }
             if event.op > state.op + 1 || state.end != .none { return .gap }
-            (place, lost) = (known, state.lost)
+            (index, lost) = (known, state.lost)
         } else {
             if event.op != 0 { return .gap }
             if event.base < horizon || event.base < retired { return .stale }
             if !hasRoomForSite, !event.site.isOneRequest { return .tooManySites }
-            place = begin(event.site, by: by)
+            index = begin(event.site, by: by)
         }
-        touch(site: event.site, at: place)
-        sites.values[place].op = event.op
-        sites.values[place].seq = seq
-        if event.last { end(event.site, at: place, seq: seq) }
+        touch(site: event.site, at: index)
+        sites.values[index].op = event.op
+        sites.values[index].seq = seq
+        if event.last { end(event.site, at: index, seq: seq) }
         let refusal = change(event, value, seq: seq, lost: lost)
         if refusal == nil ? lost.count > 0 : event.namesText {
             let others = lostCount - lost.count
             lost.note(refusal, of: event, value, at: seq, horizon: horizon, others: others)
-            setLost(lost, of: event.site, at: place)
+            setLost(lost, of: event.site, at: index)
         }
         consume(seq)
         return refusal.map(Outcome.rejected) ?? .applied
     }
 
-    /// A site writes here for the first time.
+    /// Adds a site that writes to this stream for the first time.
     mutating func begin(_ site: Site, by: Bytes?) -> Dictionary<Site, SiteState>.Index {
         var state = SiteState()
         state.by = by.map { Array($0) }
         sites[site] = state
         listUnhashed(site: site)
-        // It has just been put in.
+        // `begin` has just inserted the site.
         return sites.index(forKey: site)!
     }
 
@@ -50,7 +51,7 @@ extension Fold {
         forget()
     }
 
-    /// Applies all parts or none; the code says why none.
+    /// Applies all parts of the event or none. Returns the reason if it applies none.
     mutating func change(_ event: ParsedEvent, _ value: Bytes, seq: Seq, lost: LostTexts) -> ErrorCode? {
         if event.base >= seq { return .badBase }
         var undo = Undo()
@@ -69,7 +70,7 @@ extension Fold {
                 refusal = apply(part, of: event, value, context, undo: &undo, keepsUndo: keepsUndo, set: &set)
             }
             if let refusal {
-                take(back: undo)
+                restore(undo)
                 return refusal
             }
             if let slot = context.slot, objects[slot].weight > Limits.history { heavy.append(slot) }
@@ -79,38 +80,38 @@ extension Fold {
         return nil
     }
 
-    /// Whether the part could bring its object beyond its limits. All that it writes stands in the record, but for
-    /// the sums of `inc`, which are at most 16 bytes longer than their operation.
+    /// True if the part could grow its object beyond the limits. All bytes that it writes are in the record, except the
+    /// sums of `inc`. A sum is at most 16 bytes longer than its operation.
     private func mayOverflow(_ part: ParsedEvent.Part, _ value: Bytes, slot: Int?) -> Bool {
         let (size, fields) = slot.map { (objects[$0].size, objects[$0].fields.count) } ?? (2, 0)
         return size + value.count + 16 * part.ops.count > Limits.object
             || fields + part.fields.count + part.ops.count > Limits.fields
     }
 
-    private mutating func take(back undo: Undo) {
+    private mutating func restore(_ undo: Undo) {
         for (slot, before) in undo.saved.reversed() {
             if let before { objects[slot] = before } else { forget(object: slot) }
         }
     }
 }
 
-/// What a part is measured against.
+/// The values that the checks of a part compare with.
 struct PartContext {
     /// The event's own mark.
     let mark: TextMark
     let base: Seq
     let horizon: Seq
-    /// The slot of the part's object or tombstone.
+    /// The slot of the part's object or tombstone; nil if there is neither.
     let slot: Int?
 
     var viewer: TextViewer { TextViewer(site: mark.site, base: base) }
 }
 
-/// The objects of an event as they were before it; nil: it was not there.
+/// The objects of an event as they were before it; nil for an object that did not exist.
 struct Undo {
     var saved: [(slot: Int, before: FoldedObject?)] = []
 
-    /// What the event found, if a part of it has changed that already.
+    /// Returns the object as it was before the event, if a part of the event has already changed it; otherwise nil.
     func before(_ slot: Int) -> FoldedObject?? {
         saved.first { $0.slot == slot }?.before
     }

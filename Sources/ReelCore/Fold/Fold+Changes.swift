@@ -1,18 +1,18 @@
-/// The rows of a stream that changed since they were last asked for. Forget first, then write: what was forgotten may
-/// have come again.
+/// The rows of a stream that have changed since the last call of `takeChanges`. Delete the forgotten rows before
+/// writing the others: a forgotten key may exist again.
 public struct Changes: Sendable {
-    /// Slots of objects and tombstones to be written.
+    /// The slots of objects and tombstones with rows that must be written.
     public internal(set) var objects: [Int] = []
-    /// Keys of objects that are gone without a trace.
+    /// The keys of objects that were removed completely.
     public internal(set) var forgottenObjects: [[UInt8]] = []
-    /// Sites to be written.
+    /// The sites with rows that must be written.
     public internal(set) var sites: [Site] = []
-    /// Sites that are gone without a trace.
+    /// The sites that were removed completely.
     public internal(set) var forgottenSites: [Site] = []
 }
 
 extension Fold {
-    /// What has changed since the last call; each slot and site once. Empty without `listsChanges`.
+    /// Returns the changes since the last call; each slot and site occurs once. Empty without `listsChanges`.
     public mutating func takeChanges() -> Changes {
         var taken = changes
         changes = Changes()

@@ -1,6 +1,6 @@
 extension Fold {
-    /// 64 bits that are equal for equal states: the sum of the hashes of all lines. What has changed since the last
-    /// reading is hashed now.
+    /// Returns the digest: 64 bits that are equal for equal states. It is the sum of the hashes of all lines. This call
+    /// hashes only the lines that have changed since the last one.
     public mutating func digest() -> UInt64 {
         var line = DigestLine()
         for slot in unhashedObjects where objects[slot].state != .free && !objects[slot].isHashed {
@@ -18,12 +18,13 @@ extension Fold {
     }
 }
 
-/// The lines that a digest is the sum of: fields joined by a zero byte, hashed by FNV-1a and MurmurHash3's finalizer.
-/// What many lines begin with is hashed once, and so is a field that stays as it is.
+/// Hashes the lines of a digest, which is the sum of their hashes. The fields of a line are joined by a zero byte and
+/// hashed by FNV-1a and MurmurHash3's finalizer. A beginning that many lines share is hashed once, and the hash of an
+/// unchanged field is kept.
 struct DigestLine {
     private var bytes: [UInt8] = []
 
-    /// The line of an object and those of its fields, or the line of a tombstone.
+    /// Returns the hashes of an object's line and of its fields' lines, or of a tombstone's line.
     mutating func sum(_ object: inout FoldedObject) -> UInt64 {
         begin(object.state == .alive ? "O" : "D")
         add(key: object)
@@ -50,7 +51,7 @@ struct DigestLine {
         return start.adding(bytes).finished
     }
 
-    /// The line of a site and those of its lost texts.
+    /// Returns the hashes of a site's line and of its lost texts' lines.
     mutating func sum(_ site: Site, _ state: SiteState) -> UInt64 {
         begin("S")
         add(site)
@@ -79,7 +80,7 @@ struct DigestLine {
         return Self.hash(bytes)
     }
 
-    /// 0 if no site was ever retired: then there is no such line.
+    /// Returns 0 if no site was ever retired, because then the state has no such line.
     mutating func hash(retired: Seq) -> UInt64 {
         guard retired > .none else { return 0 }
         begin("R")
@@ -92,7 +93,7 @@ struct DigestLine {
         bytes.append(UInt8(ascii: kind))
     }
 
-    /// Model and id.
+    /// Appends model and id.
     private mutating func add(key object: borrowing FoldedObject) {
         bytes.append(0)
         object.key.withUnsafeBytes { JSONText($0).decode(into: &bytes) }

@@ -1,8 +1,9 @@
 extension Fold {
     // MARK: Checks
 
-    /// Why the part has to be rejected: each check over all names of the part before the next one. `lost`: the lost
-    /// texts of the site, as they were before the whole event.
+    /// Returns the reason to reject the part; nil if there is none. Each check covers all names of the part before the
+    /// next check begins.
+    /// - Parameter lost: the lost texts of the site as they were before the whole event.
     mutating func check(
         _ part: ParsedEvent.Part,
         of event: ParsedEvent,
@@ -22,7 +23,7 @@ extension Fold {
             if writer != condition.seq { return .guard }
         }
         if part.ops.isEmpty { return nil }
-        // Only an update has operations: its object is alive.
+        // Only an update has operations, so its object is alive.
         guard let slot = context.slot else { return .noObject }
         for operation in event.operations[part.ops] {
             guard case .splice = operation.kind else { continue }
@@ -52,14 +53,14 @@ extension Fold {
         return nil
     }
 
-    /// The seq of a field's last writer before the event, −1 if it was absent.
+    /// Returns the seq of a field's last writer before the event; −1 if the field was absent.
     private func writer(of name: Bytes, slot: Int?, before undo: Undo) -> Seq {
         guard let slot else { return .none }
         if let before = undo.before(slot) { return before?.field(name)?.writer.seq ?? .none }
         return objects[slot].field(name)?.writer.seq ?? .none
     }
 
-    /// The sum, nil if it is not finite.
+    /// Returns the sum; nil if it is not finite.
     private static func sum(_ field: FoldedField?, _ step: Double) -> Double? {
         var number = 0.0
         if case .plain(let bytes) = field?.value {
@@ -69,7 +70,7 @@ extension Fold {
         return sum.isFinite ? sum : nil
     }
 
-    /// Whether all offsets lie within a text of so many elements, each triple seeing the ones before.
+    /// True if all offsets are inside a text of `count` elements. Each triple sees the effect of the triples before it.
     private static func reaches(_ triples: ArraySlice<ParsedEvent.Triple>, _ count: Int) -> Bool {
         var count = Int64(count)
         for triple in triples {
@@ -81,8 +82,10 @@ extension Fold {
 
     // MARK: Effects
 
-    /// Applies a part that has passed its checks; it can still grow too large. `set`: the one that the event
-    /// changed last.
+    /// Applies a part that has passed its checks. The object can still become too large.
+    /// - Parameters:
+    ///   - undo: receives the object as it was, if `keepsUndo` is true.
+    ///   - set: the set that the event changed last.
     mutating func apply(
         _ part: ParsedEvent.Part,
         of event: ParsedEvent,
@@ -162,7 +165,7 @@ extension Fold {
 }
 
 extension ParsedEvent.Operation.Kind {
-    /// Whether the operation can work on what the field holds.
+    /// True if the operation is valid for the field's current value.
     func fits(_ value: FieldValue) -> Bool {
         guard case .plain(let bytes) = value, let first = bytes.first else {
             if case .splice = self { return true }

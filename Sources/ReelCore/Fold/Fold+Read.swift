@@ -1,10 +1,10 @@
-/// An object or a tombstone as the fold holds it. Names are as they stand between the quotes of canonical JSON.
+/// An object or a tombstone of the fold. Names have the escaped form that canonical JSON has between the quotes.
 public struct ObjectState: Sendable, Equatable {
     /// A field with its last writer.
     public struct Field: Sendable, Equatable {
         /// The field's name.
         public let name: [UInt8]
-        /// Canonical JSON.
+        /// The field's value as canonical JSON.
         public let value: [UInt8]
         /// The seq of the last writer.
         public let seq: Seq
@@ -16,38 +16,38 @@ public struct ObjectState: Sendable, Equatable {
     public let model: [UInt8]
     /// The id within the model.
     public let id: [UInt8]
-    /// The seq of the last event applied; of a tombstone that of its delete.
+    /// The seq of the last event applied; for a tombstone, the seq of its delete.
     public let seq: Seq
-    /// Whether only the tombstone is left.
+    /// True if only the tombstone is left.
     public let isDeleted: Bool
-    /// The fields in the order of canonical JSON's members; none of a tombstone.
+    /// The fields in the order of canonical JSON's members; empty for a tombstone.
     public let fields: [Field]
 
-    /// The value of a field, nil if it is absent.
+    /// Returns the value of a field; nil if the field is absent.
     public func value(_ name: String) -> [UInt8]? {
         fields.first { JSONText.isEqual($0.name, name) }?.value
     }
 }
 
 extension Fold {
-    /// How many objects and tombstones there are.
+    /// The number of objects and tombstones.
     public var objectCount: Int { objects.count }
 
-    /// How many objects, tombstones and sites there are: what the fold holds in memory.
+    /// The number of objects, tombstones and sites that the fold holds in memory.
     public var entryCount: Int { objects.count + sites.count }
 
-    /// True if another site may begin.
+    /// True if the stream may have another site.
     package var hasRoomForSite: Bool { liveSites < Limits.sites }
 
-    /// The object or tombstone of this name; nil if it never was or is forgotten.
+    /// Returns the object or tombstone with this name; nil if it never existed or is forgotten.
     public func object(model: String, id: String) -> ObjectState? {
         slot(model: model, id: id).map(object(at:))
     }
 
-    /// The object or tombstone of this key; nil if it never was or is forgotten.
+    /// Returns the object or tombstone with this key; nil if it never existed or is forgotten.
     package func object(_ key: [UInt8]) -> ObjectState? { slot(key).map(object(at:)) }
 
-    /// The object or tombstone in a slot of `slots` or `Changes`.
+    /// Returns the object or tombstone in a slot that `slots` or `Changes` has named.
     public func object(at slot: Int) -> ObjectState {
         let object = objects[slot]
         let fields = object.fields.map { field in
@@ -69,8 +69,8 @@ extension Fold {
         )
     }
 
-    /// The slots of objects and tombstones that were touched after a seq, by model and id in the order of their bytes,
-    /// objects first. A slot is good until the fold changes.
+    /// Returns the slots of objects and tombstones that were changed after `seq`, objects first. Each group is ordered
+    /// by the bytes of model and id. A slot is valid until the fold changes.
     public func slots(after seq: Seq = .none) -> [Int] {
         let touched = objects.slots.indices.filter { objects[$0].state != .free && objects[$0].seq > seq }
         return touched.sorted { a, b in
@@ -80,37 +80,37 @@ extension Fold {
         }
     }
 
-    /// What is known of a site; nil if it never wrote here, or has ended and is forgotten.
+    /// Returns the state of a site; nil if it never wrote to this stream, or has ended and is forgotten.
     public func site(_ site: Site) -> SiteState? { sites[site] }
 
-    /// The number of sites that have not ended: what `Limits.sites` limits.
+    /// The number of sites that have not ended; `Limits.sites` limits it.
     public var liveSites: Int { sites.count - endedSites }
 
-    /// The sites that wrote or ended after a seq, in order.
+    /// Returns the sites that wrote or ended after `seq`, in order.
     public func sites(after seq: Seq = .none) -> [Site] {
         sites.filter { max($0.value.seq, $0.value.end) > seq }.keys.sorted()
     }
 
-    /// The slot of the object or tombstone of this key; nil if it never was or is forgotten.
+    /// Returns the slot of the object or tombstone with this key; nil if it never existed or is forgotten.
     package func slot(_ key: [UInt8]) -> Int? {
         Self.split(key) { objects.find(model: $0, id: $1) }
     }
 
-    /// True if the object or its tombstone is there.
+    /// True if the object or its tombstone exists.
     package func knows(_ key: [UInt8]) -> Bool { slot(key) != nil }
 
-    /// True if an object is in this slot, and no tombstone.
+    /// True if the slot holds an object and no tombstone.
     package func isAlive(at slot: Int) -> Bool { objects[slot].state == .alive }
 
-    /// True if the object of this key is there and was not deleted.
+    /// True if the object with this key exists and is not deleted.
     package func holds(_ key: [UInt8]) -> Bool { slot(key).map(isAlive) ?? false }
 
-    /// True if the object is there and was not deleted.
+    /// True if the object exists and is not deleted.
     package func holds(model: String, id: String) -> Bool {
         slot(model: model, id: id).map(isAlive) ?? false
     }
 
-    /// Lends the two sides of a key.
+    /// Calls `body` with the model and the id of a key.
     static func split<R>(_ key: [UInt8], _ body: (_ model: Bytes, _ id: Bytes) -> R) -> R {
         key.withUnsafeBytes { key in
             let separator = key.firstIndex(of: 0) ?? key.endIndex
@@ -118,7 +118,7 @@ extension Fold {
         }
     }
 
-    /// The key of an object of this name.
+    /// Returns the key of an object.
     package static func key(model: String, id: String) -> [UInt8] {
         JSONText.withEscaped(model) { model in JSONText.withEscaped(id) { Array(model) + [0] + Array($0) } }
     }
@@ -129,14 +129,14 @@ extension Fold {
 }
 
 extension JSONText {
-    /// Lends the text as it stands between the quotes of canonical JSON.
+    /// Calls `body` with the escaped form that the text has between the quotes of canonical JSON.
     static func withEscaped<R>(_ text: String, _ body: (Bytes) -> R) -> R {
         var bytes = [UInt8]()
         bytes.append(quoted: text)
         return bytes.withUnsafeBytes { body(Bytes(rebasing: $0[1..<$0.count - 1])) }
     }
 
-    /// Whether escaped bytes spell this text, without any normalisation.
+    /// True if the escaped bytes spell this text. No normalisation takes place.
     static func isEqual(_ escaped: [UInt8], _ text: String) -> Bool {
         withEscaped(text) { text in escaped.withUnsafeBytes { $0.equals(text) } }
     }

@@ -1,8 +1,9 @@
-/// The storage form of a stream's state: one row of bytes for each object or tombstone, for each site, and one for the
-/// rest. A row says all about its subject, histories of texts too, so that a fold made of rows goes on exactly.
+/// The storage form of a stream's state: one row of bytes for each object or tombstone, one for each site, and one for
+/// the rest. A row contains the whole state of its subject, including the histories of texts. A fold made from rows
+/// therefore continues exactly as the original.
 extension Fold {
-    /// The key of the object or tombstone in a slot, and of its row: model, a zero byte, id, the names as they stand
-    /// between their quotes.
+    /// Returns the key of the object or tombstone in a slot, which is also the key of its row. The key consists of the
+    /// model, a zero byte, and the id, both escaped as in canonical JSON.
     public func key(ofObject slot: Int) -> [UInt8] { objects[slot].key }
 
     /// Appends the row of an object or tombstone.
@@ -50,7 +51,7 @@ extension Fold {
         row.write(false)
     }
 
-    /// Appends the row of a site; nothing if it is not known.
+    /// Appends the row of a site; appends nothing if the site is unknown.
     public func writeRow(ofSite site: Site, to bytes: inout [UInt8]) {
         guard let state = sites[site] else { return }
         var row = RowWriter(bytes)
@@ -70,7 +71,8 @@ extension Fold {
         bytes = row.bytes
     }
 
-    /// Appends the row of all else: what was consumed, the marks, the epoch that follows, the last retirement of sites.
+    /// Appends the row of the rest: the number of consumed events, the marks, the next epoch, the last retirement of
+    /// sites.
     public func writeHead(to bytes: inout [UInt8]) {
         var row = RowWriter(bytes)
         row.write(consumed)
@@ -83,11 +85,15 @@ extension Fold {
     }
 }
 
-/// Makes a fold of its rows, in any order. A row that is not as it was written is an error of code `internal`.
+/// Creates a fold from its rows, in any order. Throws `internal` for a row that `Fold` cannot have written, or
+/// `bad_json` if the row holds invalid JSON.
 public struct FoldLoader: Sendable {
     private var fold: Fold
 
-    /// A loader of a stream that was folded up to `seq`; `head` is what `writeHead` wrote.
+    /// Creates a loader of a stream that was folded up to `seq`.
+    /// - Parameters:
+    ///   - head: the bytes that `writeHead` wrote.
+    ///   - listsChanges: see `Fold.init`.
     public init(
         stream: StreamName,
         partition: Int,
@@ -110,7 +116,7 @@ public struct FoldLoader: Sendable {
         try row.end()
     }
 
-    /// Puts an object's or tombstone's row in.
+    /// Adds the row of an object or tombstone.
     public mutating func add(objectKey key: Bytes, row bytes: Bytes) throws(ReelError) {
         var row = RowReader(bytes)
         guard let separator = key.firstIndex(of: 0) else { throw row.damaged("a key of model and id") }
@@ -146,7 +152,7 @@ public struct FoldLoader: Sendable {
         return FoldedField(name: name, value: .text(text), writer: writer)
     }
 
-    /// Puts a site's row in.
+    /// Adds the row of a site.
     public mutating func add(site: Site, row bytes: Bytes) throws(ReelError) {
         var row = RowReader(bytes)
         var lost = LostTexts()
@@ -164,7 +170,7 @@ public struct FoldLoader: Sendable {
         fold.set(site, by: by, op: op, seq: seq, lost: lost, end: end)
     }
 
-    /// The fold of all rows that were put in. It has nothing to be written.
+    /// Returns the fold of all rows that were added. Its list of changes is empty.
     public consuming func finish() -> Fold {
         fold.agingObjects.sort()
         fold.agingSites.sort()
@@ -175,7 +181,7 @@ public struct FoldLoader: Sendable {
 }
 
 extension CanonicalJSON {
-    /// Throws `bad_json` unless the bytes could stand between the quotes of a canonical text.
+    /// Throws `bad_json` unless the bytes can be the content of a canonical string, between the quotes.
     fileprivate static func check(quoted text: Bytes) throws(ReelError) {
         let quoted = [ASCII.quote] + text + [ASCII.quote]
         let fault: ReelError? = quoted.withUnsafeBytes { bytes in

@@ -1,6 +1,7 @@
 extension Fold {
-    /// Folds a line of the state that a new epoch begins with; `value` is the record's value that the seed was taken
-    /// apart from. A later seed of the same site or object takes the place of the earlier.
+    /// Folds a seed: one line of the state that a new epoch begins with. A later seed of the same site or object
+    /// replaces the earlier one.
+    /// - Parameter value: the record's value that `seed` was parsed from.
     public mutating func apply(_ seed: ParsedSeed, _ value: Bytes, seq: Seq) -> Outcome {
         switch seed.line {
         case .site(let site, let op, let by, let ended):

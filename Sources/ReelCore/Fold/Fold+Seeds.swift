@@ -1,7 +1,7 @@
 extension Fold {
-    /// Hands out the values of the seeds that say this state in another log: that sites were retired, then sites, then
-    /// objects, then tombstones. Seeds leave out everything that has a meaning in this log only: seqs, marks, the
-    /// histories of texts.
+    /// Calls `body` with the values of the seeds that describe this state in another log. The order is: the retirement
+    /// of sites, the sites, the objects, the tombstones. Seeds omit everything that has a meaning only in this log:
+    /// seqs, marks, and the histories of texts.
     public func forEachSeed(_ body: (_ kind: SeedKind, _ value: [UInt8]) throws -> Void) rethrows {
         var value: [UInt8] = []
         if retired > .none { try body(.retired, Array(#"{"line":{"retired":true},"type":"seed"}"#.utf8)) }
@@ -26,7 +26,7 @@ extension Fold {
             value.append(#"","#)
         }
         value.append(#""end":"#)
-        // That it has ended is all that another log can know.
+        // Another log can know only that the site has ended, not at which seq.
         value.append(integer: state.end == .none ? -1 : 0)
         value.append(#","op":"#)
         value.append(integer: state.op)
@@ -58,29 +58,29 @@ extension Fold {
     }
 }
 
-/// What a seed says something of.
+/// The kind of thing that a seed describes.
 public enum SeedKind: Sendable {
-    /// A site, a living object, a tombstone; that sites of the stream were retired.
+    /// A site, a living object, a tombstone, or the fact that sites of the stream were retired.
     case site, object, tombstone, retired
 }
 
-/// What the seeds of a stream say together, whatever their order: two folds of equal sums hold the same objects with
-/// the same last writers, the same tombstones, and the same sites with the same ops.
+/// A sum over the seeds of a stream that does not depend on their order. Two folds with equal sums hold the same
+/// objects with the same last writers, the same tombstones, and the same sites with the same ops.
 public struct SeedSum: Equatable, Sendable {
-    /// How many sites there are.
+    /// The number of sites.
     public private(set) var sites = 0
-    /// How many living objects there are.
+    /// The number of living objects.
     public private(set) var objects = 0
-    /// How many tombstones there are.
+    /// The number of tombstones.
     public private(set) var tombstones = 0
-    /// The bytes of all seeds.
+    /// The number of bytes of all seeds.
     public private(set) var bytes = 0
     private var hash: UInt64 = 0
 
     /// The sum of no seeds.
     public init() {}
 
-    /// The sum of what a fold says.
+    /// Creates the sum of the seeds of `fold`.
     public init(_ fold: Fold) {
         fold.forEachSeed { add($0, $1) }
     }

@@ -1,58 +1,59 @@
-/// The state of one stream: the pure function that turns events, in order, into objects. The same on every node and
-/// client, whatever their settings.
+/// The state of one stream, computed by a pure function from events, in order, to objects. The result is the same on
+/// every node and client, independent of their settings.
 ///
-/// A value: a copy shares its storage until one of both changes. It has no clock and reads nothing from outside. Who
-/// holds one tells it every seq of the partition, in order: events by `apply`, all others by `advance`, so that `seq`
-/// says up to where the state is true.
+/// `Fold` is a value: copies share storage until one of them changes. It has no clock and does no I/O. The owner passes
+/// every seq of the partition to the fold, in order: events to `apply`, all other seqs to `advance`. `seq` is therefore
+/// the seq up to which the state is true.
 public struct Fold: Sendable {
     /// The version of the rules.
     public static let version: Int64 = 1
 
-    /// The stream whose events these are.
+    /// The stream of the folded events.
     public let stream: StreamName
-    /// The partition that the stream lies in.
+    /// The partition that contains the stream.
     public let partition: Int
-    /// The log that the seqs count in.
+    /// The log that the seqs belong to.
     public let epoch: Epoch
-    /// The last seq of the partition that has been folded; −1: none.
+    /// The last seq of the partition that has been folded; −1 if there is none.
     public internal(set) var seq = Seq.none
-    /// The epoch that follows, once the end of this one was folded.
+    /// The epoch that follows this one; nil until the end of this epoch has been folded.
     public internal(set) var next: Epoch?
-    /// How many events were consumed.
+    /// The number of consumed events.
     public internal(set) var consumed: Int64 = 0
-    /// The seqs of every 4,096th consumed event, the last 16, oldest first.
+    /// The seqs of every 4,096th consumed event: the last 16 of them, oldest first.
     public internal(set) var marks: [Seq] = []
 
     var objects = ObjectTable()
-    /// The seq of the last barrier that retired sites; −1: none has.
+    /// The seq of the last barrier that retired sites; −1 if there is none.
     public internal(set) var retired = Seq.none
     var sites: [Site: SiteState] = [:]
     /// The number of sites that have ended and are not forgotten yet.
     public internal(set) var endedSites = 0
-    /// The sites that have lost fields.
+    /// The sites that have lost texts.
     var losingSites: Set<Site> = []
-    /// The number of lost fields of all sites.
+    /// The number of lost fields of all sites together.
     var lostCount = 0
-    /// The slots of tombstones and spliced texts.
+    /// The slots of tombstones and of spliced texts.
     var agingObjects = AgingQueue<Int>()
     var agingSites = AgingQueue<Site>()
 
-    /// The sum of all line hashes that are known.
+    /// The sum of all line hashes that are up to date.
     var digestSum: UInt64 = 0
-    /// The number of living objects, as of the last reading of the digest.
+    /// The number of living objects at the last call of `digest()`.
     public internal(set) var livingObjects = 0
-    /// The size of the living objects as of the last reading of the digest, in bytes: model, id, and the fields as
-    /// canonical JSON. Histories of texts do not count.
+    /// The size of the living objects in bytes at the last call of `digest()`: model, id, and the fields as canonical
+    /// JSON. Histories of texts do not count.
     public internal(set) var objectBytes = 0
-    /// What is not in the sum; what is gone or hashed by now may stand there too, or twice.
+    /// The slots with hashes that are not in `digestSum`. The list may also contain duplicates, and slots that are free
+    /// or hashed by now.
     var unhashedObjects: [Int] = []
     var unhashedSites: [Site] = []
-    /// Whether the fold lists what it changes, for `takeChanges`.
+    /// True if the fold lists its changes for `takeChanges`.
     let listsChanges: Bool
     var changes = Changes()
 
-    /// A stream that nobody wrote yet. With `listsChanges` the fold keeps a list of the rows that change, for
-    /// `takeChanges`.
+    /// Creates the empty state of a stream that has no events yet.
+    /// - Parameter listsChanges: if true, the fold keeps a list of the rows that change, for `takeChanges`.
     public init(stream: StreamName, partition: Int, epoch: Epoch, listsChanges: Bool = false) {
         self.stream = stream
         self.partition = partition
@@ -60,12 +61,14 @@ public struct Fold: Sendable {
         self.listsChanges = listsChanges
     }
 
-    /// What is older than this seq is history for nobody: the oldest of 16 marks, −1 as long as there are fewer.
+    /// The seq at or below which the state keeps no history: the oldest of the 16 marks. −1 while there are fewer than
+    /// 16.
     public var horizon: Seq {
         marks.count == Limits.marks ? marks[0] : .none
     }
 
-    /// The seqs up to this one hold nothing more that changes the state: other streams' events, void records.
+    /// Notes that no further record up to `seq` changes the state. Such records are events of other streams and void
+    /// records.
     public mutating func advance(to seq: Seq) {
         self.seq = max(self.seq, seq)
     }
@@ -80,26 +83,26 @@ public struct Fold: Sendable {
         advance(to: seq)
     }
 
-    /// Ends all sites whose last consumed event is at or below the seq `before`.
+    /// Ends all sites that have consumed no event above the seq `before`.
     private mutating func retire(before: Seq, at seq: Seq) {
         retired = seq
         for site in sites.keys {
-            guard let place = sites.index(forKey: site), sites.values[place].end == .none,
-                sites.values[place].seq <= before
+            guard let index = sites.index(forKey: site), sites.values[index].end == .none,
+                sites.values[index].seq <= before
             else { continue }
-            touch(site: site, at: place)
-            end(site, at: place, seq: seq)
+            touch(site: site, at: index)
+            end(site, at: index, seq: seq)
         }
     }
 
-    /// Ends a site.
+    /// Marks a site as ended at `seq`.
     mutating func end(_ site: Site, at index: Dictionary<Site, SiteState>.Index, seq: Seq) {
         if sites.values[index].end == .none { endedSites += 1 }
         sites.values[index].end = seq
         agingSites.push(site, at: seq)
     }
 
-    // MARK: What has changed
+    // MARK: Changes
 
     mutating func touch(object slot: Int) {
         if objects[slot].isHashed {
@@ -113,7 +116,7 @@ public struct Fold: Sendable {
         }
     }
 
-    /// Makes a living object.
+    /// Adds a living object without fields.
     mutating func makeObject(model: Bytes, id: Bytes, seq: Seq) -> Int {
         let slot = objects.insert(model: model, id: id, seq: seq)
         listUnhashed(object: slot)
@@ -127,7 +130,7 @@ public struct Fold: Sendable {
         objects.remove(slot)
     }
 
-    /// Adds an object or tombstone to the sums. `isHashed` says that it is in them.
+    /// Adds an object or tombstone to the sums. `isHashed` is true while it is in them.
     mutating func count(_ slot: Int, digest: UInt64) {
         objects[slot].digest = digest
         objects[slot].isHashed = true
@@ -140,7 +143,7 @@ public struct Fold: Sendable {
         objectBytes += Int(objects[slot].countedBytes)
     }
 
-    /// Takes an object or tombstone out of the sums.
+    /// Subtracts an object or tombstone from the sums.
     private mutating func uncount(_ slot: Int) {
         let bytes = Int(objects[slot].countedBytes)
         digestSum &-= objects[slot].digest
@@ -179,21 +182,23 @@ public struct Fold: Sendable {
         if after > 0 { losingSites.insert(site) } else if before > 0 { losingSites.remove(site) }
     }
 
-    /// The next digest has to hash it. If nobody asks for one, the list is made anew once half of it must be useless.
+    /// Lists an object for the next digest. If digests are not requested, the list is rebuilt once at least half of it
+    /// must be obsolete.
     private mutating func listUnhashed(object slot: Int) {
         unhashedObjects.append(slot)
         guard unhashedObjects.count > 2 * objects.slots.count else { return }
         unhashedObjects = objects.slots.indices.filter { objects[$0].state != .free && !objects[$0].isHashed }
     }
 
-    /// As for objects. A dictionary keeps its capacity, so this is as rare where most sites have been forgotten.
+    /// Lists a site for the next digest. The limit uses the capacity because a dictionary keeps it: rebuilding stays
+    /// rare even if most sites have been forgotten.
     mutating func listUnhashed(site: Site) {
         unhashedSites.append(site)
         guard unhashedSites.count > 2 * sites.capacity else { return }
         unhashedSites = sites.compactMap { $0.value.isHashed ? nil : $0.key }
     }
 
-    /// Forgets what digests and the horizon will ask for: of a draft nobody does.
+    /// Drops the data that only digests and the horizon need. A draft computes neither.
     mutating func dropBookkeeping() {
         digestSum = 0
         unhashedObjects = []
@@ -202,8 +207,8 @@ public struct Fold: Sendable {
 
     // MARK: The horizon
 
-    /// Forgets everything that no splice can need any more: tombstones, ended sites, marks of lost texts, and the
-    /// history of texts.
+    /// Drops everything at or below the horizon that no splice can need any more: tombstones, ended sites, marks of
+    /// lost texts, and the history of texts.
     mutating func forget() {
         let horizon = horizon
         guard horizon > .none else { return }
@@ -218,11 +223,11 @@ public struct Fold: Sendable {
             if sites[site]?.end == seq { forget(site: site) }
         }
         for site in losingSites {
-            guard let place = sites.index(forKey: site) else { continue }
-            var lost = sites.values[place].lost
+            guard let index = sites.index(forKey: site) else { continue }
+            var lost = sites.values[index].lost
             guard lost.forget(upTo: horizon) else { continue }
-            touch(site: site, at: place)
-            setLost(lost, of: site, at: place)
+            touch(site: site, at: index)
+            setLost(lost, of: site, at: index)
         }
     }
 }

@@ -1,23 +1,27 @@
 extension FoldDraft {
     /// One step of a splice that is expressed for another base.
     package struct Edit: Equatable, Sendable {
-        /// Scalars before the place, after the steps before this one.
+        /// The number of scalars before the position, counted after the preceding steps.
         package var offset: Int64
-        /// Scalars that are taken out behind the place.
+        /// The number of scalars that are removed after the position.
         package var removed: Int64
-        /// The triple of the splice whose text is put in; nil: no text.
+        /// The index of the triple with the text to insert; nil if the step inserts no text.
         package var triple: Int?
     }
 
-    /// Rebases a splice: returns steps with the same effect on the text, whose offsets count all events up to
-    /// `newBase`. The steps skip elements that other sites have deleted meanwhile, and keep those that other sites have
-    /// inserted.
+    /// Rebases a splice: returns steps with the same effect on the text. Their offsets count all events up to
+    /// `newBase`. The steps skip elements that other sites have deleted in the meantime. They keep elements that other
+    /// sites have inserted.
     ///
-    /// Returns nil where the fold would reject the splice at its own base: the base lies below the horizon, another
-    /// site has written the field plainly after the base, the field holds no text, or an offset lies beyond the text.
+    /// Returns nil if the fold would reject the splice at its own base. There are four reasons:
+    /// - the base is below the horizon;
+    /// - another site wrote the field plainly after the base;
+    /// - the field holds no text;
+    /// - an offset is beyond the text.
     /// - Parameters:
-    ///   - operation: a splice of `part` of `event`; `value` is what the event was parsed from.
-    ///   - newBase: at least the base of the event. All events up to this seq are in the object.
+    ///   - operation: a splice of `part` of `event`.
+    ///   - value: the bytes that `event` was parsed from.
+    ///   - newBase: a seq at or above the base of the event. All events up to this seq are in the object.
     package func rebased(
         _ operation: ParsedEvent.Operation,
         of part: ParsedEvent.Part,
@@ -36,8 +40,8 @@ extension FoldDraft {
         return edits
     }
 
-    /// Returns the elements of a text as both viewers count them; nil if the splice would be stale for the old viewer,
-    /// or if the field holds no text.
+    /// Returns the elements of a text as both viewers count them. Returns nil if the splice would be stale for the old
+    /// viewer, or if the field holds no text.
     private func pieces(
         of name: Bytes,
         _ part: ParsedEvent.Part,
@@ -67,9 +71,9 @@ extension FoldDraft {
 private struct TextPieces {
     private struct Piece {
         var scalars: Int
-        /// The viewer at the old base counts the elements.
+        /// True if the viewer at the old base counts the elements.
         var isOld: Bool
-        /// The viewer at the new base counts the elements.
+        /// True if the viewer at the new base counts the elements.
         var isNew: Bool
     }
 
@@ -82,11 +86,11 @@ private struct TextPieces {
 
     /// Applies a triple, and returns its steps for the new viewer; nil if the triple reaches beyond the text.
     ///
-    /// The steps delete from the end to the beginning, so that no step moves the place of the next one.
+    /// The steps delete from the end to the beginning, so that no step moves the position of the next one.
     mutating func edit(_ triple: ParsedEvent.Triple, _ index: Int) -> [FoldDraft.Edit]? {
         guard let start = cut(at: Int(clamping: triple.offset)) else { return nil }
         var offset = Int64(pieces[..<start].reduce(0) { $0 + ($1.isNew ? $1.scalars : 0) })
-        let place = offset
+        let insertOffset = offset
         var (rest, at) = (Int(clamping: triple.removed), start)
         var steps: [FoldDraft.Edit] = []
         while rest > 0 {
@@ -104,20 +108,20 @@ private struct TextPieces {
         }
         steps.reverse()
         guard triple.scalars > 0 else {
-            // Every op names its field as text, also where nothing is left to do.
-            return steps.isEmpty ? [.init(offset: place, removed: 0)] : steps
+            // Every op names its field as text, even if nothing is left to do.
+            return steps.isEmpty ? [.init(offset: insertOffset, removed: 0)] : steps
         }
         pieces.insert(Piece(scalars: Int(triple.scalars), isOld: true, isNew: true), at: start)
-        if steps.last?.offset == place {
+        if steps.last?.offset == insertOffset {
             steps[steps.count - 1].triple = index
         } else {
-            steps.append(.init(offset: place, removed: 0, triple: index))
+            steps.append(.init(offset: insertOffset, removed: 0, triple: index))
         }
         return steps
     }
 
-    /// Returns the index of the piece that begins directly behind so many elements of the old viewer; nil: there are
-    /// fewer.
+    /// Returns the index of the piece that begins directly after the first `offset` elements of the old viewer. Returns
+    /// nil if there are fewer elements.
     private mutating func cut(at offset: Int) -> Int? {
         if offset == 0 { return 0 }
         var rest = offset

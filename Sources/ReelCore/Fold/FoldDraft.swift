@@ -1,7 +1,7 @@
-/// Objects of a fold with events laid over them that stand in no log yet: what the fold would make of them if they came
-/// next. Only objects are looked at; which op of which site is consumed is settled when the events come.
+/// The predicted result of events that are not in the log yet: objects of a fold after those events. The draft looks at
+/// objects only. Which op of which site is consumed is decided when the events are in the log.
 ///
-/// A value without I/O. It holds those objects that were put in, and shares their storage with the fold's.
+/// A value without I/O. It holds the objects that were added by `reset`, and shares their storage with the fold.
 package struct FoldDraft: Sendable {
     private var fold: Fold
 
@@ -10,16 +10,17 @@ package struct FoldDraft: Sendable {
         fold = Fold(stream: stream, partition: 0, epoch: Epoch(0))
     }
 
-    /// Below this seq no splice may count on what its author saw: that of the fold which lies below.
+    /// The horizon of the confirmed fold. A splice with a base below this seq is stale.
     package var horizon: Seq { fold.horizon }
 
-    /// Takes over what is history for nobody in the fold that lies below; nil: there is none.
+    /// Takes over the horizon of the confirmed fold; nil means that there is none.
     package mutating func takeHorizon(of confirmed: Fold?) {
         fold.marks = confirmed?.marks ?? []
     }
 
-    /// Puts an object in as `confirmed` has it, in place of what is laid over it; or out, where that has none. `key`:
-    /// as `Fold.key(ofObject:)` gives it.
+    /// Replaces an object, and all predictions for it, with its state in `confirmed`. Removes the object if `confirmed`
+    /// does not contain it.
+    /// - Parameter key: a key as returned by `Fold.key(ofObject:)`.
     package mutating func reset(_ key: [UInt8], to confirmed: Fold?) {
         let object = confirmed?.slot(key).flatMap { confirmed?.objects[$0] }
         switch (fold.slot(key), object) {
@@ -32,31 +33,34 @@ package struct FoldDraft: Sendable {
         }
     }
 
-    /// The stream of its events.
+    /// The stream of the draft's events.
     package var stream: StreamName { fold.stream }
 
-    /// Puts an object in as another draft has it.
+    /// Replaces an object with its state in another draft.
     package mutating func reset(_ key: [UInt8], to other: FoldDraft) { reset(key, to: other.fold) }
 
-    /// True if the object or its tombstone is there.
+    /// True if the object or its tombstone exists in the draft.
     package func knows(_ key: [UInt8]) -> Bool { fold.knows(key) }
 
-    /// True if the object is there and was not deleted.
+    /// True if the object exists and is not deleted.
     package func holds(_ key: [UInt8]) -> Bool { fold.holds(key) }
 
-    /// The object, as long as it was not deleted.
+    /// Returns the object; nil if it does not exist or is deleted.
     func livingObject(model: Bytes, id: Bytes) -> FoldedObject? {
         guard let slot = fold.objects.find(model: model, id: id) else { return nil }
         return fold.objects[slot].state == .alive ? fold.objects[slot] : nil
     }
 
-    /// Lays an event over its objects, which must have been put in, as if it stood at `seq`; `value` is what the event
-    /// was taken apart from. `lost`: the lost texts of its site. The code says why it has no effect.
+    /// Applies an event to the draft as if it were at `seq`. All objects of the event must have been added before.
+    /// Returns the reason if the event has no effect, otherwise nil.
+    /// - Parameters:
+    ///   - value: the bytes that `event` was parsed from.
+    ///   - lost: the lost texts of the event's site.
     package mutating func lay(_ event: ParsedEvent, _ value: Bytes, seq: Seq, lost: LostTexts) -> ErrorCode? {
         defer { fold.dropBookkeeping() }
         return fold.change(event, value, seq: seq, lost: lost)
     }
 
-    /// The object or tombstone as it now is; nil: neither is there.
+    /// Returns the current object or tombstone; nil if there is neither.
     package func object(_ key: [UInt8]) -> ObjectState? { fold.object(key) }
 }

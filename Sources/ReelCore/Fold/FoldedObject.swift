@@ -1,4 +1,4 @@
-/// What a field holds: the canonical bytes of a plain value, or a text that was spliced.
+/// The value of a field: the canonical bytes of a plain value, or a text that was spliced.
 enum FieldValue: Sendable {
     case plain([UInt8])
     case text(SplicedText)
@@ -6,12 +6,12 @@ enum FieldValue: Sendable {
 
 /// A field of an object with its last writer.
 struct FoldedField: Sendable {
-    /// The name as it stands between its quotes.
+    /// The escaped name, without quotes.
     let name: [UInt8]
     var value: FieldValue
-    /// Set with every change of the value, also where it is the same again.
+    /// The last writer. Set with every write, even if the value stays the same.
     var writer: TextMark { didSet { digest = 0 } }
-    /// The hash of its line in the digest; 0: not known.
+    /// The hash of the field's line in the digest; 0 if it is not up to date.
     private(set) var digest: UInt64 = 0
 
     init(name: [UInt8], value: FieldValue, writer: TextMark) {
@@ -20,7 +20,7 @@ struct FoldedField: Sendable {
         self.writer = writer
     }
 
-    /// Hashes its line, if that is not known.
+    /// Hashes the field's line, unless the hash is up to date.
     mutating func hash(_ line: (borrowing FoldedField) -> UInt64) {
         if digest == 0 { digest = line(self) }
     }
@@ -30,7 +30,7 @@ struct FoldedField: Sendable {
         if case .text(let text) = value { text.weight } else { 0 }
     }
 
-    /// How many bytes the canonical value has.
+    /// The number of bytes of the canonical value.
     var valueCount: Int {
         switch value {
         case .plain(let bytes): bytes.count
@@ -38,10 +38,10 @@ struct FoldedField: Sendable {
         }
     }
 
-    /// What the field adds to its object's size: quotes, colon, comma.
+    /// The bytes that the field adds to the size of its object, with quotes, colon and comma.
     var cost: Int { name.count + valueCount + 4 }
 
-    /// The last plain write, nil if there is none.
+    /// The last plain write; nil if there is none.
     var written: TextMark? {
         switch value {
         case .plain: writer
@@ -60,7 +60,7 @@ struct FoldedField: Sendable {
         }
     }
 
-    /// Writes a value plainly, into the storage of the old one where that is large enough.
+    /// Replaces the value with a plain one. Reuses the storage of the old value if it is large enough.
     mutating func write(_ bytes: Bytes, by mark: TextMark) {
         writer = mark
         guard case .plain(var storage) = value else {
@@ -78,31 +78,31 @@ struct FoldedField: Sendable {
 struct FoldedObject: Sendable {
     enum State: Sendable {
         case alive, tombstone
-        /// A place in the table that holds nothing.
+        /// A slot of the table that holds nothing.
         case free
     }
 
-    /// Model, a zero byte, id, as they stand between their quotes.
+    /// The escaped model, a zero byte, and the escaped id, both without quotes.
     let key: [UInt8]
     let hash: UInt64
     var state = State.alive
-    /// Of the last event applied; of a tombstone the first delete.
+    /// The seq of the last event applied; for a tombstone, the seq of the first delete.
     var seq: Seq
-    /// In the order of canonical JSON's members.
+    /// The fields in the order of canonical JSON's members.
     var fields: [FoldedField] = []
     /// The sum of the fields' costs.
     private(set) var cost = 0
-    /// The sum of the weights of its texts, at most.
+    /// An upper bound of the sum of the weights of its texts.
     private(set) var weight = 0
 
-    /// What its lines add to the digest of the stream, while `isHashed`.
+    /// The hashes of the object's lines in the digest of the stream, valid while `isHashed`.
     var digest: UInt64 = 0
     var isHashed = false
-    /// Whether it stands in the list of changes.
+    /// True if the object is in the list of changes.
     var isListed = false
-    /// The bytes of the object that `Fold.objectBytes` contains while `isHashed`; 0 for a tombstone.
+    /// The bytes of the object that `Fold.objectBytes` includes while `isHashed`; 0 for a tombstone.
     var countedBytes: Int32 = 0
-    /// The seq at which it was last put into the queue of what ages.
+    /// The seq at which the object was last pushed to `Fold.agingObjects`.
     var queued = Seq.none
 
     init(key: [UInt8], hash: UInt64, seq: Seq) {
@@ -111,16 +111,16 @@ struct FoldedObject: Sendable {
         self.seq = seq
     }
 
-    /// Bytes of `{"name":value,…}`.
+    /// The number of bytes of `{"name":value,…}`.
     var size: Int { fields.isEmpty ? 2 : 1 + cost }
 
-    /// The model, as it stands between its quotes.
+    /// The escaped model, without quotes.
     var model: ArraySlice<UInt8> { key[..<separator] }
-    /// The id, as it stands between its quotes.
+    /// The escaped id, without quotes.
     var id: ArraySlice<UInt8> { key[(separator + 1)...] }
     private var separator: Int { key.firstIndex(of: 0) ?? key.count - 1 }
 
-    /// Where the field stands, or should stand.
+    /// Returns the index of a field, or the index at which to insert it.
     func find(_ name: Bytes) -> (index: Int, isFound: Bool) {
         var (low, high) = (0, fields.count)
         while low < high {
@@ -162,7 +162,7 @@ struct FoldedObject: Sendable {
         fields.remove(at: index)
     }
 
-    /// Splices a field's text; it is absent or a string.
+    /// Splices a field's text. The field must be absent or a string.
     mutating func splice(_ name: Bytes, by mark: TextMark, _ body: (inout SplicedText) -> Void) {
         let (index, isFound) = find(name)
         if !isFound {
@@ -184,7 +184,8 @@ struct FoldedObject: Sendable {
         fields[index].writer = mark
     }
 
-    /// How many elements a field that is absent or a text has for the viewer, who has seen its plain write.
+    /// Returns the number of elements that `viewer` counts in a field. The field must be absent or a text, and the
+    /// viewer must have seen its last plain write.
     mutating func count(_ name: Bytes, for viewer: TextViewer) -> Int {
         let (index, isFound) = find(name)
         guard isFound else { return 0 }
@@ -198,9 +199,11 @@ struct FoldedObject: Sendable {
         }
     }
 
-    /// Forgets who did what to its texts where that weighs more than an object may remember, behind an event of this
-    /// viewer: every text that weighs something is from now on as if it had been written plainly at the seq of its last
-    /// writer, by the viewer if he sees it as it is, and else by nobody.
+    /// Drops the edit history of the object's texts if it weighs more than `Limits.history`, after an event of
+    /// `viewer`.
+    ///
+    /// From then on, every text with a weight counts as written plainly at the seq of its last writer. The writer is
+    /// `viewer.site` if the viewer sees the text as it is, otherwise no site (`TextMark.nobody`).
     mutating func flatten(behind viewer: TextViewer, above horizon: Seq) {
         guard weight > Limits.history else { return }
         changeTexts { text, _ in text.weigh(above: horizon) }
@@ -226,7 +229,7 @@ struct FoldedObject: Sendable {
         }
     }
 
-    /// Makes plain values of the texts that no splice above the horizon has touched.
+    /// Makes plain values of the texts that no splice above the horizon has changed.
     mutating func settle(below horizon: Seq) {
         for index in fields.indices where fields[index].writer.seq <= horizon {
             guard case .text = fields[index].value else { continue }
@@ -237,7 +240,7 @@ struct FoldedObject: Sendable {
         }
     }
 
-    /// Makes it a living object without fields.
+    /// Makes this a living object without fields.
     mutating func clear(at seq: Seq) {
         state = .alive
         self.seq = seq
@@ -246,7 +249,7 @@ struct FoldedObject: Sendable {
         weight = 0
     }
 
-    /// Makes it a tombstone.
+    /// Makes this a tombstone.
     mutating func bury(at seq: Seq) {
         clear(at: seq)
         state = .tombstone

@@ -1,22 +1,22 @@
-/// The texts of one site that a rejection has kept out of the stream. The offsets of the site's later splices may count
-/// on such a text, as long as their author cannot know of the rejection.
+/// The texts of one site that are missing in the stream because an event was rejected. Until the site knows of the
+/// rejection, the offsets of its later splices may count on such a text.
 ///
-/// A value without I/O: the fold keeps one per site, and a device's overlay predicts with one.
+/// A value without I/O. The fold keeps one for each site, and a device's overlay makes predictions with one.
 package struct LostTexts: Equatable, Sendable {
-    /// A field that an event of the site named as text and that the stream does not hold as the site wrote it.
+    /// A field that an event of the site named as text, and that the stream does not hold as the site wrote it.
     package struct Field: Equatable, Sendable {
-        /// Model, a zero byte, id, a zero byte, field name, each as it stands between the quotes of canonical JSON.
+        /// Model, a zero byte, id, a zero byte, field name. Each is escaped as in canonical JSON, without quotes.
         package let key: [UInt8]
         /// Splices of the field with a base below this seq are stale.
         package fileprivate(set) var seq: Seq
     }
 
-    /// Splices of any field with a base below this seq are stale (`r`); −1: none are.
+    /// Splices of any field with a base below this seq are stale (`r` on the wire); −1 if there is no such limit.
     package internal(set) var all = Seq.none
-    /// The lost fields, in the order of the bytes of their keys.
+    /// The lost fields, ordered by the bytes of their keys.
     package private(set) var fields: [Field] = []
 
-    /// Texts of which none is lost.
+    /// Creates a value without lost texts.
     package init() {}
 
     /// The number of lost fields.
@@ -31,12 +31,13 @@ package struct LostTexts: Equatable, Sendable {
 
     // MARK: Changes
 
-    /// Notes what became of an event of the site that was consumed at `seq`.
+    /// Notes the result of an event of the site that was consumed at `seq`.
     /// - Parameters:
-    ///   - refusal: the reason of its rejection; nil if it was applied.
-    ///   - horizon: marks at or below it are not kept.
-    ///   - others: the number of lost fields of the stream's other sites. Where the site or the stream has too many,
-    ///     one mark for all fields of the site takes the place of its own.
+    ///   - refusal: the reason of the rejection; nil if the event was applied.
+    ///   - value: the bytes that `event` was parsed from.
+    ///   - horizon: marks at or below this seq are not kept.
+    ///   - others: the number of lost fields of the stream's other sites. If the site or the stream has too many, one
+    ///     mark for all fields replaces the marks of this site.
     package mutating func note(
         _ refusal: ErrorCode?,
         of event: ParsedEvent,
@@ -52,10 +53,12 @@ package struct LostTexts: Equatable, Sendable {
 
     /// Notes that the event at `seq` was rejected.
     ///
-    /// Every field that it names as text is lost up to the first mark above its base which its own splices already had
-    /// to respect, or else up to `seq`. An author who has read up to that mark knows that everything behind it was
-    /// refused as well; so an event that is stale because of a mark never raises that mark. Marks at or below the
-    /// horizon are not kept, since every splice with such a base is stale anyway.
+    /// Every field that the event names as text is lost up to a certain seq. That seq is the smallest mark above the
+    /// event's base that its own splices had to respect; if there is none, it is `seq`.
+    ///
+    /// An author that has read up to that mark knows that everything after it was rejected as well. Therefore an event
+    /// that is stale because of a mark never raises that mark. Marks at or below the horizon are not kept, because
+    /// every splice with such a base is stale anyway.
     private mutating func reject(_ event: ParsedEvent, _ value: Bytes, at seq: Seq, horizon: Seq) {
         let mark = firstMark(of: event, value) ?? seq
         guard mark > horizon else { return }
@@ -70,7 +73,7 @@ package struct LostTexts: Equatable, Sendable {
         }
     }
 
-    /// Notes that the event was applied: its plain writes replace what was lost.
+    /// Notes that the event was applied: its plain writes replace the lost texts.
     private mutating func apply(_ event: ParsedEvent, _ value: Bytes) {
         if fields.isEmpty { return }
         for part in event.parts {
@@ -81,20 +84,20 @@ package struct LostTexts: Equatable, Sendable {
         }
     }
 
-    /// Puts the marks of all fields together into `all`.
+    /// Merges the marks of all fields into `all`.
     private mutating func collapse() {
         all = fields.reduce(all) { max($0, $1.seq) }
         fields = []
     }
 
-    /// Forgets the marks at or below the horizon. False if there are none.
+    /// Drops the marks at or below the horizon. Returns false if there are none.
     mutating func forget(upTo horizon: Seq) -> Bool {
         guard fields.contains(where: { $0.seq <= horizon }) else { return false }
         fields.removeAll { $0.seq <= horizon }
         return true
     }
 
-    /// Adds a field behind all others. False if it does not belong there.
+    /// Appends a field. Returns false if its key is not greater than all others.
     mutating func append(model: Bytes, id: Bytes, name: Bytes, seq: Seq) -> Bool {
         let key = Self.key(model, id, name)
         if let last = fields.last, Self.order(last.key, key) >= 0 { return false }
@@ -102,7 +105,8 @@ package struct LostTexts: Equatable, Sendable {
         return true
     }
 
-    /// Takes the fields of these objects from another value. `keys`: model, a zero byte, id.
+    /// Replaces the fields of these objects with those of another value.
+    /// - Parameter keys: keys of objects: model, a zero byte, id.
     package mutating func reset(to other: LostTexts, ofObjects keys: Set<[UInt8]>) {
         fields.removeAll { keys.contains($0.objectKey) }
         fields += other.fields.filter { keys.contains($0.objectKey) }
@@ -110,16 +114,16 @@ package struct LostTexts: Equatable, Sendable {
     }
 
     private mutating func lose(_ key: [UInt8], _ seq: Seq) {
-        let place = fields.firstIndex { Self.order($0.key, key) >= 0 } ?? fields.endIndex
-        if place < fields.endIndex, fields[place].key == key {
-            fields[place].seq = max(fields[place].seq, seq)
+        let index = fields.firstIndex { Self.order($0.key, key) >= 0 } ?? fields.endIndex
+        if index < fields.endIndex, fields[index].key == key {
+            fields[index].seq = max(fields[index].seq, seq)
         } else {
-            fields.insert(Field(key: key, seq: seq), at: place)
+            fields.insert(Field(key: key, seq: seq), at: index)
         }
     }
 
-    /// The smallest mark above the event's base that its splices have to respect; nil if there is none. An event
-    /// without a splice is refused by no mark, so its author knows of its rejection only from its own seq on.
+    /// Returns the smallest mark above the event's base that its splices have to respect; nil if there is none. No mark
+    /// can reject an event without a splice. Its author therefore learns of the rejection only at the event's own seq.
     private func firstMark(of event: ParsedEvent, _ value: Bytes) -> Seq? {
         guard event.operations.contains(where: { $0.isSplice }) else { return nil }
         var first = all > event.base ? all : nil
@@ -169,7 +173,7 @@ extension LostTexts.Field {
     /// Model, a zero byte, id.
     fileprivate var objectKey: [UInt8] { Array(key[..<(key.lastIndex(of: 0) ?? key.endIndex)]) }
 
-    /// Lends model, id and field name.
+    /// Calls `body` with model, id and field name.
     func split<R>(_ body: (_ model: Bytes, _ id: Bytes, _ name: Bytes) -> R) -> R {
         key.withUnsafeBytes { key in
             let parts = key.split(separator: 0, omittingEmptySubsequences: false).map { Bytes(rebasing: $0) }
@@ -179,7 +183,7 @@ extension LostTexts.Field {
 }
 
 extension LostTexts.Field: CustomStringConvertible {
-    /// `MODEL/ID FIELD`.
+    /// The text `MODEL/ID FIELD`.
     package var description: String {
         split { "\(JSONText($0).string)/\(JSONText($1).string) \(JSONText($2).string)" }
     }
@@ -199,12 +203,12 @@ extension ParsedEvent {
         fields.contains { $0.isText || $0.removes } || operations.contains { $0.isSplice }
     }
 
-    /// The key of a part's object, as `Fold.key(ofObject:)` gives it.
+    /// Returns the key of a part's object, in the form of `Fold.key(ofObject:)`.
     package func key(of part: Part, _ value: Bytes) -> [UInt8] {
         Array(value[part.model]) + [0] + Array(value[part.id])
     }
 
-    /// The names of the fields that a part names as text.
+    /// Returns the names of the fields that a part names as text.
     package func texts(of part: Part) -> [Slice] {
         fields[part.fields].filter { $0.isText || $0.removes }.map(\.name)
             + operations[part.ops].filter(\.isSplice).map(\.name)

@@ -1,15 +1,15 @@
 import Glibc
 
-/// The objects and tombstones of a stream by model and id: an open-addressing table over slots. A slot keeps its number
-/// as long as its object lives.
+/// The objects and tombstones of a stream by model and id: a hash table with open addressing over slots. A slot keeps
+/// its number while its object exists.
 struct ObjectTable: Sendable {
-    /// Every slot; those that hold nothing are `free`.
+    /// All slots; those that hold nothing are `free`.
     private(set) var slots: [FoldedObject] = []
     private var freeSlots: [Int] = []
-    /// Slot numbers by hash, −1 where there is none; a power of two, at most half full.
+    /// Slot numbers by hash, −1 for an empty entry. The count is a power of two, and the table is at most half full.
     private var index = [Int32](repeating: -1, count: 16)
 
-    /// How many objects and tombstones there are.
+    /// The number of objects and tombstones.
     var count: Int { slots.count - freeSlots.count }
 
     subscript(slot: Int) -> FoldedObject {
@@ -17,7 +17,7 @@ struct ObjectTable: Sendable {
         _modify { yield &slots[slot] }
     }
 
-    /// The slot of an object or tombstone.
+    /// Returns the slot of an object or tombstone; nil if there is neither.
     func find(model: Bytes, id: Bytes) -> Int? {
         let hash = Self.hash(model, id)
         let mask = index.count - 1
@@ -30,7 +30,7 @@ struct ObjectTable: Sendable {
         return nil
     }
 
-    /// Makes a living object without fields; it must not be there yet.
+    /// Adds a living object without fields, and returns its slot. The table must not contain the key yet.
     mutating func insert(model: Bytes, id: Bytes, seq: Seq) -> Int {
         var key = [UInt8]()
         key.reserveCapacity(model.count + 1 + id.count)
@@ -47,16 +47,16 @@ struct ObjectTable: Sendable {
             slot = slots.count
             slots.append(object)
         }
-        place(slot)
+        addToIndex(slot)
         return slot
     }
 
-    /// Takes an object or tombstone out of the table.
+    /// Removes an object or tombstone from the table.
     mutating func remove(_ slot: Int) {
         let mask = index.count - 1
         var hole = Int(truncatingIfNeeded: slots[slot].hash) & mask
         while index[hole] != Int32(slot) { hole = (hole + 1) & mask }
-        // What was pushed behind the hole by probing moves up into it.
+        // Entries that probing had placed after the hole move back to it.
         var at = (hole + 1) & mask
         while index[at] >= 0 {
             let home = Int(truncatingIfNeeded: slots[Int(index[at])].hash) & mask
@@ -72,7 +72,7 @@ struct ObjectTable: Sendable {
         freeSlots.append(slot)
     }
 
-    private mutating func place(_ slot: Int) {
+    private mutating func addToIndex(_ slot: Int) {
         let mask = index.count - 1
         var at = Int(truncatingIfNeeded: slots[slot].hash) & mask
         while index[at] >= 0 { at = (at + 1) & mask }
@@ -81,7 +81,7 @@ struct ObjectTable: Sendable {
 
     private mutating func grow() {
         index = [Int32](repeating: -1, count: index.count * 2)
-        for slot in slots.indices where slots[slot].state != .free { place(slot) }
+        for slot in slots.indices where slots[slot].state != .free { addToIndex(slot) }
     }
 
     @inline(__always)
@@ -98,7 +98,7 @@ struct ObjectTable: Sendable {
         return memcmp(start, other, bytes.count) == 0
     }
 
-    /// Another one in each process, so that nobody can choose ids that collide.
+    /// A random number per process, so that an attacker cannot choose ids that collide.
     private static let seed = UInt64.random(in: .min ... .max) | 1
 
     @inline(__always)
@@ -106,7 +106,7 @@ struct ObjectTable: Sendable {
         mix(mix(seed, model), id)
     }
 
-    /// Folded multiplication of eight bytes at a time, after wyhash.
+    /// Hashes eight bytes at a time by folded multiplication, as wyhash does.
     @inline(__always)
     private static func mix(_ start: UInt64, _ bytes: Bytes) -> UInt64 {
         var hash = start ^ UInt64(truncatingIfNeeded: bytes.count)

@@ -1,31 +1,32 @@
-/// What the fold made of a record.
+/// The result of folding one record.
 public enum Outcome: Hashable, Sendable {
-    /// Consumed, and its effect is in the objects.
+    /// The event was consumed, and its effect is in the objects.
     case applied
-    /// Consumed without effect; everybody learns of it from the stream itself.
+    /// The event was consumed without effect. Every reader of the stream computes the same result.
     case rejected(ErrorCode)
-    /// Already consumed: nothing changes.
+    /// The op was already consumed: nothing changes.
     case duplicate
-    /// An op is missing before it, or its site has ended: nothing changes.
+    /// An earlier op is missing, or the site has ended: nothing changes.
     case gap
-    /// A new site whose base is older than the horizon: nothing changes.
+    /// The site is new and its base is older than the horizon: nothing changes.
     case stale
-    /// A new site where the stream has all it may have: nothing changes.
+    /// The site is new and the stream has the maximum number of sites: nothing changes.
     case tooManySites
-    /// Written in another's name: nothing changes.
+    /// The event has another author name than the site (`by`): nothing changes.
     case foreign
-    /// A line of the state that a new epoch begins with.
+    /// The record is a seed: a line of the state that a new epoch begins with.
     case seed
-    /// A record that changes the rules at its own seq.
+    /// The record is a barrier, which is valid from its own seq on.
     case barrier
-    /// No valid event, for everybody: nothing changes, its seq is covered.
+    /// The record is no valid event for any reader: nothing changes, and its seq is covered.
     case void
-    /// A barrier that this version does not know: nothing at or behind it may be read.
+    /// The record is a barrier that this version does not know. Neither the barrier nor any record after it may be
+    /// read.
     case stopped
 }
 
 extension Outcome: LosslessStringConvertible {
-    /// The outcome of an event that this word says; nil for any other text.
+    /// Creates the outcome of an event from its description; nil for any other text.
     public init?(_ text: String) {
         switch text {
         case "applied": self = .applied
@@ -42,7 +43,7 @@ extension Outcome: LosslessStringConvertible {
         }
     }
 
-    /// The one word that everybody uses for it: `applied`, `rejected(guard)`, `too_many_sites`, …
+    /// The one text for the outcome in all interfaces: `applied`, `rejected(guard)`, `too_many_sites`, …
     public var description: String {
         switch self {
         case .applied: "applied"

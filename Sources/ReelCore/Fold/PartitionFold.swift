@@ -1,4 +1,4 @@
-/// All streams of one partition, folded in memory: for who needs the whole state of a log at once. Pure.
+/// All streams of one partition, folded in memory, for callers that need the whole state of a log at once. Pure.
 public struct PartitionFold: Sendable {
     /// The partition's number.
     public let partition: Int
@@ -6,16 +6,19 @@ public struct PartitionFold: Sendable {
     public private(set) var streams: [StreamName: Fold] = [:]
     /// The next seq to read.
     public private(set) var next: Seq
-    /// How many events were read.
+    /// The number of events that were read.
     public private(set) var events = 0
-    /// How many of them were refused as a gap in their site's ops.
+    /// The number of events that were refused as a gap in the ops of their site.
     public private(set) var gaps = 0
     private let epoch: Epoch
     private var rules: PartitionRules
     private var event = ParsedEvent()
 
-    /// A partition that is read from its first record on; or one that goes on at `next`, behind the states that are put
-    /// in by `add`, in this phase.
+    /// Creates a partition that is read from its first record, or one that continues at `next`.
+    /// - Parameters:
+    ///   - partitions: the number of partitions of the log.
+    ///   - next: the next seq to read. If it is not 0, add the states of the streams by `add`.
+    ///   - phase: the phase of the partition at `next`.
     public init(
         partition: Int,
         of partitions: Int,
@@ -29,16 +32,16 @@ public struct PartitionFold: Sendable {
         rules = PartitionRules(partition: partition, of: partitions, phase: phase)
     }
 
-    /// Where in its life the partition is.
+    /// The current phase of the partition.
     public var phase: PartitionRules.Phase { rules.phase }
 
-    /// Puts the state of a stream in. What lies at or below its seq is not folded again.
+    /// Adds the state of a stream. Records at or below its seq are not folded again.
     public mutating func add(_ fold: Fold) {
         streams[fold.stream] = fold
     }
 
-    /// Reads the next record, and says what it is. Seqs must ascend; one that is left out is a hole. Before a barrier
-    /// that is not known nothing has changed.
+    /// Reads the next record, and returns its kind. Seqs must ascend; a missing seq is a hole. If the record is an
+    /// unknown barrier, the state is unchanged.
     public mutating func read(key: Bytes, value: Bytes, seq: Seq) -> PartitionRules.Record {
         if seq > next { rules.hole() }
         let record = rules.read(key: key, value: value, into: &event)
@@ -61,18 +64,18 @@ public struct PartitionFold: Sendable {
         return record
     }
 
-    /// Passes seqs at which there is no record, up to this one.
+    /// Skips the seqs before `seq`, at which there are no records.
     public mutating func skip(to seq: Seq) {
         guard seq > next else { return }
         rules.hole()
         next = seq
     }
 
-    /// True if the stream lies in this partition.
+    /// True if this partition contains the stream.
     private func isHere(_ stream: StreamName) -> Bool { rules.partition(of: stream) == partition }
 
     private mutating func change(_ key: Bytes, at seq: Seq, _ body: (inout Fold) -> Void) {
-        // The rules have let only valid names through.
+        // The rules have accepted only valid names.
         guard let name = StreamName(bytes: key) else { return }
         let new = Fold(stream: name, partition: partition, epoch: epoch)
         if streams[name]?.seq ?? .none < seq { body(&streams[name, default: new]) }

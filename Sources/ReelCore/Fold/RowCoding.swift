@@ -1,5 +1,5 @@
-/// Writes the storage form of a row: numbers in groups of seven bits, the lowest first, and bytes with their count.
-/// A site that was just written costs one byte.
+/// Writes the storage form of a row. Numbers have groups of seven bits, lowest first; bytes follow their count. A site
+/// that is the same as the preceding one costs one byte.
 struct RowWriter {
     private(set) var bytes: [UInt8]
     private var lastSite: Site?
@@ -8,7 +8,7 @@ struct RowWriter {
         self.bytes = bytes
     }
 
-    /// A number from −1 up.
+    /// Writes a number that is at least −1.
     @inline(__always)
     mutating func write(_ number: Int64) {
         var rest = UInt64(bitPattern: number &+ 1)
@@ -26,12 +26,12 @@ struct RowWriter {
         bytes += data
     }
 
-    /// A text or name in quotes.
+    /// Writes a text or name with quotes added.
     mutating func write(quoted text: [UInt8]) {
         text.withUnsafeBytes { write(quoted: $0) }
     }
 
-    /// A text or name in quotes.
+    /// Writes a text or name with quotes added.
     mutating func write(quoted text: Bytes) {
         write(Int64(text.count + 2))
         bytes.append(ASCII.quote)
@@ -48,7 +48,8 @@ struct RowWriter {
     }
 }
 
-/// Reads what `RowWriter` wrote. What is not of that form is `internal`: somebody else has changed the store.
+/// Reads the form that `RowWriter` writes. Other bytes are an error of code `internal`: another program has changed the
+/// store.
 struct RowReader {
     private let bytes: Bytes
     private var position = 0
@@ -68,7 +69,7 @@ struct RowReader {
         throw damaged("a number")
     }
 
-    /// A number that counts something.
+    /// Reads a count.
     mutating func count() throws(ReelError) -> Int {
         let count = try number()
         guard count >= 0, count <= bytes.count else { throw damaged("a count") }
@@ -87,14 +88,14 @@ struct RowReader {
         try take(try count())
     }
 
-    /// Canonical JSON.
+    /// Reads canonical JSON.
     mutating func value() throws(ReelError) -> Bytes {
         let value = try data()
         try CanonicalJSON.check(value, levels: Limits.seedDepth)
         return value
     }
 
-    /// A text or name without its quotes.
+    /// Reads a text or name, and returns it without its quotes.
     mutating func text() throws(ReelError) -> Bytes {
         let value = try value()
         guard value.first == ASCII.quote else { throw damaged("a text") }

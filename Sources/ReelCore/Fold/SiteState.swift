@@ -1,20 +1,20 @@
-/// What a stream knows of one site: an entry of its version vector.
+/// The state of one site in a stream: an entry of the stream's version vector.
 public struct SiteState: Sendable {
     /// The last consumed op.
     public internal(set) var op: Op = -1
     /// The seq of the last consumed event.
     public internal(set) var seq = Seq.none
-    /// The texts of rejected events, on which offsets of the site's later events may count.
+    /// The texts of rejected events, which offsets of the site's later events may count on.
     package internal(set) var lost = LostTexts()
-    /// Who writes here, as it stands between the quotes of canonical JSON; nil: no name.
+    /// The author name of the site's events, escaped as in canonical JSON, without quotes; nil if they have no name.
     public internal(set) var by: [UInt8]?
-    /// The seq with which the site ended; −1: it goes on.
+    /// The seq at which the site ended; −1 while it has not ended.
     public internal(set) var end = Seq.none
 
-    /// What its line adds to the digest of the stream, while `isHashed`.
+    /// The hashes of the site's lines in the digest of the stream, valid while `isHashed`.
     var digest: UInt64 = 0
     var isHashed = false
-    /// Whether it stands in the list of changes.
+    /// True if the site is in the list of changes.
     var isListed = false
 
     func isWritten(by name: Bytes?) -> Bool {

@@ -1,4 +1,4 @@
-/// The lines of objects and tombstones.
+/// Reads the lines of objects and tombstones.
 extension SnapshotReader {
     mutating func readTombstone(_ reader: inout CanonicalReader, _ last: inout Slice) throws(ReelError) {
         enter(.tombstones)
@@ -22,7 +22,7 @@ extension SnapshotReader {
         try reader.expect("seq", &last)
         let seq = try readSeq(&reader)
         guard !fields.contains(where: { $0.writer.seq > seq }) else {
-            throw reader.error("found a field with a writer behind seq \(seq) of its object")
+            throw reader.error("found a field with a writer after seq \(seq) of its object")
         }
         let size = fields.reduce(1) { $0 + $1.cost }
         guard fields.count <= Limits.fields, size <= Limits.object else {
@@ -135,14 +135,14 @@ extension SnapshotReader {
             }
             try reader.expect(ASCII.closeBracket)
             guard text.count > 0, run.inserted.seq <= newest, run.deleters.last?.seq ?? .none <= newest else {
-                throw reader.error("found an empty run, or one of a seq behind the field's last writer")
+                throw reader.error("found an empty run, or one of a seq after the field's last writer")
             }
             runs.append(run)
         }
         return runs
     }
 
-    /// Seq and site.
+    /// Reads a seq and the number of a site.
     private mutating func readMark(_ reader: inout CanonicalReader) throws(ReelError) -> TextMark {
         let seq = try reader.integer()
         guard seq <= fold?.seq ?? .none else {

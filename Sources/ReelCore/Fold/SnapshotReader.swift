@@ -1,31 +1,36 @@
-/// Reads the lines of a snapshot or delta, strictly: each must be canonical and in its place, and in the end the count
-/// and the digest must be right. Errors are `bad_frame` for lines that are not as they must be, `epoch_changed` and
-/// `bad_range` for a delta that does not fit, `diverged` for a wrong digest.
+/// Reads the lines of a snapshot or delta strictly. Each line must be canonical and in its place, and the count and the
+/// digest in the last line must be right.
+///
+/// Errors:
+/// - `bad_frame`: a line is not valid;
+/// - `epoch_changed`, `bad_range`: a delta does not fit the fold;
+/// - `diverged`: the digest is wrong;
+/// - `too_large`: an object exceeds the limits.
 public struct SnapshotReader: Sendable {
     enum Step: Int {
         case first, sites, objects, tombstones, done
     }
 
     var step = Step.first
-    /// Nil until the first line of a snapshot, which says what it is of.
+    /// The fold that is being read; nil before the first line of a snapshot, which names the stream.
     var fold: Fold?
     private let isDelta: Bool
     private let listsChanges: Bool
     private var after = Seq.none
     var named: [Site] = []
     private var isUsed: [Bool] = []
-    /// How many lines have been read, the first included.
+    /// The number of lines that were read, including the first.
     private var lines: Int64 = 0
     private var lastSite = -1
     var lastKey: [UInt8] = []
 
-    /// Reads a snapshot into a new fold.
+    /// Creates a reader of a snapshot. The result is a new fold.
     public init(listsChanges: Bool = false) {
         isDelta = false
         self.listsChanges = listsChanges
     }
 
-    /// Reads a delta onto a fold; it stays as it is, the result is another one.
+    /// Creates a reader of a delta to `fold`. The result is a new fold; `fold` itself does not change.
     public init(onto fold: Fold) {
         self.fold = fold
         isDelta = true
@@ -58,7 +63,7 @@ public struct SnapshotReader: Sendable {
         }
     }
 
-    /// The fold, behind the last line.
+    /// Returns the fold after the last line. Throws `bad_frame` if the last line has not been read.
     public consuming func finish() throws(ReelError) -> Fold {
         guard step == .done, let fold else {
             throw ReelError(.badFrame, "found \(lines) lines of a snapshot and no last one, expected more")
@@ -103,7 +108,7 @@ public struct SnapshotReader: Sendable {
         guard "seq" ~= reader.bytes(following) else { throw reader.unknown(following) }
         let seq = try reader.integer(from: -1)
         guard retired <= seq else { throw reader.error("found \"retired\" \(retired) beyond the last seq, \(seq)") }
-        guard marks.last ?? .none <= seq else { throw reader.error("found a mark behind the last seq, \(seq)") }
+        guard marks.last ?? .none <= seq else { throw reader.error("found a mark after the last seq, \(seq)") }
         try reader.expect("sites", &last)
         named = try reader.sites()
         isUsed = Array(repeating: false, count: named.count)
@@ -149,7 +154,7 @@ public struct SnapshotReader: Sendable {
 
     private mutating func readLast(_ reader: inout CanonicalReader, _ last: inout Slice) throws(ReelError) {
         let count = try reader.integer()
-        guard count == lines - 1 else { throw reader.error("found a count of \(count) behind \(lines - 1) lines") }
+        guard count == lines - 1 else { throw reader.error("found a count of \(count) after \(lines - 1) lines") }
         try reader.expect("digest", &last)
         let text = reader.bytes(try reader.text())
         guard let digest = Hex64.parse(text) else { throw reader.error("found no digest of 16 hex digits") }
@@ -210,7 +215,7 @@ public struct SnapshotReader: Sendable {
         )
     }
 
-    /// The lost texts of a site: `[[model, id, field, seq], …]`, in the order of the bytes.
+    /// Reads the lost texts of a site: `[[model, id, field, seq], …]`, ordered by bytes.
     private func readLost(_ reader: inout CanonicalReader) throws(ReelError) -> LostTexts {
         var lost = LostTexts()
         var isFirst = true
@@ -239,7 +244,7 @@ public struct SnapshotReader: Sendable {
         return lost
     }
 
-    /// A number that points into the sites of the first line.
+    /// Reads an index into the sites of the first line.
     mutating func readNumber(_ reader: inout CanonicalReader) throws(ReelError) -> Int {
         let number = Int(try reader.integer())
         guard number < named.count else {
@@ -249,7 +254,7 @@ public struct SnapshotReader: Sendable {
         return number
     }
 
-    /// A seq of a line's subject: behind `after`, at most the seq of the whole.
+    /// Reads the seq of a line's subject: greater than `after`, and at most the seq of the whole snapshot.
     func readSeq(_ reader: inout CanonicalReader) throws(ReelError) -> Seq {
         let seq = try reader.integer()
         try check(seq, &reader)
@@ -258,13 +263,13 @@ public struct SnapshotReader: Sendable {
 
     private func check(_ seq: Seq, _ reader: inout CanonicalReader) throws(ReelError) {
         guard seq > after, seq <= fold?.seq ?? .none else {
-            throw reader.error("found seq \(seq), expected one behind \(after) and up to \(fold?.seq ?? .none)")
+            throw reader.error("found seq \(seq), expected one after \(after) and up to \(fold?.seq ?? .none)")
         }
     }
 }
 
 extension CanonicalReader {
-    /// Reads on to the value of the member that must come next.
+    /// Advances to the value of the member `name`, which must be the next one.
     mutating func expect(_ name: StaticString, _ last: inout Slice) throws(ReelError) {
         guard let key = try nextKey(&last) else { throw missing(name) }
         guard name ~= bytes(key) else { throw unknown(key) }
@@ -277,7 +282,7 @@ extension CanonicalReader {
         return epoch
     }
 
-    /// An array of rising seqs.
+    /// Reads an array of ascending seqs.
     fileprivate mutating func seqs() throws(ReelError) -> [Seq] {
         var seqs: [Seq] = []
         var isFirst = true
@@ -290,7 +295,7 @@ extension CanonicalReader {
         return seqs
     }
 
-    /// An array of sites in order.
+    /// Reads an array of sites in ascending order.
     fileprivate mutating func sites() throws(ReelError) -> [Site] {
         var sites: [Site] = []
         var isFirst = true

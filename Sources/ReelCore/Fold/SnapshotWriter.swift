@@ -1,5 +1,5 @@
-/// The lines of a snapshot or delta, one at a time: the first, then sites, objects and tombstones, then the last. It
-/// holds the state as it was when it was made; the fold may go on meanwhile.
+/// Produces the lines of a snapshot or delta one at a time: the first line, sites, objects, tombstones, the last line.
+/// The writer holds the state at the time of its creation; the fold may change in the meantime.
 public struct SnapshotWriter: Sendable {
     private enum Step {
         case first, body, last, done
@@ -9,7 +9,7 @@ public struct SnapshotWriter: Sendable {
     private let after: Seq
     private let digest: UInt64
     private let horizon: Seq
-    /// All sites that the lines name, in order, and their numbers.
+    /// All sites that the lines name, in order. `numbers` holds the index of each.
     private var named: [Site] = []
     private var numbers: [Site: Int] = [:]
     private let listed: [Site]
@@ -27,10 +27,10 @@ public struct SnapshotWriter: Sendable {
         nameSites()
     }
 
-    /// How many lines lie between the first and the last.
+    /// The number of lines between the first and the last.
     public var count: Int { listed.count + slots.count }
 
-    /// Appends the next line with its line feed; false behind the last.
+    /// Appends the next line with its line feed. Returns false after the last line.
     public mutating func next(into output: inout [UInt8]) -> Bool {
         switch step {
         case .done: return false
@@ -57,7 +57,7 @@ public struct SnapshotWriter: Sendable {
         return true
     }
 
-    /// Appends all lines that are left.
+    /// Appends all remaining lines.
     public mutating func writeAll(to output: inout [UInt8]) {
         while next(into: &output) {}
     }
@@ -88,7 +88,7 @@ public struct SnapshotWriter: Sendable {
         for (number, site) in named.enumerated() { numbers[site] = number }
     }
 
-    /// The text of a field whose last writer is a splice above the horizon.
+    /// Returns the text of a field if its last writer is a splice above the horizon; otherwise nil.
     private func history(of field: FoldedField) -> SplicedText? {
         guard field.writer.seq > horizon, case .text(let text) = field.value else { return nil }
         return text
@@ -228,7 +228,7 @@ public struct SnapshotWriter: Sendable {
         output.append("[\"")
         output.append(contentsOf: text)
         output.append("\",")
-        // What everybody sees has no history: any seq at or below the horizon says so.
+        // A run that every viewer sees has no history. Any seq at or below the horizon expresses that.
         let ancient = TextMark(seq: horizon, site: field.writer.site)
         append(run.inserted == .ancient ? ancient : run.inserted, to: &output)
         if run.isDeleted {
@@ -243,7 +243,7 @@ public struct SnapshotWriter: Sendable {
         output.append("]")
     }
 
-    /// Seq and number of the site.
+    /// Appends a seq and the number of a site.
     private func append(_ mark: TextMark, to output: inout [UInt8]) {
         output.append(integer: mark.seq)
         output.append(ASCII.comma)
@@ -256,9 +256,11 @@ public struct SnapshotWriter: Sendable {
 }
 
 extension Fold {
-    /// The state as lines, as of now. With `after` ≥ 0 a delta: what was touched after that seq, for a fold of a seq
-    /// from `after` to `seq`. Throws `truncated` where the horizon has passed `after`, `bad_range` where `after` is
-    /// beyond `seq`.
+    /// Returns a writer of the current state as lines: a snapshot, or a delta if `after` ≥ 0.
+    ///
+    /// A delta contains the changes after the seq `after`. It can be applied to a fold with a seq between `after` and
+    /// `seq`.
+    /// - Throws: `truncated` if `after` is below the horizon; `bad_range` if `after` is above `seq`.
     public mutating func snapshot(after: Seq = .none) throws(ReelError) -> SnapshotWriter {
         if after > .none {
             guard after <= seq else {

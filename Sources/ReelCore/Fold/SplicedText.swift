@@ -1,9 +1,13 @@
-/// A text with its history: every element (Unicode scalar) knows who inserted and who deleted it, as far as somebody
-/// may still splice who has not seen that. A value: a copy costs nothing and shares what does not change.
+/// A text with its edit history. Every element (Unicode scalar) keeps the marks of its insertion and its deletions
+/// while splices may still be made by authors that have not seen them. A value: a copy is cheap and shares all
+/// unchanged nodes.
 ///
-/// It is a B+tree over runs. Each subtree knows its two newest marks of distinct sites, so that a viewer who has seen
-/// everything in it takes its count as it is; only what others did after its base is looked into. So a splice costs
-/// the logarithm of the text plus that.
+/// An offset is resolved against the version of the text that its author saw, as in Eg-walker (Gentle and Kleppmann,
+/// 2024).
+///
+/// The text is a B+tree over runs. Each subtree keeps its two newest marks of distinct sites. If a viewer has seen
+/// every change in a subtree, its stored count is used. The search enters only subtrees with changes of other sites
+/// after the viewer's base. The cost of a splice is the logarithm of the text's length plus the number of such changes.
 struct SplicedText: Sendable {
     private final class Tree: @unchecked Sendable {
         var root = TextNode()
@@ -19,23 +23,24 @@ struct SplicedText: Sendable {
 
     private var tree: Tree
 
-    /// Begins a text that is filled by `append`; the empty text of an absent field has no plain write.
+    /// Creates an empty text that is filled by `append`. `written` is nil for the text of an absent field, which has no
+    /// plain write.
     init(written: TextMark?) {
         tree = Tree(written: written)
     }
 
-    /// A text that was written plainly: its escaped bytes without quotes.
+    /// Creates a text that was written plainly. `text` has the escaped bytes without quotes.
     init(_ text: Bytes, written: TextMark) {
         self.init(written: written)
         append(text, scalars: JSONText(text).scalarCount, inserted: written, deleters: [])
         finishAppending()
     }
 
-    /// The last plain write of the field, nil if it was absent before its first splice.
+    /// The last plain write of the field; nil if the field was absent before its first splice.
     var written: TextMark? { tree.written }
-    /// How many elements are left.
+    /// The number of elements that are not deleted.
     var scalars: Int { Int(tree.summary.scalars) }
-    /// How many bytes their escaped text has, without quotes.
+    /// The number of bytes of their escaped text, without quotes.
     var bytes: Int { Int(tree.summary.bytes) }
 
     /// An upper bound of the weight of the text's history, see `Limits.history`. Each splice adds the most that it can
@@ -67,7 +72,7 @@ struct SplicedText: Sendable {
     /// The number of superfluous runs above which `weigh` rebuilds the tree.
     private static let unsettledRuns = 4_096
 
-    /// The same text without what everybody sees by now.
+    /// Returns the same text without history at or below the horizon.
     private func settled(above horizon: Seq) -> SplicedText {
         var text = SplicedText(written: written)
         forEachRun(above: horizon) { run, bytes in
@@ -77,7 +82,7 @@ struct SplicedText: Sendable {
         return text
     }
 
-    /// How many elements the viewer counts; known at once to the next who asks for him.
+    /// Returns the number of elements that `viewer` counts. The count is cached for the next call with the same viewer.
     mutating func count(for viewer: TextViewer) -> Int {
         if let known = tree.summary.count(for: viewer) { return known }
         own()
@@ -86,11 +91,18 @@ struct SplicedText: Sendable {
         return count
     }
 
-    /// Whether the viewer sees the text as it is.
+    /// True if the viewer counts exactly the elements that are not deleted.
     func isWhole(for viewer: TextViewer) -> Bool { tree.root.isWhole(for: viewer) }
 
-    /// Deletes the `removed` elements behind the offset and puts the text in at the offset, directly behind the last
-    /// element counted before it. The viewer must count at least `offset + removed` elements.
+    /// Deletes the `removed` elements after the offset, and inserts `text` at the offset, directly after the last
+    /// element counted before it.
+    ///
+    /// The viewer must count at least `offset + removed` elements.
+    /// - Parameters:
+    ///   - offset: the number of elements before the position, as `viewer` counts them.
+    ///   - text: the escaped bytes to insert, without quotes; they are `scalars` elements.
+    ///   - mark: the seq and the site of the splice.
+    ///   - horizon: history at or below this seq may be dropped.
     mutating func splice(
         at offset: Int,
         removing removed: Int,
@@ -103,19 +115,20 @@ struct SplicedText: Sendable {
         own()
         if removed > 0 {
             var (rest, skip) = (removed, offset)
-            // The first and the last run may be cut.
+            // The splice may split the first and the last run.
             tree.weight += 2 * Limits.run
             tree.weight += tree.root.delete(&rest, skip: &skip, mark: mark, viewer: viewer)
         }
         if scalars > 0 {
             let run = TextRun(inserted: mark, bytes: text.count, scalars: scalars)
-            // It may stand in the middle of another run.
+            // The position may be in the middle of a run, which is then split.
             tree.weight += 2 * Limits.run
             tree.root.insert(run, text, behind: offset, viewer: viewer)
         }
         grow(for: viewer)
         if tree.summary.oldest <= horizon {
-            // One leaf a splice; what comes together all the same counts for the weight, whose limit drops it.
+            // Settle one leaf per splice. Mergeable runs in other leaves still count for the weight; `weigh` drops them
+            // when the weight reaches its limit.
             tree.root.settle(below: horizon, for: viewer)
             while tree.root.children.count == 1 {
                 tree.root = tree.root.children[0]
@@ -143,7 +156,7 @@ struct SplicedText: Sendable {
 
     // MARK: Whole texts
 
-    /// Puts a run behind all others, unless nobody can ever see it; `finishAppending` makes the text whole.
+    /// Appends a run, unless no viewer can ever see it. Call `finishAppending` after the last run.
     mutating func append(_ text: Bytes, scalars: Int, inserted: TextMark, deleters: [TextMark]) {
         guard scalars > 0, !deleters.contains(inserted) else { return }
         var run = TextRun(inserted: inserted, bytes: text.count, scalars: scalars)
@@ -152,13 +165,13 @@ struct SplicedText: Sendable {
         tree.root.append(run, text)
     }
 
-    /// Builds the tree over all that was appended.
+    /// Builds the tree over all appended runs.
     mutating func finishAppending() {
         grow()
         tree.summary = tree.root.summary()
     }
 
-    /// Appends the escaped bytes of what is left.
+    /// Appends the escaped bytes of the elements that are not deleted.
     func write(into output: inout [UInt8]) {
         output.reserveCapacity(output.count + bytes)
         tree.root.forEachRun { run, text in
@@ -166,8 +179,8 @@ struct SplicedText: Sendable {
         }
     }
 
-    /// The runs in document order, without what lies at or below the horizon and as long as they can be: a function of
-    /// what happened to the text, not of how the tree stands.
+    /// Calls `body` for every run in document order. Runs have no history at or below the horizon and are as long as
+    /// possible. They depend only on the history of the text, not on the shape of the tree.
     func forEachRun(above horizon: Seq, _ body: (borrowing TextRun, Bytes) -> Void) {
         var pending: TextRun?
         var bytes = [UInt8]()

@@ -1,14 +1,14 @@
-/// A node of a text's B+tree: a leaf holds runs and their bytes, an inner node holds children and what they sum up to.
+/// A node of a text's B+tree. A leaf holds runs and their bytes; an inner node holds children and their summaries.
 ///
-/// Whoever changes a node must be its only owner; a shared child is copied on the way down, so that a text that was put
-/// aside (for a batch that may fail) keeps its own nodes.
+/// A caller that changes a node must be its only owner. A shared child is copied on the way down. A text that was
+/// saved, for a batch that may fail, therefore keeps its own nodes.
 final class TextNode: @unchecked Sendable {
     static let leafRuns = 64
     static let leafBytes = 2048
     static let fanout = 32
 
     private(set) var runs: [TextRun]
-    /// The escaped text of the runs, one behind the other, deleted ones included.
+    /// The escaped text of the runs, concatenated, including deleted runs.
     private(set) var bytes: [UInt8]
     private(set) var children: [TextNode]
     private(set) var summaries: [TextSummary]
@@ -42,7 +42,7 @@ final class TextNode: @unchecked Sendable {
         isLeaf ? runs.count > Self.leafRuns || bytes.count > Self.leafBytes : children.count > Self.fanout
     }
 
-    /// What the node says, with the count of the viewer who is at work in it, if all that it takes is known.
+    /// Returns the summary of the node. It includes the count of `viewer` if all counts that this needs are known.
     func summary(for viewer: TextViewer? = nil) -> TextSummary {
         var sum = TextSummary()
         if isLeaf {
@@ -58,7 +58,7 @@ final class TextNode: @unchecked Sendable {
 
     // MARK: Counting
 
-    /// How many elements the viewer counts; nil: a child of an inner node must be looked into.
+    /// Returns the number of elements that `viewer` counts; nil if the count of a child of an inner node is unknown.
     private func knownCount(for viewer: TextViewer) -> Int? {
         var count = 0
         if isLeaf {
@@ -74,7 +74,8 @@ final class TextNode: @unchecked Sendable {
         return count
     }
 
-    /// How many elements the viewer counts; what it takes is kept in all inner nodes for his next question.
+    /// Returns the number of elements that `viewer` counts. All inner nodes cache their counts for the next call with
+    /// the same viewer.
     func count(for viewer: TextViewer) -> Int {
         knownCount(for: viewer) ?? children.indices.reduce(0) { $0 + count(ofChild: $1, for: viewer) }
     }
@@ -87,7 +88,7 @@ final class TextNode: @unchecked Sendable {
         return count
     }
 
-    /// Whether the viewer sees all as it is: he counts what nobody has deleted, and nothing else.
+    /// True if the viewer counts every element that is not deleted, and no other.
     func isWhole(for viewer: TextViewer) -> Bool {
         if isLeaf { return runs.allSatisfy { $0.counts(for: viewer) != $0.isDeleted } }
         return zip(children, summaries).allSatisfy { $1.isSettled(for: viewer) || $0.isWhole(for: viewer) }
@@ -95,13 +96,13 @@ final class TextNode: @unchecked Sendable {
 
     // MARK: Changing
 
-    /// Puts a run behind all others of a leaf, however large it becomes.
+    /// Appends a run to a leaf, without a limit of its size.
     func append(_ run: TextRun, _ text: Bytes) {
         runs.append(run)
         bytes.append(contentsOf: text)
     }
 
-    /// Puts a run directly behind the last of the first `offset` elements that the viewer counts.
+    /// Inserts a run directly after the first `offset` elements that `viewer` counts.
     func insert(_ run: TextRun, _ text: Bytes, behind offset: Int, viewer: TextViewer) {
         var rest = offset
         if isLeaf {
@@ -134,8 +135,8 @@ final class TextNode: @unchecked Sendable {
         }
     }
 
-    /// Deletes the next `count` elements that the viewer counts behind the first `skip` of them. Both go down by what
-    /// was found here. The result is what the weight grows by.
+    /// Deletes the next `count` elements that `viewer` counts after the first `skip` of them. Decreases both by the
+    /// elements found in this node. Returns the increase of the weight.
     func delete(_ count: inout Int, skip: inout Int, mark: TextMark, viewer: TextViewer) -> Int {
         if isLeaf { return deleteInLeaf(&count, skip: &skip, mark: mark, viewer: viewer) }
         var weight = 0
@@ -169,7 +170,8 @@ final class TextNode: @unchecked Sendable {
                     if scalars > count { split(i, at: at, scalars: count) }
                     count -= Int(runs[i].scalars)
                     if runs[i].inserted == mark {
-                        // Whoever knows of the one knows of the other: nobody will ever see it.
+                        // The insertion and the deletion have the same mark, so every viewer sees both or neither. No
+                        // viewer will ever count these elements.
                         bytes.removeSubrange(at..<at + Int(runs[i].bytes))
                         runs.remove(at: i)
                         continue
@@ -183,7 +185,7 @@ final class TextNode: @unchecked Sendable {
         return weight
     }
 
-    /// Cuts run `i`, whose bytes begin at `at`, behind its first `scalars` elements.
+    /// Splits run `i`, with bytes that begin at `at`, after its first `scalars` elements.
     private func split(_ i: Int, at: Int, scalars: Int) {
         var tail = runs[i]
         let isPlain = tail.bytes == tail.scalars
@@ -196,7 +198,7 @@ final class TextNode: @unchecked Sendable {
         runs.insert(tail, at: i + 1)
     }
 
-    /// Forgets the history at or below the horizon in one leaf that has some, which changes nothing for the viewer.
+    /// Drops the history at or below the horizon in one leaf that has some. The count of `viewer` does not change.
     func settle(below horizon: Seq, for viewer: TextViewer) {
         if isLeaf {
             settleLeaf(below: horizon)
@@ -242,7 +244,8 @@ final class TextNode: @unchecked Sendable {
         if !isKnownUniquelyReferenced(&children[i]) { children[i] = children[i].copy() }
     }
 
-    /// Sums up a changed child, and divides it if it has grown too large; the result is how many children it is now.
+    /// Updates the summary of a changed child, and splits the child if it is too large. Returns the number of resulting
+    /// children.
     private func adopt(_ i: Int, for viewer: TextViewer) -> Int {
         guard children[i].isOverfull else {
             summaries[i] = children[i].summary(for: viewer)
@@ -259,7 +262,7 @@ final class TextNode: @unchecked Sendable {
         summaries.remove(at: i)
     }
 
-    /// Joins child `i` and the next one if both together are small.
+    /// Merges child `i` and the next one if both together are small.
     private func merge(_ i: Int, for viewer: TextViewer) {
         let (a, b) = (children[i], children[i + 1])
         guard a.runs.count + b.runs.count <= Self.leafRuns / 2, a.bytes.count + b.bytes.count <= Self.leafBytes / 2,
@@ -272,7 +275,7 @@ final class TextNode: @unchecked Sendable {
         summaries.replaceSubrange(i...(i + 1), with: CollectionOfOne(joined.summary(for: viewer)))
     }
 
-    /// The same content in nodes of half the size or more.
+    /// Returns the same content in nodes of at least half the size.
     func divided() -> [TextNode] {
         guard isLeaf else {
             let parts = (children.count + Self.fanout / 2) / (Self.fanout / 2 + 1)
@@ -313,7 +316,7 @@ final class TextNode: @unchecked Sendable {
 
     // MARK: Reading
 
-    /// Every run with its bytes, in document order.
+    /// Calls `body` for every run with its bytes, in document order.
     func forEachRun(_ body: (borrowing TextRun, Bytes) -> Void) {
         for child in children { child.forEachRun(body) }
         bytes.withUnsafeBytes { text in

@@ -1,16 +1,18 @@
-/// Who did something to a text, and when.
+/// The seq and the site of a change of a text.
 struct TextMark: Equatable, Sendable {
     var seq: Seq
     var site: Site
 
-    /// At or below the horizon: everybody who may still splice sees it, whoever did it.
+    /// The mark of a change at or below the horizon. Every author that may still splice sees it, independent of the
+    /// site.
     static let ancient = nobody(at: .none)
 
-    /// What was done at a seq by no author's hand: nobody sees it but who has seen that seq.
+    /// Returns the mark of a change at `seq` that has no author. Only a viewer with a base at or above `seq` sees it.
     static func nobody(at seq: Seq) -> TextMark { TextMark(seq: seq, site: .nobody) }
 }
 
-/// The eyes of one event: what its author had seen of a text when it was made.
+/// The view that the author of one event had of a text. It sees all changes up to `base`, and all changes of its own
+/// site.
 struct TextViewer: Equatable {
     var site: Site
     var base: Seq
@@ -21,17 +23,17 @@ struct TextViewer: Equatable {
     }
 }
 
-/// Neighbouring elements (Unicode scalars) of a text that were inserted by the same event and deleted by the same ones.
+/// Adjacent elements (Unicode scalars) of a text that were inserted by the same event and deleted by the same events.
 struct TextRun: Sendable {
     var inserted: TextMark
-    /// How many bytes of escaped text.
+    /// The number of bytes of escaped text.
     var bytes: Int32
-    /// How many elements.
+    /// The number of elements.
     var scalars: Int32
-    /// Who deleted it first; meaningless while `isDeleted` is false.
+    /// The first deletion; without meaning while `isDeleted` is false.
     private(set) var deleted = TextMark.ancient
     private(set) var isDeleted = false
-    /// Who deleted it without having seen that, by seq: each site at most once.
+    /// Further deletions by authors that had not seen an earlier one, ordered by seq. Each site occurs at most once.
     private(set) var deletedAgain: [TextMark] = []
 
     init(inserted: TextMark, bytes: Int, scalars: Int) {
@@ -40,12 +42,12 @@ struct TextRun: Sendable {
         self.scalars = Int32(scalars)
     }
 
-    /// Everybody who deleted it, by seq.
+    /// The marks of all deletions, ordered by seq.
     var deleters: [TextMark] {
         isDeleted ? [deleted] + deletedAgain : []
     }
 
-    /// The result is what the run's weight grows by.
+    /// Adds a deletion. Returns the increase of the run's weight.
     @discardableResult
     mutating func delete(by mark: TextMark) -> Int {
         let before = weight
@@ -58,16 +60,16 @@ struct TextRun: Sendable {
         return weight - before
     }
 
-    /// The weight of the run's deleted elements, see `Limits.history`: for each the square of the number of its
-    /// deleters. The number of deleters is capped where one element alone passes the limit; only a damaged or forged
-    /// snapshot has more.
+    /// The weight of the run's deleted elements, see `Limits.history`: for each element, the square of the number of
+    /// its deleters. The number of deleters is capped at the value at which one element alone exceeds the limit. Only a
+    /// damaged or forged snapshot has more.
     var weight: Int {
         guard isDeleted else { return 0 }
         let deleters = min(1 + deletedAgain.count, Limits.history >> 8)
         return Int(scalars) * deleters * deleters
     }
 
-    /// Whether an offset of this viewer counts these elements.
+    /// True if an offset of this viewer counts these elements.
     @inline(__always)
     func counts(for viewer: TextViewer) -> Bool {
         guard viewer.sees(inserted) else { return false }
@@ -75,13 +77,13 @@ struct TextRun: Sendable {
         return !viewer.sees(deleted) && !deletedAgain.contains(where: viewer.sees)
     }
 
-    /// Whether nobody can tell these elements from the other run's, but by their text.
+    /// True if these elements differ from those of the other run only in their text.
     func hasHistory(of other: TextRun) -> Bool {
         inserted == other.inserted && isDeleted == other.isDeleted && deleted == other.deleted
             && deletedAgain == other.deletedAgain
     }
 
-    /// The run without what everybody sees by now; nil: everybody sees it deleted.
+    /// Returns the run without history at or below the horizon; nil if its deletion is at or below the horizon.
     func settled(below horizon: Seq) -> TextRun? {
         if isDeleted && deleted.seq <= horizon { return nil }
         guard inserted.seq <= horizon else { return self }
@@ -91,10 +93,10 @@ struct TextRun: Sendable {
     }
 }
 
-/// The escaped text of a JSON string, counted in Unicode scalars. It is valid and canonical, so an escape is one
-/// scalar: two bytes, or six for `\u00…`.
+/// Helpers for the escaped text of a JSON string, counted in Unicode scalars. The text is valid and canonical. An
+/// escape is therefore one scalar of two bytes, or of six for `\u00…`.
 enum EscapedText {
-    /// How many bytes the scalar has that begins with these bytes; `second` matters only behind a backslash.
+    /// Returns the number of bytes of the scalar that begins with these bytes. `second` matters only after a backslash.
     @inline(__always)
     static func length(_ first: UInt8, _ second: UInt8) -> Int {
         if first == ASCII.backslash { return second == UInt8(ascii: "u") ? 6 : 2 }
@@ -102,7 +104,7 @@ enum EscapedText {
         return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4
     }
 
-    /// How many bytes the first `scalars` scalars from `start` on have.
+    /// Returns the number of bytes of the first `scalars` scalars from `start`.
     static func bytes(of scalars: Int, in text: Bytes, from start: Int) -> Int {
         var at = start
         for _ in 0..<scalars {
@@ -111,7 +113,8 @@ enum EscapedText {
         return at - start
     }
 
-    /// The longest beginning of whole scalars with at most `limit` bytes (at least 6): its bytes and its scalars.
+    /// Returns the longest prefix of whole scalars with at most `limit` bytes, as its bytes and its scalars. `limit` is
+    /// at least 6.
     static func prefix(
         _ limit: Int,
         in text: Bytes,

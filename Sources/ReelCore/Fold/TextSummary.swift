@@ -1,19 +1,20 @@
-/// What a subtree of a text says without being entered.
+/// The properties of a subtree of a text that are known without a search in it.
 struct TextSummary: Sendable {
-    /// Elements that nobody has deleted.
+    /// The number of elements that are not deleted.
     var scalars: Int32 = 0
-    /// Bytes of their escaped text.
+    /// The number of bytes of their escaped text.
     var bytes: Int32 = 0
     /// The newest insertion or deletion.
     var newest = TextMark.ancient
-    /// The newest one of all other sites.
+    /// The newest insertion or deletion of all other sites.
     var newestOther = TextMark.ancient
-    /// The seq of the oldest insertion or deletion that still counts as history.
+    /// The seq of the oldest insertion or deletion that is still history.
     var oldest = Seq.max
-    /// What a viewer counted, who looked into it last: an event of many splices asks again and again.
+    /// The cached count of the viewer that searched the subtree last. An event with many splices asks for it
+    /// repeatedly.
     private var counted: (by: TextViewer, scalars: Int32)?
 
-    /// How many elements the viewer counts; nil: the subtree must be looked into.
+    /// Returns the number of elements that `viewer` counts; nil if the subtree must be searched.
     @inline(__always)
     func count(for viewer: TextViewer) -> Int? {
         if isSettled(for: viewer) { return Int(scalars) }
@@ -25,7 +26,7 @@ struct TextSummary: Sendable {
         counted = (viewer, Int32(count))
     }
 
-    /// Whether the viewer sees all that was ever done here: then its count is the count of today.
+    /// True if the viewer has seen all changes in this subtree. It then counts the elements that are not deleted.
     @inline(__always)
     func isSettled(for viewer: TextViewer) -> Bool {
         (newest.site == viewer.site ? newestOther.seq : newest.seq) <= viewer.base

@@ -1,4 +1,4 @@
-/// Base64 for URLs without padding (RFC 4648, section 5), in its one canonical form.
+/// Base64 for URLs without padding (RFC 4648, section 5), restricted to its canonical form.
 package enum Base64URL {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
@@ -20,8 +20,8 @@ package enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Returns the bytes of the text; nil if the text is not what `encode` writes: other characters, padding, a length
-    /// that no bytes have, bits left over that are not zero.
+    /// Returns the bytes of the text. Returns nil for a text that `encode` does not produce: other characters, padding,
+    /// an impossible length, or remaining bits that are not zero.
     package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var held: UInt32 = 0

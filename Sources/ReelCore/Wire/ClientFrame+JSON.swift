@@ -1,6 +1,8 @@
 extension ClientFrame {
-    /// Reads a frame. What is no JSON is `bad_json`, what is no such frame `bad_frame`, `bad_stream` or `bad_range`, a
-    /// publish of more than so many events `limit`.
+    /// Reads a frame. The error also carries `ref` and stream of the frame if they could be read.
+    /// - Parameter eventsMax: the maximum number of events of a publish.
+    /// - Throws: `bad_json` if the bytes are not valid JSON; `bad_frame`, `bad_stream` or `bad_range` for an invalid
+    ///   frame; `limit` for a publish with too many events.
     public init(_ bytes: Bytes, eventsMax: Int = .max) throws(FrameError) {
         var ref: [UInt8]?
         var stream: StreamName?
@@ -113,7 +115,7 @@ extension ClientFrame {
         return fetch
     }
 
-    /// The bytes of the frame.
+    /// Returns the bytes of the frame.
     public func encoded() -> [UInt8] {
         var writer = JSONObjectWriter()
         switch body {
@@ -166,12 +168,12 @@ extension ClientFrame {
 }
 
 extension JSONObject {
-    /// The events of a publish as they stand; nil if it has no such member. Throws `limit` where they are more than so
-    /// many.
-    public func events(atMost most: Int) throws(ReelError) -> [[UInt8]]? {
+    /// Returns the JSON of each event of a publish, unchanged; nil if there is no such member.
+    /// - Throws: `limit` if there are more than `maximum` events.
+    public func events(atMost maximum: Int) throws(ReelError) -> [[UInt8]]? {
         guard let events = try elements("events") else { return nil }
-        guard events.count <= most else {
-            throw ReelError(.limit, "found \(events.count) events, expected at most \(most)")
+        guard events.count <= maximum else {
+            throw ReelError(.limit, "found \(events.count) events, expected at most \(maximum)")
         }
         return events.map { Array($0) }
     }
@@ -181,7 +183,7 @@ extension JSONObject {
         try read(name) { (reader) throws(ReelError) in try reader.boolean() } ?? false
     }
 
-    /// A frame's `ref` as it stands; nil if it is absent.
+    /// Returns the JSON of a frame's `ref`, unchanged; nil if it is absent.
     func ref() throws(ReelError) -> [UInt8]? {
         try read("ref") { (reader) throws(ReelError) in
             let kind = try reader.kind()

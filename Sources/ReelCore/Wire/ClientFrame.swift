@@ -1,10 +1,10 @@
-/// What a client says on its socket.
+/// A frame that a client sends on its socket.
 public struct ClientFrame: Equatable, Sendable {
-    /// The frame by its type.
+    /// The content of the frame, by type.
     public enum Body: Equatable, Sendable {
-        /// First, once.
+        /// The first frame of a connection, sent exactly once.
         case hello(Hello)
-        /// A token in place of the one in hello, before that expires; answered by welcome.
+        /// Replaces the token of `hello` before it expires; the answer is `welcome`.
         case renew(token: String)
         /// Begins a subscription or moves it.
         case subscribe(Subscribe)
@@ -12,42 +12,43 @@ public struct ClientFrame: Equatable, Sendable {
         case unsubscribe(StreamName)
         /// Asks for ranges of seqs.
         case fetch(Fetch)
-        /// Hands events over.
+        /// Publishes events.
         case publish(Publish)
     }
 
     /// The frame.
     public var body: Body
-    /// What answers and errors carry back: a JSON string or number as it stands.
+    /// The value that answers and errors return: a JSON string or number, kept unchanged.
     public var ref: [UInt8]?
 
-    /// A frame.
+    /// Creates a frame.
     public init(_ body: Body, ref: [UInt8]? = nil) {
         self.body = body
         self.ref = ref
     }
 
-    /// Levels of objects and arrays in a frame.
+    /// The maximum number of levels of objects and arrays in a frame.
     public static let levels = 36
-    /// The longest `ref`, in bytes as it was written: it is kept until the answer, and carried by each.
+    /// The maximum length of `ref` in bytes as it was written. The gateway keeps it until the answer, and every answer
+    /// carries it.
     static let refBytes = 1_024
-    /// Ranges that one fetch may name.
+    /// The maximum number of ranges of one fetch.
     public static let fetchRanges = 64
-    /// Seqs that one fetch may name in all.
+    /// The maximum number of seqs of one fetch, over all its ranges.
     public static let fetchSeqs: Int64 = 100_000
 }
 
 extension ClientFrame {
-    /// Who speaks.
+    /// The introduction of a client.
     public struct Hello: Equatable, Sendable {
-        /// Name and version of the program.
+        /// The name and the version of the program.
         public var client: String
-        /// Who it is for, where the gateway wants to know.
+        /// The token of the user, if the gateway requires one.
         public var token: String?
-        /// True if the client takes frames `nodes`.
+        /// True if the client understands `nodes` frames.
         public var takesNodes: Bool
 
-        /// A greeting.
+        /// Creates an introduction.
         public init(client: String, token: String? = nil, takesNodes: Bool = false) {
             self.client = client
             self.token = token
@@ -55,22 +56,22 @@ extension ClientFrame {
         }
     }
 
-    /// Where a subscription begins.
+    /// The position at which a subscription begins.
     public enum Position: Equatable, Sendable {
-        /// Behind this seq; −1: everything.
+        /// After this seq; −1 means from the first event.
         case after(Seq)
-        /// Behind the head as the gateway knows it.
+        /// After the head that the gateway knows.
         case now
     }
 
-    /// The last event of a stream that a client holds: seq and hash of its record.
+    /// The last event of a stream that a client holds, as the seq and the hash of its record.
     public struct Witness: Equatable, Sendable {
-        /// Its seq.
+        /// The seq of the event.
         public var seq: Seq
-        /// FNV-1a 64 of key, a zero byte, value.
+        /// FNV-1a, 64 bits, of key, a zero byte, value.
         public var hash: UInt64
 
-        /// The witness of an event.
+        /// Creates the witness of an event.
         public init(seq: Seq, hash: UInt64) {
             self.seq = seq
             self.hash = hash
@@ -81,20 +82,20 @@ extension ClientFrame {
     public struct Subscribe: Equatable, Sendable {
         /// The stream.
         public var stream: StreamName
-        /// Where to begin.
+        /// The position at which to begin.
         public var position: Position
-        /// The epoch of the position; there for a seq ≥ 0.
+        /// The epoch of the position; required for a seq ≥ 0.
         public var epoch: Epoch?
-        /// Only objects of these models; nil: all.
+        /// The models of the wanted objects; nil for all.
         public var models: [String]?
-        /// A site whose events come whatever their model.
+        /// A site. Its events are delivered even if their model is not in `models`.
         public var site: Site?
-        /// The last event held.
+        /// The last event that the client holds.
         public var last: Witness?
-        /// True if each event comes with its outcome, once a snapshot node has folded it.
+        /// True if each event is delivered together with its outcome, after a snapshot node has folded it.
         public var hasOutcomes: Bool
 
-        /// A subscription.
+        /// Creates a subscription.
         public init(
             stream: StreamName,
             position: Position,
@@ -120,12 +121,12 @@ extension ClientFrame {
         public var stream: StreamName
         /// The epoch of the seqs.
         public var epoch: Epoch
-        /// The ranges, as they were asked for.
+        /// The ranges in the order of the request.
         public var ranges: [ClosedRange<Seq>]
-        /// True if each event comes with its outcome, once a snapshot node has folded it.
+        /// True if each event is delivered together with its outcome, after a snapshot node has folded it.
         public var hasOutcomes: Bool
 
-        /// A question for these ranges.
+        /// Creates a request for these ranges.
         public init(stream: StreamName, epoch: Epoch, ranges: [ClosedRange<Seq>], hasOutcomes: Bool = false) {
             self.stream = stream
             self.epoch = epoch
@@ -134,16 +135,16 @@ extension ClientFrame {
         }
     }
 
-    /// Hands events over.
+    /// Publishes events.
     public struct Publish: Equatable, Sendable {
         /// The stream.
         public var stream: StreamName
-        /// The epoch that bases and guards belong to; needed where there are any.
+        /// The epoch that bases and guards refer to; required if there are any.
         public var epoch: Epoch?
-        /// The events as JSON; each is checked by itself.
+        /// The events as JSON; each is checked separately.
         public var events: [[UInt8]]
 
-        /// Events to be published.
+        /// Creates a publish.
         public init(stream: StreamName, epoch: Epoch? = nil, events: [[UInt8]]) {
             self.stream = stream
             self.epoch = epoch
@@ -152,12 +153,12 @@ extension ClientFrame {
     }
 }
 
-/// A frame that cannot be taken, and what the answer to it carries.
+/// The error of a frame that cannot be accepted, with the members that the answer needs.
 public struct FrameError: Error, Equatable, Sendable {
-    /// What is wrong with it.
+    /// The reason.
     public var error: ReelError
-    /// The frame's `ref`, where it could be read.
+    /// The frame's `ref`, if it could be read.
     public var ref: [UInt8]?
-    /// The frame's stream, where it could be read.
+    /// The frame's stream, if it could be read.
     public var stream: StreamName?
 }

@@ -1,17 +1,17 @@
-/// An event as it is delivered: its seq, and the value of its record.
+/// An event in the form of delivery: its seq, and the value of its record.
 public struct DeliveredEvent: Equatable, Sendable {
-    /// Its number in the partition.
+    /// The seq of the event in its partition.
     public var seq: Seq
-    /// The record's value, to the byte.
+    /// The record's value, byte for byte.
     public var value: [UInt8]
 
-    /// A delivered event.
+    /// Creates a delivered event.
     public init(seq: Seq, value: [UInt8]) {
         self.seq = seq
         self.value = value
     }
 
-    /// Takes `{"seq":n,` + the value without its first byte apart. Throws `bad_event` for anything else.
+    /// Parses `{"seq":n,` followed by the value without its first byte. Throws `bad_event` for any other form.
     public init(_ delivered: Bytes) throws(ReelError) {
         var reader = CanonicalReader(delivered, code: .badEvent)
         try reader.literal(#"{"seq":"#)
@@ -22,8 +22,8 @@ public struct DeliveredEvent: Equatable, Sendable {
         value.append(contentsOf: delivered[reader.position...])
     }
 
-    /// Appends the event of a record as it is delivered: `{"seq":n,` + the value without its first byte. What became of
-    /// it, where it is given, stands between both.
+    /// Appends the event of a record in the form of delivery: `{"seq":n,` and the value without its first byte. If
+    /// `outcome` is given, its member is between both.
     public static func write(seq: Seq, outcome: String? = nil, value: Bytes, to bytes: inout [UInt8]) {
         bytes.append(#"{"seq":"#)
         bytes.append(integer: seq)

@@ -1,19 +1,19 @@
-/// The members of one JSON object from outside: a frame or the body of a request. All of it has been read once, so
-/// that what is no JSON is known; each value is read when it is asked for. Members nobody asks for are ignored.
+/// The members of one JSON object from outside: a frame or the body of a request. The initializer validates all of it;
+/// each value is converted when it is requested. Members that are never requested are ignored.
 public struct JSONObject {
     private let shape: ErrorCode
     private let levels: Int
     private struct Member {
         var name: JSONText
         var value: Bytes
-        /// Of an array.
+        /// The elements, if the value is an array.
         var elements: [Bytes]?
     }
 
     private var members: [Member] = []
 
-    /// Reads an object that is all there is. The bytes must stay valid as long as it is used. Throws `bad_json`, or
-    /// the code of `shape` for anything but an object.
+    /// Reads an object. `bytes` must contain nothing else, and must stay valid while the object is in use.
+    /// - Throws: `bad_json` for invalid JSON; `shape` for any value except an object.
     public init(_ bytes: Bytes, levels: Int, shape: ErrorCode) throws(ReelError) {
         self.shape = shape
         self.levels = levels
@@ -41,19 +41,19 @@ public struct JSONObject {
         self.members = members
     }
 
-    /// The bytes of a member's value as they stand; nil if it is absent.
+    /// Returns the JSON of a member's value, unchanged; nil if it is absent.
     public func raw(_ name: StaticString) -> Bytes? { member(name)?.value }
 
     private func member(_ name: StaticString) -> Member? {
         members.first { $0.name.isPlain ? name ~= $0.name.raw : $0.name.string == name.description }
     }
 
-    /// A member's text; nil if it is absent.
+    /// Returns a member's text; nil if it is absent.
     public func string(_ name: StaticString) throws(ReelError) -> String? {
         try read(name) { (reader) throws(ReelError) in try reader.string() }
     }
 
-    /// A member's integer; nil if it is absent.
+    /// Returns a member's integer; nil if it is absent.
     public func integer(
         _ name: StaticString,
         from lowest: Int64 = 0,
@@ -62,7 +62,7 @@ public struct JSONObject {
         try read(name) { (reader) throws(ReelError) in try reader.integer(from: lowest, to: highest) }
     }
 
-    /// A member's epoch; nil if it is absent.
+    /// Returns a member's epoch; nil if it is absent.
     public func epoch(_ name: StaticString = "epoch") throws(ReelError) -> Epoch? {
         guard let text = try string(name) else { return nil }
         guard let epoch = Epoch(text) else {
@@ -71,7 +71,7 @@ public struct JSONObject {
         return epoch
     }
 
-    /// A member's site; nil if it is absent.
+    /// Returns a member's site; nil if it is absent.
     public func site(_ name: StaticString = "site") throws(ReelError) -> Site? {
         guard let text = try string(name) else { return nil }
         guard let site = Site(text) else {
@@ -80,7 +80,7 @@ public struct JSONObject {
         return site
     }
 
-    /// A member's stream, which must be there. Throws `bad_stream` for a name that is not valid.
+    /// Returns the required member `stream`. Throws `bad_stream` for a name that is not valid.
     public func stream() throws(ReelError) -> StreamName {
         let text = try required("stream", string("stream"))
         guard let stream = StreamName(text) else {
@@ -89,15 +89,15 @@ public struct JSONObject {
         return stream
     }
 
-    /// The bytes of the elements of a member's array as they stand; nil if it is absent.
+    /// Returns the JSON of each element of a member's array, unchanged; nil if the member is absent.
     public func elements(_ name: StaticString) throws(ReelError) -> [Bytes]? {
         guard let member = member(name) else { return nil }
         if let elements = member.elements { return elements }
-        // Says what it is instead.
+        // The value is not an array; this call throws the error that says so.
         return try array(name) { (reader) throws(ReelError) in try reader.raw() }
     }
 
-    /// The elements of a member's array, each read by `element`; nil if it is absent.
+    /// Returns the elements of a member's array, each read by `element`; nil if the member is absent.
     public func array<Element>(
         _ name: StaticString,
         _ element: (inout JSONReader) throws(ReelError) -> Element
@@ -109,13 +109,13 @@ public struct JSONObject {
         }
     }
 
-    /// The object that a member is; nil if it is absent.
+    /// Returns a member that is an object; nil if it is absent.
     public func object(_ name: StaticString) throws(ReelError) -> JSONObject? {
         guard let value = raw(name) else { return nil }
         return try JSONObject(value, levels: levels, shape: shape)
     }
 
-    /// A member's value, read by `value`; nil if it is absent.
+    /// Returns a member's value as read by `value`; nil if it is absent.
     public func read<Value>(
         _ name: StaticString,
         _ value: (inout JSONReader) throws(ReelError) -> Value
@@ -129,13 +129,13 @@ public struct JSONObject {
         }
     }
 
-    /// The value of a member that must be there.
+    /// Returns the value of a required member; throws if it is nil.
     public func required<Value>(_ name: StaticString, _ value: Value?) throws(ReelError) -> Value {
         guard let value else { throw mismatch("found no member \"\(name)\"") }
         return value
     }
 
-    /// An error of the code for wrong shapes.
+    /// Returns an error with the code for wrong shapes.
     public func mismatch(_ message: String) -> ReelError {
         ReelError(shape, message)
     }

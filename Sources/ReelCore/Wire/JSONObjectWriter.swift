@@ -3,13 +3,13 @@ package struct JSONObjectWriter {
     private var bytes: [UInt8] = []
     private var isEmpty = true
 
-    /// An object without members.
+    /// Creates an object without members.
     package init() {
         bytes.append(ASCII.openBrace)
     }
 
-    /// An object without members, written behind these bytes, which are away until `finish(into:)` brings them back. A
-    /// swap, since a `consume` of an inout array copies it.
+    /// Creates an object that is written after the bytes of `output`. `output` is empty until `finish(into:)` returns
+    /// the bytes. The bytes are swapped, because `consume` of an inout array copies it.
     fileprivate init(taking output: inout [UInt8]) {
         swap(&bytes, &output)
         bytes.append(ASCII.openBrace)
@@ -20,7 +20,7 @@ package struct JSONObjectWriter {
         swap(&bytes, &output)
     }
 
-    /// The name of a member; its value must be appended to the bytes by `value`.
+    /// Writes a member. `value` must append its value to the bytes.
     package mutating func member(_ name: StaticString, _ value: (inout [UInt8]) -> Void) {
         separate()
         bytes.append(ASCII.quote)
@@ -29,27 +29,27 @@ package struct JSONObjectWriter {
         value(&bytes)
     }
 
-    /// A member with a text; none for nil.
+    /// Writes a member with a text; writes nothing for nil.
     package mutating func member(_ name: StaticString, _ text: String?) {
         if let text { member(name) { $0.append(quoted: text) } }
     }
 
-    /// A member with an integer; none for nil.
+    /// Writes a member with an integer; writes nothing for nil.
     package mutating func member(_ name: StaticString, _ integer: (some BinaryInteger)?) {
         if let integer { member(name) { $0.append(integer: integer) } }
     }
 
-    /// A member with a truth value.
+    /// Writes a member with a Boolean value.
     package mutating func member(_ name: StaticString, _ truth: Bool) {
         member(name) { $0.append(truth ? "true" : "false") }
     }
 
-    /// A member with JSON as it stands; none for nil.
+    /// Writes a member with JSON that is already encoded; writes nothing for nil.
     package mutating func member(_ name: StaticString, raw: [UInt8]?) {
         if let raw { member(name) { $0.append(contentsOf: raw) } }
     }
 
-    /// A member with an array, each element appended by `element`.
+    /// Writes a member with an array; `element` appends each element.
     package mutating func member<Element>(
         _ name: StaticString,
         _ elements: some Sequence<Element>,
@@ -58,7 +58,7 @@ package struct JSONObjectWriter {
         member(name) { $0.append(array: elements, element) }
     }
 
-    /// A member with an object, whose members are written by `members`.
+    /// Writes a member with an object; `members` writes its members.
     package mutating func object(_ name: StaticString, _ members: (inout JSONObjectWriter) -> Void) {
         member(name) { $0.append(ASCII.openBrace) }
         isEmpty = true
@@ -67,7 +67,7 @@ package struct JSONObjectWriter {
         isEmpty = false
     }
 
-    /// A member with an array of objects, one for each element, whose members are written by `members`.
+    /// Writes a member with an array of objects, one for each element; `members` writes the members of each.
     package mutating func objects<Element>(
         _ name: StaticString,
         _ elements: some Sequence<Element>,
@@ -76,7 +76,7 @@ package struct JSONObjectWriter {
         member(name, elements) { bytes, element in bytes.appendObject { members(&$0, element) } }
     }
 
-    /// A member whose name is not known beforehand; its value must be appended to the bytes by `value`.
+    /// Writes a member with a name that is known only at run time. `value` must append its value to the bytes.
     package mutating func member(named name: String, _ value: (inout [UInt8]) -> Void) {
         separate()
         bytes.append(quoted: name)
@@ -84,13 +84,13 @@ package struct JSONObjectWriter {
         value(&bytes)
     }
 
-    /// The bytes of the object.
+    /// Returns the bytes of the object.
     package consuming func finish() -> [UInt8] {
         bytes.append(ASCII.closeBrace)
         return bytes
     }
 
-    /// The bytes of the object and a line feed.
+    /// Returns the bytes of the object and a line feed.
     package consuming func finishLine() -> [UInt8] {
         bytes.append("}\n")
         return bytes
@@ -103,14 +103,14 @@ package struct JSONObjectWriter {
 }
 
 extension [UInt8] {
-    /// Appends an object, whose members are written by `members`.
+    /// Appends an object; `members` writes its members.
     package mutating func appendObject(_ members: (inout JSONObjectWriter) -> Void) {
         var writer = JSONObjectWriter(taking: &self)
         members(&writer)
         writer.finish(into: &self)
     }
 
-    /// Appends an array, each element appended by `element`.
+    /// Appends an array; `element` appends each element.
     package mutating func append<Value>(
         array elements: some Sequence<Value>,
         _ element: (inout [UInt8], Value) -> Void
@@ -125,7 +125,7 @@ extension [UInt8] {
         append(ASCII.closeBracket)
     }
 
-    /// Appends an array of two integers, or three.
+    /// Appends an array of two or three integers.
     package mutating func append(integers first: Int64, _ second: Int64, _ third: Int64? = nil) {
         append(ASCII.openBracket)
         append(integer: first)

@@ -1,26 +1,26 @@
-/// Reads any JSON from left to right, as outsiders write it: frames, bodies of requests, events before they are made
-/// canonical. Strict where RFC 8259 and I-JSON are: valid UTF-8, no lone surrogates, no key twice, a bound on depth.
+/// Reads any JSON from left to right: frames, bodies of requests, and events before they are canonical. Strict as RFC
+/// 8259 and I-JSON (RFC 7493): valid UTF-8, no lone surrogates, no duplicate keys, a limit of the depth.
 ///
-/// What is no such JSON is `bad_json`; what is JSON of another shape than was asked for has the code of `shape`.
+/// Invalid JSON is an error of code `bad_json`. Valid JSON with another shape than requested has the code `shape`.
 public struct JSONReader {
     let bytes: Bytes
     let shape: ErrorCode
-    /// The offset of what is read next.
+    /// The offset of the next byte to read.
     public private(set) var position = 0
-    /// How many levels of objects and arrays may still be opened.
+    /// The number of levels of objects and arrays that may still be opened.
     private var levels: Int
-    /// The keys of the objects that are open, for those whose keys are not sorted.
+    /// The keys of the open objects, for the check of duplicates if they are not sorted.
     private var keys: [Slice] = []
 
-    /// A reader of bytes that stay valid as long as it is used; it ends at 2^31 − 1 of them, the most that a slice can
-    /// name.
+    /// Creates a reader of bytes that must stay valid while it is in use. It ends after 2^31 − 1 bytes, the maximum
+    /// that a slice can address.
     public init(_ bytes: Bytes, levels: Int, shape: ErrorCode) {
         self.bytes = Bytes(start: bytes.baseAddress, count: min(bytes.count, Int(Int32.max)))
         self.levels = levels
         self.shape = shape
     }
 
-    /// What a value is.
+    /// The kind of a value.
     public enum Kind: String, Sendable {
         /// The six kinds of JSON.
         case object, array, string, number, boolean, null
@@ -28,7 +28,7 @@ public struct JSONReader {
 
     // MARK: Structure
 
-    /// What comes next; nothing is read but white space.
+    /// Returns the kind of the next value. Reads only white space.
     public mutating func kind() throws(ReelError) -> Kind {
         skipSpace()
         switch byte {
@@ -42,7 +42,7 @@ public struct JSONReader {
         }
     }
 
-    /// Reads an object. `member` is called for each and must read its value.
+    /// Reads an object. Calls `member` for each member; it must read the value.
     public mutating func object(
         _ member: (inout JSONReader, JSONText) throws(ReelError) -> Void
     ) throws(ReelError) {
@@ -56,7 +56,7 @@ public struct JSONReader {
             while true {
                 skipSpace()
                 let key = try textSlice()
-                // Once two keys are out of order no others are compared: with escapes that takes long.
+                // After two keys are out of order, no further keys are compared, because with escapes this is slow.
                 if isSorted, keys.count > firstKey {
                     isSorted = JSONText(bytes[keys[keys.count - 1]]).order(JSONText(bytes[key])) < 0
                 }
@@ -77,7 +77,7 @@ public struct JSONReader {
         levels += 1
     }
 
-    /// Reads an array. `element` is called for each and must read it.
+    /// Reads an array. Calls `element` for each element; it must read the element.
     public mutating func array(_ element: (inout JSONReader) throws(ReelError) -> Void) throws(ReelError) {
         try open(.array)
         skipSpace()
@@ -107,16 +107,16 @@ public struct JSONReader {
 
     /// Throws `bad_json` if two keys are equal after their escapes are decoded.
     ///
-    /// The keys go into a hash table with open addressing that is at most half full, so this takes linear time. The
-    /// hash has a random seed in each process: nobody can choose keys that collide.
+    /// The keys are in a hash table with open addressing that is at most half full, so this takes linear time. The hash
+    /// has a random seed in each process, so that an attacker cannot choose keys that collide.
     private func checkUnique(_ keys: ArraySlice<Slice>) throws(ReelError) {
         let size = 1 << (Int.bitWidth - (2 * keys.count).leadingZeroBitCount)
-        var places = [(hash: Int, key: Slice)?](repeating: nil, count: size)
+        var slots = [(hash: Int, key: Slice)?](repeating: nil, count: size)
         var decoded: [UInt8] = []
         for key in keys {
             let hash = JSONText(bytes[key]).hash(&decoded)
-            var place = hash & (size - 1)
-            while let other = places[place] {
+            var slot = hash & (size - 1)
+            while let other = slots[slot] {
                 if other.hash == hash, JSONText(bytes[other.key]).order(JSONText(bytes[key])) == 0 {
                     throw ReelError(
                         .badJSON,
@@ -124,13 +124,13 @@ public struct JSONReader {
                             + "at bytes \(other.key.start) and \(key.start)"
                     )
                 }
-                place = (place + 1) & (size - 1)
+                slot = (slot + 1) & (size - 1)
             }
-            places[place] = (hash, key)
+            slots[slot] = (hash, key)
         }
     }
 
-    /// Nothing but white space may follow.
+    /// Throws an error unless only white space follows.
     public mutating func end() throws(ReelError) {
         skipSpace()
         guard position == bytes.count else { throw unexpected("the end") }
@@ -171,7 +171,7 @@ public struct JSONReader {
         return Bytes(rebasing: bytes[start..<position])
     }
 
-    /// Reads an integer from `lowest` to `highest`, written without fraction and exponent.
+    /// Reads an integer between `lowest` and `highest`, written without fraction and exponent.
     public mutating func integer(
         from lowest: Int64 = 0,
         to highest: Int64 = largestInteger
@@ -198,7 +198,7 @@ public struct JSONReader {
         return value
     }
 
-    /// Reads any value and returns its bytes as they stand.
+    /// Reads any value and returns its bytes unchanged.
     public mutating func raw() throws(ReelError) -> Bytes {
         skipSpace()
         let start = position
@@ -206,7 +206,7 @@ public struct JSONReader {
         return Bytes(rebasing: bytes[start..<position])
     }
 
-    /// Reads over any value; what is wrong inside is found all the same.
+    /// Skips any value, and validates it.
     public mutating func skip() throws(ReelError) {
         switch try kind() {
         case .object: try object { (reader, _) throws(ReelError) in try reader.skip() }
@@ -274,7 +274,7 @@ public struct JSONReader {
         }
     }
 
-    /// An escape, or a scalar beyond ASCII.
+    /// Reads an escape, or a scalar beyond ASCII.
     private mutating func unusual(_ base: UnsafeRawPointer) throws(ReelError) {
         if byte == ASCII.backslash {
             try escape()
@@ -318,7 +318,7 @@ public struct JSONReader {
 
     // MARK: Errors
 
-    /// An error of the code for wrong shapes.
+    /// Returns an error with the code for wrong shapes.
     public func mismatch(_ message: String) -> ReelError {
         ReelError(shape, message)
     }
@@ -328,7 +328,8 @@ public struct JSONReader {
         guard found == expected else { throw mistaken(found, expected) }
     }
 
-    /// Another value than was expected, or what begins like one and is none: `kind` looks at the first byte only.
+    /// Returns the error for a value of another kind. Also detects an invalid word, because `kind` looks only at the
+    /// first byte.
     private func mistaken(_ found: Kind, _ expected: Kind) -> ReelError {
         if found == .boolean || found == .null {
             let letters = bytes[position...].prefix { 0x61...0x7a ~= $0 | 0x20 }

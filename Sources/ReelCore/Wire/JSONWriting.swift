@@ -1,4 +1,4 @@
-/// Writing JSON by appending to bytes; the writer puts commas and braces where they belong.
+/// Functions that write JSON by appending to bytes. The caller writes the commas and braces.
 extension [UInt8] {
     /// Appends text that needs no escapes, such as `{"seq":`.
     @inline(__always)
@@ -12,7 +12,7 @@ extension [UInt8] {
         append(decimal: UInt64(integer.magnitude), isNegative: integer < 0)
     }
 
-    /// Of one type only: made for all types of integers this is several times as slow.
+    /// Appends a decimal integer. Not generic: the generic form is several times slower.
     @usableFromInline
     mutating func append(decimal magnitude: UInt64, isNegative: Bool) {
         if isNegative { append(ASCII.minus) }
@@ -33,13 +33,13 @@ extension [UInt8] {
         CanonicalNumber.withText(of: number) { append(contentsOf: $0) }
     }
 
-    /// Appends a JSON string of this text, with the shortest escapes.
+    /// Appends the text as a JSON string, with the shortest escapes.
     package mutating func append(quoted text: String) {
         var text = text
         text.withUTF8 { append(quoted: Bytes($0)) }
     }
 
-    /// Appends a JSON string of these bytes of valid UTF-8, with the shortest escapes.
+    /// Appends bytes of valid UTF-8 as a JSON string, with the shortest escapes.
     package mutating func append(quoted bytes: Bytes) {
         append(ASCII.quote)
         var start = 0
@@ -65,7 +65,7 @@ extension [UInt8] {
         append(ASCII.quote)
     }
 
-    /// Appends a site's UUID as a JSON string.
+    /// Appends the UUID of a site as a JSON string.
     package mutating func append(quoted site: Site) {
         append(ASCII.quote)
         site.write(to: &self)

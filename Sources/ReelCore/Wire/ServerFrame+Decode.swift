@@ -1,6 +1,7 @@
 extension ServerFrame {
-    /// Reads a frame. What is no JSON is `bad_json`, what is no such frame, or one of a type that this version does
-    /// not know, `bad_frame`.
+    /// Reads a frame.
+    /// - Throws: `bad_json` if the bytes are not valid JSON; `bad_frame` for an invalid frame, or a type that this
+    ///   version does not know.
     public init(_ bytes: Bytes) throws(ReelError) {
         let object = try JSONObject(bytes, levels: ClientFrame.levels + 8, shape: .badFrame)
         ref = try object.ref()
@@ -129,18 +130,18 @@ extension JSONObject {
         Int(try required(name, integer(name)))
     }
 
-    /// The URLs of nodes; nil if they are absent.
+    /// Returns the URLs of nodes; nil if they are absent.
     fileprivate func nodes() throws(ReelError) -> [String]? {
         try array("nodes") { (reader) throws(ReelError) in try reader.string() }
     }
 
-    /// A seq, or −1.
+    /// Returns a required seq, which may be −1.
     fileprivate func seq(_ name: StaticString) throws(ReelError) -> Seq {
         try required(name, integer(name, from: -1))
     }
 
-    /// `code`, `message` and what belongs to them. A code of another version becomes `internal`, and its name stands
-    /// in the message.
+    /// Returns the error of `code`, `message` and their companions. A code that this version does not know becomes
+    /// `internal`; the message then contains its name.
     fileprivate func error(_ retry: StaticString) throws(ReelError) -> ReelError {
         let code = try required("code", string("code"))
         let message = try string("message") ?? ""

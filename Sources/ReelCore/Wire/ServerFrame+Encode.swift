@@ -1,5 +1,5 @@
 extension ServerFrame {
-    /// The bytes of the frame.
+    /// Returns the bytes of the frame.
     public func encoded() -> [UInt8] {
         var writer = JSONObjectWriter()
         switch body {
@@ -99,7 +99,7 @@ extension [UInt8] {
 }
 
 extension JSONObjectWriter {
-    /// The members `site`, `op` and `seq`.
+    /// Writes the members `site`, `op` and `seq`.
     package mutating func members(of acked: ServerFrame.Acked) {
         member("site") { $0.append(quoted: acked.site) }
         member("op", acked.op)

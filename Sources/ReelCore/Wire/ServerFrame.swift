@@ -1,37 +1,37 @@
-/// What a gateway says on a client's socket.
+/// A frame that a gateway sends on a client's socket.
 public struct ServerFrame: Equatable, Sendable {
-    /// The frame by its type.
+    /// The content of the frame, by type.
     public enum Body: Equatable, Sendable {
         /// The answer to `hello`.
         case welcome(Welcome)
-        /// A subscription stands.
+        /// A subscription is active.
         case subscribed(Subscribed)
         /// Events, and the proof that there are no others in their range.
         case events(Events)
         /// All live streams of the partition are proven up to this seq.
         case upto(partition: Int, seq: Seq)
-        /// A subscription has ended, as was asked.
+        /// A subscription has ended at the client's request.
         case unsubscribed(StreamName)
         /// Events are durable.
         case ack(Ack)
-        /// An event was not taken.
+        /// An event was not accepted.
         case nack(Nack)
-        /// The client reads too slowly: its subscription has ended at `seq`; the partition's last seq is `head`.
+        /// The client reads too slowly. Its subscription has ended at `seq`; the partition's last seq is `head`.
         case lagged(StreamName, seq: Seq, head: Seq)
-        /// Go elsewhere: after so many milliseconds, to one of these URLs.
+        /// The client should connect to another node: one of `nodes`, after `afterMs` milliseconds.
         case goaway(afterMs: Int64, nodes: [String])
-        /// Where clients reach other nodes now. Only for clients that say in `hello` that they take it.
+        /// The current URLs of other nodes. Sent only to clients with `takesNodes` in their `hello`.
         case nodes([String])
-        /// Something went wrong.
+        /// An error has occurred.
         case error(Failure)
     }
 
     /// The frame.
     public var body: Body
-    /// The `ref` of what it answers: a JSON string or number as it stands.
+    /// The `ref` of the frame that this one answers: a JSON string or number, kept unchanged.
     public var ref: [UInt8]?
 
-    /// A frame.
+    /// Creates a frame.
     public init(_ body: Body, ref: [UInt8]? = nil) {
         self.body = body
         self.ref = ref
@@ -39,20 +39,20 @@ public struct ServerFrame: Equatable, Sendable {
 }
 
 extension ServerFrame {
-    /// What a client may do on this connection.
+    /// The limits of this connection.
     public struct Limits: Equatable, Sendable {
-        /// Bytes of a frame.
+        /// The maximum size of a frame in bytes.
         public var frame: Int
-        /// Bytes of an event, canonical and stamped.
+        /// The maximum size of an event in bytes, in canonical form with stamps.
         public var event: Int
-        /// Events of a publish.
+        /// The maximum number of events of a publish.
         public var batch: Int
-        /// Subscriptions of a connection.
+        /// The maximum number of subscriptions of a connection.
         public var subscriptions: Int
-        /// Seqs of a fetch.
+        /// The maximum number of seqs of a fetch.
         public var fetch: Int
 
-        /// Limits.
+        /// Creates limits.
         public init(frame: Int, event: Int, batch: Int, subscriptions: Int, fetch: Int) {
             self.frame = frame
             self.event = event
@@ -68,24 +68,24 @@ extension ServerFrame {
         public var node: String
         /// The epoch of its log.
         public var epoch: Epoch
-        /// How the log does: `ok`, or why it does not (see docs/reference/metrics.md).
+        /// The state of the log: `ok`, or the reason why it is not (see docs/reference/metrics.md).
         public var log: String
-        /// The log's number: how many logs of this deployment were the current one before it.
+        /// The number of the log: the number of earlier logs of this deployment.
         public var number: Int
-        /// The deployment that the log belongs to; nil: the node is of an older build, and does not say it.
+        /// The deployment of the log; nil if the node is of an older build that does not send it.
         public var deployment: Deployment?
-        /// How many partitions the log has.
+        /// The number of partitions of the log.
         public var partitions: Int
-        /// What the client may do.
+        /// The limits of the client.
         public var limits: Limits
-        /// Seconds between pings.
+        /// The interval between pings, in seconds.
         public var pingS: Int
-        /// Seconds for which the client's token still holds; nil: the node has no keys.
+        /// The remaining lifetime of the client's token in seconds; nil if the node has no keys.
         public var tokenS: Int?
-        /// Where clients reach other nodes, as far as those say so: where to go on when this one is lost.
+        /// The URLs of other nodes that announce one. The client can use them when the connection is lost.
         public var nodes: [String]
 
-        /// A welcome.
+        /// Creates a welcome.
         public init(
             node: String,
             epoch: Epoch,
@@ -111,7 +111,7 @@ extension ServerFrame {
         }
     }
 
-    /// A subscription stands; (after, head] follows, and then what comes.
+    /// An active subscription. The events in (after, head] follow, and then the live ones.
     public struct Subscribed: Equatable, Sendable {
         /// The stream.
         public var stream: StreamName
@@ -119,14 +119,14 @@ extension ServerFrame {
         public var epoch: Epoch
         /// The partition of the stream.
         public var partition: Int
-        /// The first seq of the partition that can be read; −1: it is empty.
+        /// The first seq of the partition that can be read; −1 if the partition is empty.
         public var first: Seq
-        /// The last one; −1: it is empty.
+        /// The last seq of the partition; −1 if it is empty.
         public var head: Seq
-        /// The seq behind which the subscription begins.
+        /// The subscription begins after this seq.
         public var after: Seq
 
-        /// The answer to a subscription.
+        /// Creates the answer to a subscription.
         public init(stream: StreamName, epoch: Epoch, partition: Int, first: Seq, head: Seq, after: Seq) {
             self.stream = stream
             self.epoch = epoch
@@ -137,18 +137,18 @@ extension ServerFrame {
         }
     }
 
-    /// Every event of the subscribed stream in `from ... to`.
+    /// All events of the subscribed stream in `from ... to`.
     public struct Events: Equatable, Sendable {
         /// The stream.
         public var stream: StreamName
         /// The first seq of the proven range.
         public var from: Seq
-        /// The last seq of the proven range; `from − 1` proves nothing.
+        /// The last seq of the proven range; `from − 1` means that nothing is proven.
         public var to: Seq
-        /// The events by seq, barriers included.
+        /// The events by seq, including barriers.
         public var events: [DeliveredEvent]
 
-        /// Events and the range that they prove.
+        /// Creates events with the range that they prove.
         public init(stream: StreamName, from: Seq, to: Seq, events: [DeliveredEvent]) {
             self.stream = stream
             self.from = from
@@ -159,14 +159,14 @@ extension ServerFrame {
 
     /// An event that is durable at a seq.
     public struct Acked: Equatable, Sendable {
-        /// Its site.
+        /// The site of the event.
         public var site: Site
-        /// Its op.
+        /// The op of the event.
         public var op: Op
-        /// Where it stands.
+        /// The seq of the event.
         public var seq: Seq
 
-        /// A durable event.
+        /// Creates a durable event.
         public init(site: Site, op: Op, seq: Seq) {
             self.site = site
             self.op = op
@@ -180,10 +180,10 @@ extension ServerFrame {
         public var stream: StreamName
         /// The epoch of the seqs.
         public var epoch: Epoch
-        /// The events, by op within each site.
+        /// The events, ordered by op within each site.
         public var acks: [Acked]
 
-        /// Acks.
+        /// Creates acknowledgements.
         public init(stream: StreamName, epoch: Epoch, acks: [Acked]) {
             self.stream = stream
             self.epoch = epoch
@@ -191,7 +191,7 @@ extension ServerFrame {
         }
     }
 
-    /// An event that was not taken.
+    /// An event that was not accepted.
     public struct Nack: Equatable, Sendable {
         /// The stream.
         public var stream: StreamName
@@ -199,10 +199,10 @@ extension ServerFrame {
         public var site: Site
         /// The event's op.
         public var op: Op
-        /// Why, and when to try again.
+        /// The reason, and the time of a retry.
         public var error: ReelError
 
-        /// A nack.
+        /// Creates a nack.
         public init(stream: StreamName, site: Site, op: Op, error: ReelError) {
             self.stream = stream
             self.site = site
@@ -211,20 +211,20 @@ extension ServerFrame {
         }
     }
 
-    /// Something went wrong; the connection stays unless it is closed.
+    /// An error. The connection stays open unless the gateway closes it.
     public struct Failure: Equatable, Sendable {
-        /// What, and the index of the bad event where there is one.
+        /// The reason, with the index of the bad event if there is one.
         public var error: ReelError
-        /// The stream it is about.
+        /// The stream that the error concerns; nil if it concerns none.
         public var stream: StreamName?
-        /// The node's epoch, where that is the matter.
+        /// The node's epoch, if the error concerns it.
         public var epoch: Epoch?
-        /// The first seq that can be read, where that is the matter.
+        /// The first seq that can be read, if the error concerns it.
         public var first: Seq?
-        /// The last one, where that is the matter.
+        /// The last seq of the partition, if the error concerns it.
         public var head: Seq?
 
-        /// A failure.
+        /// Creates a failure.
         public init(
             _ error: ReelError,
             stream: StreamName? = nil,

@@ -1,6 +1,6 @@
-/// The rule for the name of a user: the `sub` of a token, and so the `by` of an event.
+/// The rule for the name of a user, which is the `sub` of a token and the `by` of an event.
 package enum UserName {
-    /// The rule in words.
+    /// The rule as text.
     package static let rule = "1 to \(Limits.name) bytes without control characters"
 
     /// True for a name that the rule permits.

@@ -1,8 +1,8 @@
 import ReelNet
 
-/// Sends back what it is sent: for suites that test a WebSocket, and nothing else.
+/// Sends back each message that it receives. It is only for test suites of WebSocket implementations.
 final class EchoSocket: WebSocketHandler {
-    /// The largest message.
+    /// The maximum size of a message in bytes.
     static let messageBytes = 64 << 20
 
     func received(text: [UInt8], from socket: WebSocket) {
@@ -15,7 +15,7 @@ final class EchoSocket: WebSocketHandler {
         yield(socket)
     }
 
-    /// Who does not read his echoes is not read either.
+    /// Stops reading from a client that does not read its echoes.
     private func yield(_ socket: WebSocket) {
         if socket.pendingBytes > Self.messageBytes { socket.pauseReading() }
     }

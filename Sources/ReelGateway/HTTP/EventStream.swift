@@ -3,33 +3,33 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// Server-sent events: what a stream has behind a seq, and then what comes, as messages that each prove a range. Their
-/// `id` is `EPOCH:SEQ`; who comes back with the last one goes on from there.
+/// Server-sent events: the events of a stream after a seq, and then new ones, as messages that each prove a range. The
+/// `id` of a message is `EPOCH:SEQ`. A client that returns with the last id continues there.
 ///
-/// It reads at its client's pace, and ends when the client has to ask anew: with a message `problem` that says why, or,
-/// where the node ends, without a word.
+/// It reads at its client's pace. It ends when the client has to send a new request: with a `problem` message that says
+/// why, or without a message if the node ends. On its loop only.
 final class EventStream: StreamWaiter {
     let stream: StreamName
     let partition: Int
     private let gateway: GatewayLoop
     private let exchange: HTTPExchange
     private let access: Access
-    /// Its place among the connections of its subject.
+    /// The unit of this connection among the connections of its subject.
     private let place: PayerShares.Unit?
-    /// What is wanted of the stream; nil: everything.
+    /// The filter for events; nil: all events.
     private let filter: EventFilter?
-    /// Each event comes with what became of it.
+    /// True if each event is sent with its outcome.
     private let hasOutcomes: Bool
-    /// Events of a message at most.
+    /// The maximum number of events per message.
     private let limit: Int
-    /// The last seq that the client was told to hold.
+    /// The last seq that was proven to the client.
     private var proven: Seq
-    /// The next seq to look at; ahead of `proven + 1` where a range without events was passed.
+    /// The next seq to look at. It is greater than `proven + 1` after a range without events.
     private var next: Seq
     private var isReading = false
-    /// What is proven is said though there is no event to tell.
+    /// True if the head has to be proven although there is no event to send.
     private var owesProof = true
-    /// Nothing was said of where the client is.
+    /// True until the client was told its position for the first time.
     private var isFirst = true
     private var saidMs: Int64
     private var leaveAtMs: Int64?
@@ -57,14 +57,24 @@ final class EventStream: StreamWaiter {
         saidMs = gateway.nowMs
     }
 
-    /// Who asks.
+    /// The client of an event stream.
     struct Client {
         let exchange: HTTPExchange
         let access: Access
         let place: PayerShares.Unit?
     }
 
-    /// Answers with what follows a seq and what comes. A message has so many events at most.
+    /// Answers with the events after a seq, and then with new ones.
+    ///
+    /// - Parameters:
+    ///   - gateway: The loop.
+    ///   - stream: The stream.
+    ///   - filter: The filter for events; nil: all events.
+    ///   - hasOutcomes: True if each event is sent with its outcome.
+    ///   - after: The last seq that the client holds; −1: none.
+    ///   - epoch: The epoch of `after`; nil if the client names none.
+    ///   - limit: The maximum number of events per message.
+    ///   - client: The request to answer.
     static func begin(
         _ gateway: GatewayLoop,
         _ stream: StreamName,
@@ -94,24 +104,24 @@ final class EventStream: StreamWaiter {
     }
 
     private func begin() {
-        exchange.drained = { [unowned self] in goOn() }
+        exchange.drained = { [unowned self] in sendMore() }
         exchange.broken = { [unowned self] in gateway.leave(self) }
         exchange.start(
             status: 200,
-            // The last one is for nginx, which would keep messages back.
+            // The last field is for nginx, which would buffer messages.
             headers: [
                 "content-type": "text/event-stream", "cache-control": "no-store", "x-accel-buffering": "no",
             ]
         )
-        // To HEAD the head was all.
+        // The answer to HEAD has no body.
         guard exchange.isOpen else { return }
         gateway.join(self)
-        goOn()
+        sendMore()
     }
 
     // MARK: Follower
 
-    func moved() { goOn() }
+    func moved() { sendMore() }
 
     func failed(_ error: ReelError) {
         guard exchange.isOpen else { return }
@@ -128,7 +138,7 @@ final class EventStream: StreamWaiter {
         if let leaveAtMs, nowMs >= leaveAtMs { return end() }
         guard exchange.pendingBytes == 0 else { return }
         owesProof = proven < gateway.rings[partition].head
-        goOn()
+        sendMore()
         if nowMs >= saidMs + gateway.share.settings.pingMs { say(Array(":\n\n".utf8)) }
     }
 
@@ -143,8 +153,8 @@ final class EventStream: StreamWaiter {
 
     // MARK: Telling
 
-    /// Tells what there is, as far as the client reads it.
-    private func goOn() {
+    /// Sends the events that there are, while the client reads them. It is called again when there are more.
+    private func sendMore() {
         while exchange.isOpen, !isReading, exchange.pendingBytes <= gateway.share.settings.paceBytes {
             guard next <= gateway.rings[partition].head else { return caughtUp() }
             isReading = true
@@ -165,13 +175,13 @@ final class EventStream: StreamWaiter {
                 case .success(let chunk): tell(chunk)
                 case .failure(let error): failed(gateway.reason(error, stream))
                 }
-                if isDone { return goOn() }
-                // What is left out costs time and is not held up by the client: others come in between.
+                if isDone { return sendMore() }
+                // The filter takes time, and the client's pace does not limit it: the loop does other work in between.
                 guard filter != nil, next <= gateway.rings[partition].head else { return }
                 isReading = true
                 gateway.loop.bound { [self] in
                     isReading = false
-                    goOn()
+                    sendMore()
                 }(())
             }
             isDone = true
@@ -187,7 +197,7 @@ final class EventStream: StreamWaiter {
             case .success(let chunk): tell(chunk)
             case .failure(let problem): return failed(ReelError(problem.code, problem.detail))
             }
-            gateway.loop.bound { [self] in goOn() }(())
+            gateway.loop.bound { [self] in sendMore() }(())
         }
     }
 

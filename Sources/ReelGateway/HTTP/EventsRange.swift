@@ -3,12 +3,12 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// The answer to a request for a range of a stream: what follows a seq, or a whole block. Where nothing follows yet, it
-/// can wait for it (a long poll).
+/// The answer to a request for a range of a stream: the events after a seq, or a whole block. If there are no events
+/// after the seq yet, it can wait for some (a long poll). On its loop only.
 final class EventsRange: StreamWaiter {
-    /// Seqs of a block.
+    /// The number of seqs per block.
     static let blockSeqs: Int64 = 1_024
-    /// An answer that is not a block has about so many bytes at most; `to` says how far it got.
+    /// The approximate maximum size in bytes of an answer that is not a block. Its member `to` says how far it goes.
     private static let answerBytes = 4 << 20
 
     private let gateway: GatewayLoop
@@ -16,20 +16,20 @@ final class EventsRange: StreamWaiter {
     let partition: Int
     private let exchange: HTTPExchange
     private let access: Access
-    /// The place of a long poll among the connections of its subject.
+    /// The unit of a long poll among the connections of its subject.
     var place: PayerShares.Unit?
     private let filter: EventFilter?
-    /// Each event comes with what became of it.
+    /// True if each event is sent with its outcome.
     private let hasOutcomes: Bool
     private var reply: EventRangeResponse
-    /// The last seq that is answered.
+    /// The last seq of the range that is answered.
     private var last: Seq = .none
-    /// Events and bytes of the answer at most.
+    /// The maximum number of events and bytes of the answer.
     private var limits = (events: Int.max, bytes: Int.max)
-    /// Ends the wait.
+    /// The timer that ends the wait of a long poll; nil: the request does not wait.
     private var timer: LoopTimer?
 
-    /// `filter`: what is wanted of the stream; nil: everything.
+    /// Creates an answer. `filter` is the filter for events; nil: all events.
     init(
         _ gateway: GatewayLoop,
         _ stream: StreamName,
@@ -54,8 +54,13 @@ final class EventsRange: StreamWaiter {
         )
     }
 
-    /// Everything behind a seq, up to the head or the limit of events; where there is no event yet, once there is one,
-    /// or after so many seconds.
+    /// Answers with the events after a seq, up to the head or the limit. If there are none yet, it waits for some.
+    ///
+    /// - Parameters:
+    ///   - after: The last seq that the client holds; −1: none.
+    ///   - epoch: The epoch of `after`; nil if the client names none.
+    ///   - limit: The maximum number of events.
+    ///   - waitS: The maximum wait for an event in seconds; 0: it does not wait.
     func answer(after: Seq, epoch: Epoch?, limit: Int, waitS: Int64) {
         gateway.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { [self] failure in
             if let failure { return refuse(failure) }
@@ -72,7 +77,7 @@ final class EventsRange: StreamWaiter {
         }
     }
 
-    /// A block, once it is whole; it never changes.
+    /// Answers with a block if it is complete. A block never changes.
     func answer(block: Int64, epoch: Epoch) {
         let seqs = block * Self.blockSeqs...(block + 1) * Self.blockSeqs - 1
         let head = gateway.rings[partition].head
@@ -88,7 +93,7 @@ final class EventsRange: StreamWaiter {
             }
             let etag = "\"\(epoch):\(stream):\(block)\""
             let held = exchange.request.held(etag: etag)
-            // A cache that many share gives `public` to whoever asks, with a token or without.
+            // A shared cache may give a `public` answer to any client, with a token or without.
             let audience = gateway.share.settings.node.tokens == nil ? "public" : "private"
             let headers: HTTPHeaders = [
                 "cache-control": "\(audience), max-age=31536000, immutable", "etag": held ?? etag,
@@ -118,7 +123,7 @@ final class EventsRange: StreamWaiter {
         guard to < last, count < limits.events, reply.answer.byteCount < limits.bytes else {
             guard count == 0, timer != nil, !gateway.share.isLeaving else { return finish() }
             if let divergence = gateway.share.divergence { return failed(divergence) }
-            // What has come since it was admitted has met no follower.
+            // Events that arrived after the request was admitted have not woken this waiter.
             if gateway.rings[partition].head > last { return moved() }
             if let error = gateway.share.stop(of: partition) { return failed(error) }
             return gateway.join(self)
@@ -152,7 +157,7 @@ final class EventsRange: StreamWaiter {
     private func take(_ chunk: EventRange) {
         reply.append(chunk) { [self] in
             if reply.answer.to == last { return collect() }
-            // A long answer from the ring leaves room for others.
+            // A long answer from the ring must not delay other clients.
             gateway.loop.bound { [self] in collect() }(())
         }
     }
@@ -175,7 +180,7 @@ final class EventsRange: StreamWaiter {
 
     // MARK: Waiting
 
-    /// Answers with what was proven, now or when that is known.
+    /// Answers with the proven range: now, or once the read under way has ended.
     private func stopWaiting() {
         timer = nil
         if gateway.streamWaiters.holds(self) { moved() }

@@ -2,15 +2,15 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-// What takes events in.
+// The routes that accept events.
 extension GatewayHTTP {
-    /// Which outcomes a client asks for with `outcome`.
+    /// The outcomes that a client asks for with `outcome`.
     private enum OutcomeWish {
-        /// Nothing.
+        /// No outcomes.
         case none
         /// The outcomes, if a snapshot node answers in time.
         case ifKnown
-        /// What became of them, or an error.
+        /// The outcomes, or an error.
         case required
     }
 
@@ -19,14 +19,14 @@ extension GatewayHTTP {
         var publish: ClientFrame.Publish
         /// The one-request site that was made for the events; nil: they name their own.
         var ownSite: Site?
-        /// Of a sync: the seq that the client has.
+        /// For a sync, the seq that the client holds.
         var after = Seq.none
-        /// The events as they were checked and stamped; nil: the loop does that.
+        /// The events after they were checked and stamped; nil: the loop does that.
         var checked: [Result<PublishLedger.Offer, ReelError>]?
     }
 
-    /// `POST …/events`: answers with the acks, and with what became of the events. `failed` answers with what is thrown
-    /// later.
+    /// `POST …/events`: publishes events and answers with the acks and the outcomes. `failed` answers with an error
+    /// that occurs after this method has returned.
     func publish(
         _ match: Router<Endpoint>.Match,
         _ request: HTTPRequest,
@@ -64,8 +64,8 @@ extension GatewayHTTP {
         }
     }
 
-    /// Answers a publish whose events are all in the log. The client of a request with a key is told of the copies that
-    /// count.
+    /// Answers a publish after all of its events are in the log. If the request has a key, the acks name
+    /// the copies that count.
     private func answer(
         _ sent: ClientFrame.Publish,
         _ acks: [ServerFrame.Acked],
@@ -119,8 +119,8 @@ extension GatewayHTTP {
         }
     }
 
-    /// `POST …/sync`: takes events, then answers with a line of their acks and the lines of a delta in which they are
-    /// folded.
+    /// `POST …/sync`: publishes events, then answers with a line of their acks and the lines of a delta that includes
+    /// them.
     func sync(
         _ stream: StreamName,
         _ request: HTTPRequest,
@@ -157,7 +157,7 @@ extension GatewayHTTP {
         }
         var failure: Problem?
         var isWaiting = true
-        // The position first: who is told to begin anew has published nothing.
+        // The position is checked first: a client that has to start again must not have published anything.
         gateway.admit(stream, epoch: epoch, lowest: .max, highest: after) { [self] refusal in
             guard exchange.isOpen else { return }
             do throws(Problem) {
@@ -172,8 +172,8 @@ extension GatewayHTTP {
         if let failure { throw failure }
     }
 
-    /// Reads a body with `parse`, which is given the largest number of events. Of a large body the events are also
-    /// checked and stamped on the thread that reads it.
+    /// Reads a body with `parse`, which gets the maximum number of events. The events of a large body are also checked
+    /// and stamped on the thread that reads it.
     private func read(
         _ request: HTTPRequest,
         of stream: StreamName,
@@ -203,14 +203,15 @@ extension GatewayHTTP {
         }
     }
 
-    /// Publishes, and calls back once all is durable; else the exchange is told why not.
+    /// Publishes the events and calls `then` once all of them are durable. Otherwise answers the exchange with the
+    /// reason.
     private func take(
         _ body: Body,
         _ exchange: HTTPExchange,
         _ access: Access,
         then: @escaping ([ServerFrame.Acked]) -> Void
     ) throws(Problem) {
-        // A position may have been waited for since it was looked at.
+        // The token may have expired during a wait for a position.
         if access.hasExpired(nowMs: gateway.loop.wallMs) { throw Problem(ReelError.tokenExpired) }
         let publish = body.publish
         let waiting = HTTPPublish(gateway, publish.stream, exchange, count: publish.events.count, then: then)

@@ -2,7 +2,7 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-/// The HTTP side of one loop of a gateway.
+/// The HTTP handler of one loop of a gateway.
 final class GatewayHTTP: HTTPHandler {
     enum Endpoint: Sendable {
         case socket, echo, publish, sync, events, block, head, streams, crowdedStreams
@@ -24,7 +24,7 @@ final class GatewayHTTP: HTTPHandler {
         router = Self.routes(echoes: gateway.share.settings.echoes, hasState: gateway.share.state != nil)
     }
 
-    /// What a gateway answers; openapi.yaml says the same.
+    /// Returns the routes of a gateway. `openapi.yaml` describes the same routes.
     static func routes(echoes: Bool, hasState: Bool) -> Router<Endpoint> {
         var router = Router<Endpoint>()
         router.add("GET", "/v1/socket", query: [], .socket)
@@ -89,7 +89,7 @@ final class GatewayHTTP: HTTPHandler {
         }
     }
 
-    /// What the one who asks may do; throws where that is not what is asked for.
+    /// Returns the client's rights. Throws if they do not permit the request.
     private func access(_ match: Router<Endpoint>.Match, _ head: HTTPRequestHead) throws(Problem) -> Access {
         let tokens = gateway.share.settings.node.tokens
         switch match.endpoint {
@@ -100,7 +100,7 @@ final class GatewayHTTP: HTTPHandler {
         case .publish:
             let access = try Access(tokens, head)
             try access.requirePublish(try match.stream)
-            // What became of it says something of the stream's state.
+            // An outcome reveals something of the stream's state.
             if match.query["outcome"] == "1" { try access.requireRead(try match.stream) }
             return access
         case .sync:
@@ -120,7 +120,7 @@ final class GatewayHTTP: HTTPHandler {
         }
     }
 
-    /// A token may come with the handshake or in `hello`.
+    /// Returns the rights from the handshake's token; nil if there is none: then the token comes in `hello`.
     private func socketAccess(_ head: HTTPRequestHead) throws(Problem) -> Access? {
         guard let tokens = gateway.share.settings.node.tokens else { return Access(nil) }
         return head.headers["authorization"] == nil ? nil : try Access(tokens, head)
@@ -138,9 +138,9 @@ final class GatewayHTTP: HTTPHandler {
         }
     }
 
-    /// Throws why there is no WebSocket for this client. `route` becomes the pattern that the request has taken.
+    /// Throws the reason why this client gets no WebSocket. `route` is set to the pattern of the request's route.
     private func accept(_ offer: WebSocketOffer, _ route: inout String?) throws(Problem) -> WebSocketDecision {
-        // Whatever a browser says of its page: where the page may not use this node, it gets no socket.
+        // A page that may not use this node gets no socket, whatever else the browser sends.
         _ = try origins.fields(for: offer.head)
         let match = try router.match(offer.head)
         route = match.pattern
@@ -158,7 +158,7 @@ final class GatewayHTTP: HTTPHandler {
         }
         return .accept(
             subprotocol: "reel.v1",
-            // Before `hello` the client may be anybody. `SocketClient.enter` raises the limit.
+            // The client is unknown before `hello`. `SocketClient.enter` raises the limit.
             maxMessage: min(SocketClient.helloBytes, gateway.share.settings.frameBytes),
             handler: SocketClient(gateway, access: try socketAccess(offer.head))
         )
@@ -177,19 +177,20 @@ final class GatewayHTTP: HTTPHandler {
         answers.refusal(of: violation)
     }
 
-    /// Answers from this process, or passes the question on: also where this process has state, but not yet as much as
-    /// is asked for, and another node may have it.
+    /// Answers a question from this process, or forwards it to another node. It also forwards it if this process has
+    /// state, but less than is asked for, and another node may have it.
     func ask(_ question: StateRequest, _ exchange: HTTPExchange) {
         guard let source = gateway.share.state else { return passage.pass(question, exchange) }
         let own = gateway.share.nodeID
-        // What another gateway passed on is answered here: two nodes that are behind would pass it on for ever.
+        // A question that another gateway has forwarded is answered here. Otherwise two nodes that are behind would
+        // forward it to each other without end.
         guard exchange.request.headers[SnapshotProxy.passedHeader] == nil, !source.canAnswer(question),
             passage.hasOthers(than: own)
         else { return source.respond(to: question, exchange) }
         passage.pass(question, exchange, except: own) { source.respond(to: question, exchange) }
     }
 
-    /// Answers with a page of the streams that there are, from this process or another node, as `ask` does.
+    /// Answers with a page of the existing streams, from this process or another node, as `ask` does.
     private func list(_ asked: StreamListRequest, _ exchange: HTTPExchange, _ access: Access) throws(Problem) {
         _ = try asked.ranges(for: access)
         var question = asked
@@ -256,7 +257,7 @@ final class GatewayHTTP: HTTPHandler {
         do throws(ReelError) { return try gateway.share.countConnection(of: access) } catch { throw Problem(error) }
     }
 
-    /// `EPOCH:SEQ`, the id of the message that the client has got last.
+    /// Parses `EPOCH:SEQ`, the id of the last message that the client has received.
     private static func place(lastEventID: String) throws(Problem) -> (after: Seq, epoch: Epoch?) {
         let parts = lastEventID.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, let epoch = Epoch(String(parts[0])), let seq = Seq(parts[1]),
@@ -288,7 +289,7 @@ final class GatewayHTTP: HTTPHandler {
 extension GatewayHTTP: Sendable {}
 
 extension EventFilter {
-    /// What the parameters `models` and `site` want; nil: everything.
+    /// Creates the filter of the parameters `models` and `site`; nil: all events.
     fileprivate init?<Endpoint>(_ match: Router<Endpoint>.Match) throws(Problem) {
         var site: Site?
         if let text = match.query["site"] {
@@ -301,7 +302,7 @@ extension EventFilter {
             guard site == nil else { throw Problem(.badRequest, "found site without models") }
             return nil
         }
-        // No name is empty: an empty list names none.
+        // No model has an empty name, so an empty list names no model.
         let models = text.isEmpty ? [] : text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         guard models.count <= Self.modelsMax else {
             var problem = Problem(.limit, "found \(models.count) models, expected at most \(Self.modelsMax)")
@@ -316,7 +317,7 @@ extension EventFilter {
 }
 
 extension HTTPRequestHead {
-    /// Whether the client asks for server-sent events.
+    /// True if the client asks for server-sent events.
     fileprivate var acceptsEventStream: Bool {
         headers.tokens("accept").contains { $0.lowercased().prefix { $0 != ";" && $0 != " " } == "text/event-stream" }
     }

@@ -2,9 +2,9 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-// What became of events, for clients that ask.
+// Outcomes of events, for clients that ask for them.
 extension GatewayLoop {
-    /// Calls back with what became of events that were acked.
+    /// Calls `then` with the outcomes of acked events.
     func ask(
         _ question: OutcomeQuestions.Question,
         then: @escaping (Result<[AckOutcome], Problem>) -> Void
@@ -13,8 +13,8 @@ extension GatewayLoop {
         outcomes.ask(question, then: then)
     }
 
-    /// Calls back with the same events, each with what became of it, once a snapshot node has folded them. An event
-    /// from before the node's index is `unknown`; a barrier has no outcome.
+    /// Calls `then` with the same events, each with its outcome, once a snapshot node has folded them. An event from
+    /// before the node's index is `unknown`; a barrier has no outcome.
     func addOutcomes(
         to chunk: EventRange,
         of stream: StreamName,
@@ -37,7 +37,7 @@ extension GatewayLoop {
         }
     }
 
-    /// The outcomes by seq; those that no node knows any more are missing.
+    /// Calls `then` with the outcomes by seq. Those that no node knows any more are missing.
     private func words(
         for acks: [ServerFrame.Acked],
         of stream: StreamName,
@@ -68,7 +68,7 @@ extension GatewayLoop {
 }
 
 extension EventRange {
-    /// The events, each by itself.
+    /// The single events of the range.
     fileprivate var events: [DeliveredEvent] {
         get throws(ReelError) {
             let list = [UInt8(ascii: "[")] + body + [UInt8(ascii: "]")]
@@ -82,7 +82,8 @@ extension EventRange {
         }
     }
 
-    /// The same range with these events and their outcomes; `seqs`: of the events that have one.
+    /// Returns the same range with these events and their outcomes. `seqs` has the seqs of the events that have an
+    /// outcome.
     fileprivate func with(
         _ events: [DeliveredEvent],
         outcomes: [Seq: String],

@@ -14,7 +14,8 @@ final class HTTPPublish {
     private var acks: [ServerFrame.Acked] = []
     private var refusal: ReelError?
 
-    /// `then` answers once all of the events, so many, are durable; their acks are in the order of op within a site.
+    /// Creates a publish of `count` events. `then` is called once all of them are durable. It gets their acks, in the
+    /// order of ops within each site.
     init(
         _ gateway: GatewayLoop,
         _ stream: StreamName,
@@ -41,10 +42,10 @@ final class HTTPPublish {
         then(acks)
     }
 
-    /// One event was refused, and with it all: the answer names the one that is to blame.
+    /// Called when an event was refused, and so the whole publish. The answer names the event that is to blame.
     func nacked(_ error: ReelError) {
         if refusal == nil || refusal?.index == nil && error.index != nil { refusal = error }
-        // The others of the same publish are refused in this round, too.
+        // The other events of the same publish are refused in this round, too.
         gateway.loop.beforeFlush { [self] in
             guard let refusal, gateway.publishes[number] != nil else { return }
             end()
@@ -70,7 +71,7 @@ final class HTTPPublish {
 }
 
 extension Problem {
-    /// The same failure, said over HTTP.
+    /// The HTTP answer for a failure frame.
     init(_ failure: ServerFrame.Failure) {
         self.init(failure.error)
         epoch = failure.epoch

@@ -2,15 +2,15 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-/// The header `Idempotency-Key` of a publish: the same key and content, sent again, have one effect.
+/// The header `Idempotency-Key` of a publish. The same key and content, sent again, have one effect.
 struct IdempotencyKey: Equatable {
-    /// Bytes of a key at most.
+    /// The maximum size of a key in bytes.
     static let bytesMax = 255
 
     private let text: String
 
-    /// The key of a request; nil: it has none. Throws for one that is empty, too long, given twice, or not of printable
-    /// ASCII characters.
+    /// Reads the key of a request; nil: it has none. Throws if the key is empty, too long, given twice, or not of
+    /// printable ASCII characters.
     init?(_ headers: HTTPHeaders) throws(Problem) {
         let values = headers.all("idempotency-key")
         guard let text = values.first else { return nil }
@@ -29,7 +29,8 @@ struct IdempotencyKey: Equatable {
         self.text = text
     }
 
-    /// The site for a request with the key: the same for the same user, stream and key, and another one for any other.
+    /// Returns the site for a request with the key. It is the same for the same user, stream and key, and another one
+    /// for any other.
     func site(of subject: String?, in stream: StreamName) -> Site {
         // None of the parts has a zero byte.
         let parts = ["reel-idempotency-key-1", subject ?? "", stream.description, text]

@@ -1,14 +1,14 @@
 import ReelCore
 import ReelNode
 
-/// Events of one request that name no site: the gateway makes a site for them, which ends with the last of them.
+/// The events of one request that name no site. The gateway makes a site for them, which ends with the last of them.
 struct OneRequest {
     let site: Site
     /// The events with the site and their ops.
     let events: [[UInt8]]
 
-    /// Nil where the events have a site and an op, or one of both. Throws where only some of them have, or where a key
-    /// comes with events that have.
+    /// Returns nil if the events name a site or an op themselves. Throws if only some of them do, or if the request
+    /// also has a key.
     init?(_ sent: [[UInt8]], site: @autoclosure () -> Site, hasKey: Bool) throws(Problem) {
         var looks: [Look] = []
         looks.reserveCapacity(sent.count)
@@ -52,7 +52,8 @@ struct OneRequest {
         }
     }
 
-    /// The members stand behind the event's own, so that errors name the bytes that the client has sent.
+    /// The members come after the event's own members, so that the positions in errors refer to the bytes that the
+    /// client has sent.
     private static func event(_ sent: [UInt8], _ site: Site, _ op: Op, isLast: Bool, isEmpty: Bool) -> [UInt8] {
         var event = Array(sent.dropLast())
         event.reserveCapacity(sent.count + 80)
@@ -66,13 +67,13 @@ struct OneRequest {
         return event
     }
 
-    /// What an event has of the members that a gateway may give it.
+    /// The members of an event that matter for the choice of its site.
     private struct Look {
         var namesAuthor = false
         var isLast = false
         var isEmpty = true
 
-        /// Throws for what is no object.
+        /// Throws if the event is not a JSON object.
         init(_ event: [UInt8]) throws(ReelError) {
             try event.withUnsafeBufferPointer { (bytes) throws(ReelError) in
                 var reader = JSONReader(Bytes(bytes), levels: Limits.depth + 1, shape: .badEvent)

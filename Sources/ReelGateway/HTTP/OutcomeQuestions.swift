@@ -3,8 +3,8 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// Asks what became of events that were acked: this process, where it has the state, or a snapshot node that is known.
-/// Each question is answered within its time.
+/// Asks for the outcomes of acked events: this process, if it has the state, or a known snapshot node. Each question is
+/// answered within its time. On its loop only.
 final class OutcomeQuestions {
     /// Backoff of a snapshot node that did not answer. A request with `outcome=1` ignores it.
     private static let restMs: Int64 = 5_000
@@ -24,10 +24,10 @@ final class OutcomeQuestions {
     private let logger: Logger
     private var warnings = LineLimiter(lines: 1, windowMs: 10_000)
     private var turn = 0
-    /// Until when a node is not asked.
+    /// For each node the time until which it is not asked.
     private var resting: [String: Int64] = [:]
 
-    /// With what holds for the gateway.
+    /// Creates the questions of one loop, with the settings of the gateway.
     init(
         on loop: EventLoop,
         announcer: Announcer,
@@ -47,7 +47,7 @@ final class OutcomeQuestions {
         access = PeerAccess(settings.node)
     }
 
-    /// A question.
+    /// A question for the outcomes of events.
     struct Question {
         var acks: [ServerFrame.Acked]
         var stream: StreamName
@@ -59,7 +59,7 @@ final class OutcomeQuestions {
         var isRequired: Bool
     }
 
-    /// Calls back with what became of the events, in the order of the acks.
+    /// Calls `then` with the outcomes of the events, in the order of the acks.
     func ask(_ question: Question, then: @escaping (Result<[AckOutcome], Problem>) -> Void) {
         if let source, source.canAnswer(StateRequest(.snapshot(epoch: nil), of: question.stream)) {
             return source.outcomes(
@@ -77,7 +77,7 @@ final class OutcomeQuestions {
         resting = resting.filter { $0.value > nowMs }
         let nodes = SnapshotProxy.order(
             announcer.nodes.filter { $0.id != own && access.canAsk($0) },
-            awake: announcer.awake,
+            alive: announcer.alive,
             epoch: epoch,
             partition,
             turn: turn
@@ -110,12 +110,12 @@ final class OutcomeQuestions {
             origin
         )
         access.prepare(&request, to: origin)
-        // A node that does not know either asks no other one in turn.
+        // The node must answer itself, and not forward the question.
         request.headers.add(SnapshotProxy.passedHeader, "1")
         if let authorization = question.authorization { request.headers.add("authorization", authorization) }
         let waitMs = rest.isEmpty ? leftMs : min(leftMs, Self.nodeMs)
         request.timeout = .milliseconds(waitMs)
-        // However little it says at a time, it does not hold the client up for longer.
+        // A node that sends its answer in small pieces does not delay the client any longer than this.
         var timer: LoopTimer?
         var isLate = false
         let call = client.fetch(request, maxBody: Self.answerBytes) { [self] result in
@@ -137,7 +137,7 @@ final class OutcomeQuestions {
         }
     }
 
-    /// Tells the operator what clients are not told: the error may name an address.
+    /// Writes a log line about an error that clients do not get: the error may name an address.
     private func warn(of node: NodeAnnouncement, _ error: NetError) {
         guard let unsaid = warnings.admit(nowMs: loop.nowMs) else { return }
         logger.warning(
@@ -146,7 +146,7 @@ final class OutcomeQuestions {
         )
     }
 
-    /// What a node's answer says.
+    /// Returns the outcomes in a node's answer.
     private static func outcomes(
         _ result: Result<HTTPResponse, NetError>,
         count: Int
@@ -172,7 +172,7 @@ final class OutcomeQuestions {
 extension OutcomeQuestions: Sendable {}
 
 extension Problem {
-    /// What another node says where it refuses.
+    /// Reads the refusal of another node.
     fileprivate init(refusal response: HTTPResponse) {
         self.init(.nodeBehind, "a snapshot node answered with status \(response.status)")
         // Any other status comes from no snapshot node, and must not become that of this node's own answer.

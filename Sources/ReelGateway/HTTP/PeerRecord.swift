@@ -1,7 +1,7 @@
 import Synchronization
 
-/// What a gateway remembers of the nodes that it asks for state: which of them to ask last, and how many more requests
-/// it may hedge.
+/// A gateway's knowledge of the nodes that it asks for state: which of them it asks last, and how many more requests it
+/// may hedge.
 struct PeerRecord {
     /// A node and a partition of it; without a partition all of the node.
     private struct Place: Hashable {
@@ -13,21 +13,21 @@ struct PeerRecord {
     static let silentMs: Int64 = 15_000
     /// How long a node that has refused is asked after the others, for the same partition.
     static let refusedMs: Int64 = 1_000
-    /// Hedged requests that may follow each other at once.
+    /// The maximum number of hedged requests in direct succession.
     static let hedgesMax = 10
-    /// So many questions allow one more hedged request: slow nodes get at most a tenth more of them.
+    /// The number of questions that permit one more hedged request. So slow nodes get at most a tenth more requests.
     static let questionsPerHedge = 10
 
     private var lastUntilMs: [Place: Int64] = [:]
     private var credit = Self.hedgesMax * Self.questionsPerHedge
 
-    /// A question is asked.
+    /// Records that a question is asked.
     mutating func asks() {
         credit = min(credit + 1, Self.hedgesMax * Self.questionsPerHedge)
     }
 
-    /// True if a question that waits for these nodes may be sent to one more. It costs nothing where all of them are
-    /// known to be silent: the request then replaces one.
+    /// True if a question that waits for these nodes may be sent to one more. That is free if all of them are known to
+    /// be silent: the request then replaces one.
     mutating func mayHedge(asked nodes: [String], nowMs: Int64) -> Bool {
         if nodes.allSatisfy({ isSilent($0, nowMs: nowMs) }) { return true }
         guard credit >= Self.questionsPerHedge else { return false }
@@ -35,17 +35,17 @@ struct PeerRecord {
         return true
     }
 
-    /// A node was silent while another one answered, or for too long.
+    /// Records that a node was silent while another one answered, or for too long.
     mutating func wasSilent(_ node: String, nowMs: Int64) {
         remember(Place(node: node, partition: nil), untilMs: nowMs + Self.silentMs, nowMs)
     }
 
-    /// A node could not answer for a partition.
+    /// Records that a node could not answer for a partition.
     mutating func refused(_ node: String, _ partition: Int, nowMs: Int64) {
         remember(Place(node: node, partition: partition), untilMs: nowMs + Self.refusedMs, nowMs)
     }
 
-    /// A node has answered for a partition.
+    /// Records that a node has answered for a partition.
     mutating func answered(_ node: String, _ partition: Int) {
         guard !lastUntilMs.isEmpty else { return }
         lastUntilMs[Place(node: node, partition: nil)] = nil
@@ -72,6 +72,6 @@ struct PeerRecord {
 final class PeerMemory: Sendable {
     private let record = Mutex(PeerRecord())
 
-    /// Reads the record or changes it.
+    /// Calls `body` with the record, under a lock. From any thread.
     func use<R: Sendable>(_ body: (inout PeerRecord) -> R) -> R { record.withLock { body(&$0) } }
 }

@@ -2,13 +2,13 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-/// A question that a gateway passes on to a snapshot node.
+/// A question that a gateway forwards to a snapshot node.
 protocol ProxiedRequest {
     /// The partition that the question is about; −1: all.
     func partition(of partitions: Int) -> Int
-    /// The largest answer that a gateway takes of another node.
+    /// The maximum size in bytes of an answer that a gateway accepts from another node.
     var answerBytesMax: Int { get }
-    /// What stands before the answer's body.
+    /// The bytes that the gateway sends before the answer's body.
     var preamble: [UInt8] { get }
     /// The question as a request to another node.
     func clientRequest(to origin: HTTPOrigin) -> HTTPClientRequest
@@ -23,7 +23,7 @@ extension StateRequest: ProxiedRequest {
         case .object: 4 << 20
         // At most 10,000 acks of about 200 bytes.
         case .outcomes: 8 << 20
-        // At most 10,000 sites, with users whose names may be escaped.
+        // At most 10,000 sites, with escaped names of users.
         case .sites: 16 << 20
         // A stream has no limit. The client reads it at its own pace.
         case .snapshot, .delta: 16 << 30

@@ -2,14 +2,15 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-/// What `POST …/events` answers once all events of the request are in the log. A 200 says that each of them counts, or
-/// counted before; where none had an effect, or the fold does not consume one, the answer is a problem with the acks.
+/// The answer of `POST …/events` once all events of the request are in the log. Status 200 says that each of them
+/// counts, or counted before. If none had an effect, or the fold does not consume one, the answer is a problem with the
+/// acks.
 struct PublishAnswer {
     let stream: StreamName
     let acks: [ServerFrame.Acked]
     private let epoch: Epoch
     private let sent: [[UInt8]]
-    /// The request has a key: it is told of the copies that count.
+    /// True if the request has a key: then the acks name the copies that count.
     private let hasKey: Bool
 
     init(_ publish: ClientFrame.Publish, epoch: Epoch, _ acks: [ServerFrame.Acked], hasKey: Bool) {
@@ -17,7 +18,7 @@ struct PublishAnswer {
         (self.epoch, self.acks, self.hasKey) = (epoch, acks, hasKey)
     }
 
-    /// The members before an outcome.
+    /// Returns the members before the outcomes.
     static func opening(_ stream: StreamName, _ epoch: Epoch, _ acks: [ServerFrame.Acked]) -> JSONObjectWriter {
         var writer = JSONObjectWriter()
         writer.member("stream", stream.description)
@@ -26,10 +27,10 @@ struct PublishAnswer {
         return writer
     }
 
-    /// The acks alone, as the client wants it.
+    /// Returns the answer with the acks only, as the client has asked.
     func response() -> HTTPResponse { .json(Self.opening(stream, epoch, acks).finish()) }
 
-    /// The acks, and why it is not known what became of the events.
+    /// Returns the acks, and the reason why the outcomes are not known.
     func response(without outcomes: Problem) -> HTTPResponse {
         var writer = Self.opening(stream, epoch, acks)
         writer.object("no_outcome") { writer in
@@ -39,7 +40,7 @@ struct PublishAnswer {
         return .json(writer.finish())
     }
 
-    /// Why the outcomes of the events are not known, for a request with `outcome=1`.
+    /// Returns the reason why the outcomes are not known, for a request with `outcome=1`.
     func response(refusing problem: Problem) -> HTTPResponse {
         var problem = problem
         problem.epoch = epoch
@@ -47,7 +48,8 @@ struct PublishAnswer {
         return problem.response
     }
 
-    /// A refusal of a request whose key came with other content: the event of this ack contradicts the one at `seq`.
+    /// Returns the refusal of a request that used its key with other content. The event of `ack` contradicts the event
+    /// at `seq`.
     func response(conflict ack: ServerFrame.Acked, with seq: Seq) -> HTTPResponse {
         var problem = Problem(.conflict, Self.conflict(ack, seq))
         problem.epoch = epoch
@@ -56,7 +58,7 @@ struct PublishAnswer {
         return problem.response
     }
 
-    /// What became of the events.
+    /// Returns the acks with the outcomes of the events.
     func response(_ outcomes: [AckOutcome]) -> HTTPResponse {
         let rows = hasKey ? outcomes.map(\.ofFirstCopy) : outcomes
         if let row = rows.first(where: { $0.failure != nil }), let code = row.failure {
@@ -105,7 +107,7 @@ struct PublishAnswer {
         "op \(ack.op) of site \(ack.site) was consumed at seq \(seq) with other content than at seq \(ack.seq)"
     }
 
-    /// The place of the event in its request.
+    /// Returns the index of the event in its request.
     private func index(of ack: ServerFrame.Acked) -> Int? {
         sent.firstIndex { event in
             event.withUnsafeBytes { EventIntake.author(of: $0).map { $0 == (ack.site, ack.op) } ?? false }
@@ -114,8 +116,8 @@ struct PublishAnswer {
 }
 
 extension AckOutcome {
-    /// What the client of a request that was sent again is told: of a copy that says the same, where the first one
-    /// stands and what became of it.
+    /// The outcome that the client of a repeated request is told. For a copy with the same content it has the seq and
+    /// the outcome of the first copy.
     fileprivate var ofFirstCopy: AckOutcome {
         guard let first, first.isSame else { return self }
         return AckOutcome(ServerFrame.Acked(site: ack.site, op: ack.op, seq: first.seq), first.outcome)

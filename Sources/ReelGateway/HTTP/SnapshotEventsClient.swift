@@ -3,24 +3,27 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// Asks snapshot nodes, which have an index, for the events of one stream that lie far back. Where they have no answer
-/// at once the log has one, so nobody is asked twice for the same, and who fails is left alone for a while.
+/// Asks snapshot nodes, which have an index, for old events of one stream. The log has these events, too. So no
+/// question is repeated, and a node that fails is not asked for a while. On its loop only.
 final class SnapshotEventsClient {
-    /// A range is asked for if it has more seqs: a question costs about as much as to read four pages of the log.
+    /// The number of seqs above which a range is asked for. A question costs about as much as reading four pages of the
+    /// log.
     static let distance: Seq = 4 * PageCache.seqsMax
 
-    /// More questions are not under way at once: a crowd reads pages together for less.
+    /// The maximum number of questions under way. A crowd reads pages together for less.
     private static let underWayMax = 8
-    /// An answer has so many events at most.
+    /// The maximum number of events per answer.
     private static let eventsMax = 1_000
-    /// Of a stream that has more than one event in so many seqs, the pages of the log bring more for less ...
+    /// A stream with more than one event in this number of seqs is dense: the pages of the log then bring more events
+    /// for less.
     private static let denseSeqs: Seq = 16
-    /// ... for so many seqs.
+    /// The number of seqs after the end of an answer for which a dense stream is read from the log.
     private static let densePart: Seq = 65_536
+    /// The maximum number of streams that are remembered as dense.
     private static let denseMax = 1_024
-    /// Who did not answer as it should is not asked for so long.
+    /// The time in milliseconds for which a node is not asked after it failed.
     private static let restMs: Int64 = 10_000
-    /// An answer has about 4 MiB at most, and one event more.
+    /// The maximum size of an answer in bytes. Nodes send about 4 MiB at most, and one event more.
     private static let answerBytes = 16 << 20
 
     private struct Place: Hashable {
@@ -38,14 +41,14 @@ final class SnapshotEventsClient {
     private var warnings = LineLimiter(lines: 10, windowMs: 10_000)
     private var underWay = 0
     private var turn = 0
-    /// Until when a node is not asked.
+    /// For each node the time until which it is not asked.
     private var resting: [String: Int64] = [:]
-    /// Where a node's index begins, as far as it has said so.
+    /// The first seq of each node's index, if the node has named it.
     private var begins: [Place: Seq] = [:]
-    /// Up to which seq a stream is read from the log.
+    /// For each dense stream the seq up to which it is read from the log.
     private var dense: [StreamName: Seq] = [:]
 
-    /// With what holds for the gateway.
+    /// Creates the client of one loop, with the settings of the gateway.
     init(on loop: EventLoop, announcer: Announcer, epoch: Epoch, _ settings: GatewaySettings, logger: Logger) {
         self.loop = loop
         client = HTTPClient(on: loop, maxIdle: Self.underWayMax)
@@ -56,11 +59,11 @@ final class SnapshotEventsClient {
         self.logger = logger
     }
 
-    /// Who can be asked for this; nil: nobody, or it is not worth it.
+    /// Returns a node that can be asked for the query; nil: there is none, or asking does not pay.
     func node(for query: LogQuery) -> NodeAnnouncement? {
         guard query.to - query.from >= Self.distance, underWay < Self.underWayMax else { return nil }
         guard dense[query.stream].map({ query.from > $0 }) ?? true else { return nil }
-        let able = announcer.awake.filter { node in
+        let able = announcer.alive.filter { node in
             guard node.role == "snapshot", access.canAsk(node), resting[node.id].map({ $0 <= loop.nowMs }) ?? true
             else { return false }
             let place = Place(node: node.id, partition: query.partition)
@@ -72,8 +75,8 @@ final class SnapshotEventsClient {
         return able[turn % able.count]
     }
 
-    /// Asks a node, in the name of the one who wants it. Calls back with a piece of the range, by at least one seq; or
-    /// with nil: it has none.
+    /// Asks a node, with the client's authorization. Calls `then` with a piece of the range that covers at least one
+    /// seq, or with nil if the node has none.
     func ask(
         _ node: NodeAnnouncement,
         for query: LogQuery,
@@ -92,7 +95,7 @@ final class SnapshotEventsClient {
         if let authorization { request.headers.add("authorization", authorization) }
         request.timeout = timeout
         underWay += 1
-        // However little it says at a time, it does not hold anybody up for longer.
+        // A node that sends its answer in small pieces does not delay the client any longer than this.
         var timer: LoopTimer?
         let call = client.fetch(request, maxBody: Self.answerBytes) { [self] result in
             timer?.cancel()
@@ -145,7 +148,7 @@ final class SnapshotEventsClient {
         }
     }
 
-    /// The first seq that a node has, as it says where it refuses.
+    /// Returns the first seq that a node has, if its refusal names it.
     private static func first(in problem: [UInt8]) -> Seq? {
         problem.withUnsafeBytes { bytes in
             do throws(ReelError) {
@@ -170,8 +173,7 @@ final class SnapshotEventsClient {
 extension SnapshotEventsClient: Sendable {}
 
 extension EventRange {
-    /// What a node's answer of events says of the range that was wanted: as much as fits. Throws where it is not an
-    /// answer to that.
+    /// Reads a node's answer: as much of the wanted range as fits. Throws if it is not an answer to the query.
     init(answer body: [UInt8], to query: LogQuery, epoch: Epoch) throws(ReelError) {
         self = try body.withUnsafeBufferPointer { (bytes) throws(ReelError) in
             let object = try JSONObject(Bytes(bytes), levels: Limits.depth + 4, shape: .internal)
@@ -179,14 +181,14 @@ extension EventRange {
             let (from, to) = (try object.integer("from"), try object.integer("to", from: .none))
             guard place == (query.stream, epoch, Int64(query.partition)), from == query.from, let to, to >= query.from
             else {
-                throw ReelError(.internal, "found an answer to another question, or one that does not go on")
+                throw ReelError(.internal, "found an answer to another question, or one that covers no seq")
             }
             var chunk = EventRange(from: query.from, to: min(to, query.to))
             var (event, last) = (ParsedEvent(), query.from - 1)
             for element in try object.elements("events") ?? [] {
                 let delivered = try DeliveredEvent(element)
                 guard delivered.seq > last, delivered.seq <= to else {
-                    throw ReelError(.internal, "found the event \(delivered.seq) behind \(last), in a range to \(to)")
+                    throw ReelError(.internal, "found the event \(delivered.seq), expected one in \(last + 1)...\(to)")
                 }
                 last = delivered.seq
                 if last > query.to { break }
@@ -207,7 +209,7 @@ extension EventRange {
 }
 
 extension EventFilter {
-    /// The same for what is delivered: barriers are wanted, too.
+    /// The same for delivered records: barriers pass, too.
     fileprivate func wantsDelivered(_ value: Bytes, _ event: inout ParsedEvent) -> Bool {
         if wants(value, &event) { return true }
         if case .known = Barrier.read(value) { return true }

@@ -3,9 +3,9 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// Passes questions about state on to a snapshot node, found by what the nodes announce. A node that fails before the
-/// first byte of its answer, or says that it cannot answer now, is replaced by another one. A node that is silent for a
-/// while is asked beside another one, see `HedgedQuestion`.
+/// Forwards questions about state to a snapshot node from the node list. It asks another node if one fails before the
+/// first byte of its answer, or says that it cannot answer now. If a node is silent for a while, it also asks another
+/// one, see `HedgedQuestion`. On its loop only.
 final class SnapshotProxy {
     let client: HTTPClient
     private let announcer: Announcer
@@ -15,11 +15,12 @@ final class SnapshotProxy {
     let access: PeerAccess
     let (timeout, headTimeout, hedgeMs): (Duration, Duration, Int64)
     private let logger: Logger
-    /// A node that is away is met by every request.
+    /// Limits the log lines: every request may meet a node that is away.
     private var warnings = LineLimiter(lines: 10, windowMs: 10_000)
     private var turn = 0
 
-    /// With what holds for the gateway; `peers` is what all of its loops know of the other nodes.
+    /// Creates the proxy of one loop, with the settings of the gateway. `peers` is the knowledge of the other nodes
+    /// that all loops share.
     init(
         on loop: EventLoop,
         announcer: Announcer,
@@ -39,18 +40,23 @@ final class SnapshotProxy {
         self.logger = logger
     }
 
-    /// The header of a request that a gateway passed on. The node that receives it answers from its own state.
+    /// The header of a request that a gateway has forwarded. The node that receives it answers from its own state.
     static let passedHeader = "reel-passed"
 
     /// True if another node than this one may have the state of this log.
     func hasOthers(than own: String) -> Bool {
-        announcer.awake.contains { node in
+        announcer.alive.contains { node in
             node.id != own && node.role != "gateway" && node.epoch ?? epoch == epoch && access.canAsk(node)
         }
     }
 
-    /// Asks the next node, others too where that one is silent, and streams the first answer back. `own`: this node,
-    /// which is not asked, where it has state itself; `otherwise` then answers where no other node does.
+    /// Asks the next node, and others too if it is silent, and streams the first answer back.
+    ///
+    /// - Parameters:
+    ///   - question: The question.
+    ///   - exchange: The client's request, which gets the answer.
+    ///   - own: The id of this node if it has state itself; it is not asked.
+    ///   - otherwise: Called to answer if no other node does; nil: the client gets a problem.
     func pass(
         _ question: any ProxiedRequest,
         _ exchange: HTTPExchange,
@@ -59,26 +65,25 @@ final class SnapshotProxy {
     ) {
         turn += 1
         let (partition, nowMs) = (question.partition(of: partitions), client.loop.nowMs)
-        let (all, awake) = (announcer.nodes, announcer.awake)
+        let (all, alive) = (announcer.nodes, announcer.alive)
         let (answering, refusing) = peers.use { record in
             record.asks()
             return (
-                awake.filter { !record.isSilent($0.id, nowMs: nowMs) },
-                Set(awake.map(\.id).filter { record.hasRefused($0, partition, nowMs: nowMs) })
+                alive.filter { !record.isSilent($0.id, nowMs: nowMs) },
+                Set(alive.map(\.id).filter { record.hasRefused($0, partition, nowMs: nowMs) })
             )
         }
         let others = all.filter { $0.id != own && access.canAsk($0) }
-        let nodes = Self.order(others, awake: answering, refusing: refusing, epoch: epoch, partition, turn: turn)
+        let nodes = Self.order(others, alive: answering, refusing: refusing, epoch: epoch, partition, turn: turn)
         ProxiedQuestion(question, in: partition, to: nodes, exchange, by: self, otherwise: otherwise).start()
     }
 
-    /// The nodes that are asked, one after the other: those that have the state of this log, in turn. Then come those
-    /// that are `refusing`, that do not fold the partition at present, or that still fold what the others have long
-    /// folded in it. Those that are not
-    /// `awake` come last: they may hang. A node that has left is not asked.
+    /// Returns the nodes to ask, in this order. First come the nodes that have the state of this log, in turn. Then
+    /// come nodes that are `refusing`, that do not fold the partition at present, or that have folded far less of it
+    /// than the others. Nodes that are not `alive` come last: they may hang. A node that has left is not asked.
     static func order(
         _ nodes: [NodeAnnouncement],
-        awake: [NodeAnnouncement],
+        alive: [NodeAnnouncement],
         refusing: Set<String> = [],
         epoch: Epoch,
         _ partition: Int,
@@ -91,7 +96,7 @@ final class SnapshotProxy {
             node.folded(in: epoch).first { $0.partition == partition }?.seq ?? .none
         }
         let wanted = (able.map(seq).max() ?? .none) - lagMax
-        let isAwake = Set(awake.map(\.id))
+        let isAwake = Set(alive.map(\.id))
         let ranks = Dictionary(grouping: able) { node in
             guard isAwake.contains(node.id) else { return 2 }
             let hasStopped = node.stop(of: NodeRole.snapshot.rawValue, partition) != nil
@@ -104,7 +109,8 @@ final class SnapshotProxy {
         }
     }
 
-    /// A node of which another one is so many seqs ahead has not just been asked a moment too early.
+    /// The distance in seqs from the most advanced node above which a node counts as far behind. Within this distance
+    /// it only needs a moment to catch up.
     private static let lagMax: Seq = 16_384
 
     /// True if a question that waits for these nodes may be sent to one more.
@@ -113,26 +119,27 @@ final class SnapshotProxy {
         return peers.use { $0.mayHedge(asked: ids, nowMs: nowMs) }
     }
 
-    /// A node has begun to answer.
+    /// Called when a node has begun to answer.
     func answers(_ node: NodeAnnouncement, _ partition: Int) {
         peers.use { $0.answered(node.id, partition) }
     }
 
-    /// A node cannot answer now.
+    /// Called when a node cannot answer now.
     func refuses(_ node: NodeAnnouncement, _ partition: Int, status: Int) {
         let nowMs = client.loop.nowMs
         peers.use { $0.refused(node.id, partition, nowMs: nowMs) }
         warn("a snapshot node does not answer", node, "it cannot answer now: status \(status)")
     }
 
-    /// A node was silent for too long.
+    /// Called when a node was silent for too long.
     func isSilent(_ node: NodeAnnouncement, _ detail: String) {
         let nowMs = client.loop.nowMs
         peers.use { $0.wasSilent(node.id, nowMs: nowMs) }
         warn("a snapshot node does not answer", node, detail)
     }
 
-    /// A node answered what no snapshot node answers. It is asked after the others for a while, as a silent one.
+    /// Called when a node's answer is not one that a snapshot node sends. The node is asked after the others for a
+    /// while, like a silent one.
     func doubts(_ node: NodeAnnouncement, _ detail: String) {
         let nowMs = client.loop.nowMs
         peers.use { $0.wasSilent(node.id, nowMs: nowMs) }
@@ -145,7 +152,7 @@ final class SnapshotProxy {
     }
 }
 extension HTTPClientRequest {
-    /// The words in which a snapshot node is asked.
+    /// Creates the request that asks a snapshot node.
     init(_ request: StateRequest, _ origin: HTTPOrigin) {
         var (method, body) = ("GET", [UInt8]())
         var target = "/v1/streams/\(request.stream)"

@@ -1,27 +1,27 @@
 import ReelCore
 import ReelNode
 
-/// An HTTP request that waits for what comes in a stream, on its loop.
+/// A reader that waits for new events of a stream: an HTTP request, or a subscription with outcomes. On its loop only.
 protocol StreamWaiter: AnyObject {
     var stream: StreamName { get }
     var partition: Int { get }
 
-    /// There is more of the stream.
+    /// Called when the stream has more events.
     func moved()
-    /// The partition is not served any longer.
+    /// Called when the partition is not served any longer.
     func failed(_ error: ReelError)
-    /// About once a second.
+    /// Called about once a second.
     func tick(nowMs: Int64)
-    /// The node ends: go elsewhere after so long.
+    /// Called when the node is about to end: the client has to go elsewhere after `afterMs` milliseconds.
     func askToLeave(afterMs: Int64)
 }
 
-/// Who on this loop waits by HTTP for what comes. Unlike a socket, which is pushed to, each of them is only told that
-/// there is more, and reads it at its own pace from where it stands: one that is slow costs no memory and misses
-/// nothing.
+/// The readers that wait for new events on one loop. Live subscriptions get events pushed. These readers are only told
+/// that there are more events, and read them at their own pace from their own position. So a slow client costs no
+/// memory and misses nothing.
 struct StreamWaiters {
     private var streams: [StreamName: [ObjectIdentifier: any StreamWaiter]] = [:]
-    /// The message made last: those who stand at the same seq get the same bytes.
+    /// The message that was made last. Clients with the same position get the same bytes.
     private var latest: (key: MessageKey, bytes: [UInt8])?
 
     private struct MessageKey: Equatable {
@@ -31,12 +31,12 @@ struct StreamWaiters {
         var seqs: [Seq]
     }
 
-    /// False if it was there already.
+    /// Adds a waiter. Returns false if it was there already.
     mutating func add(_ follower: any StreamWaiter) -> Bool {
         streams[follower.stream, default: [:]].updateValue(follower, forKey: ObjectIdentifier(follower)) == nil
     }
 
-    /// False if it was not there.
+    /// Removes a waiter. Returns false if it was not there.
     mutating func remove(_ follower: any StreamWaiter) -> Bool {
         guard streams[follower.stream]?.removeValue(forKey: ObjectIdentifier(follower)) != nil else { return false }
         if streams[follower.stream]?.isEmpty == true { streams[follower.stream] = nil }
@@ -47,20 +47,21 @@ struct StreamWaiters {
         streams[follower.stream]?[ObjectIdentifier(follower)] != nil
     }
 
-    /// All of them; they may come and go while they are told something.
+    /// A copy of all waiters, so that they may be added and removed while they are called.
     var all: [any StreamWaiter] { streams.values.flatMap(\.values) }
 
-    /// Those who wait for a partition.
+    /// Returns the waiters for a partition.
     func all(in partition: Int) -> [any StreamWaiter] { all.filter { $0.partition == partition } }
 
-    /// Those who wait for what the batch brings: barriers come in every stream of their partition.
+    /// Returns the waiters for the streams of a batch. Barriers belong to every stream of their partition.
     func all(awaiting batch: TailBatch) -> [any StreamWaiter] {
         if streams.isEmpty { return [] }
         if batch.hasBarriers { return all(in: batch.partition) }
         return batch.streams.flatMap { streams[$0].map { Array($0.values) } ?? [] }
     }
 
-    /// The message of an answer, made once for all that stand at the same seq and want the same.
+    /// Returns the message of an answer. It is made once for all clients with the same position, filter and wish for
+    /// outcomes.
     mutating func message(
         _ stream: StreamName,
         _ filter: EventFilter?,

@@ -2,10 +2,10 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// How a gateway reaches the nodes that have announced themselves.
+/// The rules and credentials by which a gateway reaches the nodes that have announced themselves.
 ///
-/// A question carries the client's token. So a gateway that speaks TLS asks no node over plain HTTP: the client has
-/// sent its token over TLS, and a writer of the node list must not get it by naming an `http` address.
+/// A question carries the client's token. The client has sent its token over TLS to a gateway that speaks TLS. Such a
+/// gateway asks no node over plain HTTP: a writer of the node list must not get the token by naming an `http` address.
 struct PeerAccess: Sendable {
     private let tls: TLSClient?
     private let requiresTLS: Bool
@@ -23,18 +23,18 @@ struct PeerAccess: Sendable {
         self.requiresTLS = requiresTLS
     }
 
-    /// Why a node is not asked.
+    /// The reason why a node is not asked.
     struct Obstacle: Error, Equatable {
         var detail: String
     }
 
-    /// Where a node is asked.
+    /// Returns the origin of a node. Throws the reason if it must not be asked.
     func origin(of node: NodeAnnouncement) throws(Obstacle) -> HTTPOrigin {
         guard let origin = HTTPOrigin(node.url) else {
             throw Obstacle(detail: "its address cannot be used: \(node.url)")
         }
         if origin.isSecure, tls == nil {
-            throw Obstacle(detail: "its address is \(origin), and this node has no authorities to believe")
+            throw Obstacle(detail: "its address is \(origin), and this node trusts no certificate authorities")
         }
         if !origin.isSecure, requiresTLS {
             throw Obstacle(detail: "its address is \(origin); this node speaks TLS, and sends no token over plain HTTP")
@@ -45,13 +45,13 @@ struct PeerAccess: Sendable {
     /// True if the node can be asked.
     func canAsk(_ node: NodeAnnouncement) -> Bool { (try? origin(of: node)) != nil }
 
-    /// Lets a request to this origin speak TLS where the origin wants it.
+    /// Sets TLS in a request if its origin requires that.
     func prepare(_ request: inout HTTPClientRequest, to origin: HTTPOrigin) {
         if origin.isSecure { request.tls = tls }
     }
 }
 
-/// The snapshot nodes that are not asked because of their addresses. Each is told once.
+/// The snapshot nodes that are not asked because of their addresses. Each of them is reported once.
 struct UnaskedPeers {
     private let access: PeerAccess
     private var details: [String: String] = [:]
@@ -61,7 +61,8 @@ struct UnaskedPeers {
         self.access = access
     }
 
-    /// Looks at the other nodes. Returns those that are not asked and have not been told yet, with the reason.
+    /// Checks the addresses of the other nodes. Returns the nodes that are not asked and were not reported yet, with
+    /// the reason.
     mutating func look(at nodes: [NodeAnnouncement]) -> [(node: String, detail: String)] {
         var found: [String: String] = [:]
         for node in nodes where node.role != NodeRole.gateway.rawValue {
@@ -80,6 +81,6 @@ struct UnaskedPeers {
     var notice: String? {
         guard let first = details.keys.min() else { return nil }
         let others = details.count == 1 ? "" : " and \(details.count - 1) others"
-        return "the snapshot node \(first)\(others) cannot be asked at the announced address, see the journal"
+        return "the snapshot node \(first)\(others) cannot be asked at the announced address, see the node's log lines"
     }
 }

@@ -2,13 +2,13 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-/// The head of a snapshot node's answer to a passed question, as the client gets it.
+/// The head of a snapshot node's answer to a forwarded question, as the client gets it.
 ///
-/// The node list says which nodes there are, and a writer of that list can name any server. The client reads the answer
-/// from the gateway's own origin. So the gateway takes only what a snapshot node sends, and sets all fields that
-/// browsers and caches act on itself.
+/// The node list says which nodes there are, and a writer of that list can name any server. But the client reads the
+/// answer from the gateway's own origin. The gateway therefore accepts only what a snapshot node sends, and itself sets
+/// all fields that browsers and caches act on.
 struct PeerAnswer {
-    /// What is wrong with an answer. Its node counts as failed.
+    /// The fault of an answer. Its node counts as failed.
     struct Fault: Error, Equatable {
         var detail: String
     }
@@ -22,8 +22,8 @@ struct PeerAnswer {
     /// The largest body that the gateway passes on.
     let bytesMax: Int
 
-    /// True for an answer after which another node is asked: the node cannot answer now, it may have met a loss, or it
-    /// does not take a token that this gateway has taken.
+    /// True for an answer after which another node is asked. The node cannot answer now, it may have met a loss, or it
+    /// does not accept a token that this gateway has accepted.
     var isRefusal: Bool { [401, 403, 409, 503].contains(status) }
 
     /// The statuses of refusals that a snapshot node sends to a gateway.
@@ -33,7 +33,7 @@ struct PeerAnswer {
     /// The largest `Retry-After` in seconds that the gateway passes on.
     private static let retrySMax = 3_600
 
-    /// Reads the head of an answer to the question of this client. Throws if no snapshot node answers so.
+    /// Reads the head of an answer to a client's question. Throws if a snapshot node does not answer like this.
     init(_ head: HTTPResponseHead, to question: any ProxiedRequest, of client: HTTPRequestHead) throws(Fault) {
         status = head.status
         let isPacked: Bool
@@ -83,7 +83,7 @@ struct PeerAnswer {
         }
     }
 
-    /// The media type, which is one of these.
+    /// Returns the media type if it is one of the known ones; throws if it is not.
     private static func type(_ head: HTTPResponseHead, _ known: [String]) throws(Fault) -> String {
         let types = head.headers.all("content-type")
         guard types.count == 1, let type = known.first(where: { $0 == types[0].lowercased() }) else {
@@ -92,7 +92,7 @@ struct PeerAnswer {
         return type
     }
 
-    /// True if the body is packed by gzip, which the client must have asked for.
+    /// True if the body is compressed by gzip, which the client must have asked for.
     private static func isPacked(
         _ head: HTTPResponseHead,
         _ question: any ProxiedRequest,
@@ -107,7 +107,7 @@ struct PeerAnswer {
         return true
     }
 
-    /// The announced length, also in the answer to HEAD, where nothing else has checked it.
+    /// Returns the announced length, also in the answer to HEAD, where no other code has checked it.
     private static func length(_ head: HTTPResponseHead) -> Int? {
         guard let text = head.headers["content-length"], text.utf8.allSatisfy({ (48...57).contains($0) }) else {
             return nil

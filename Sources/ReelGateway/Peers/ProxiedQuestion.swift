@@ -3,7 +3,7 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// One question on its way: does what `HedgedQuestion` decides.
+/// One forwarded question. It does what `HedgedQuestion` decides. On its loop only.
 final class ProxiedQuestion {
     /// The answer of a node that cannot answer now.
     private struct Refusal {
@@ -21,7 +21,7 @@ final class ProxiedQuestion {
     private var calls: [Int: HTTPCall] = [:]
     private var refusals: [Int: Refusal] = [:]
     private var timer: LoopTimer?
-    /// For each request the end of the time in which its node begins to answer.
+    /// For each request the timer of the time in which its node must begin to answer.
     private var deadlines: [Int: LoopTimer] = [:]
     /// The answer that is passed on, and the index of its node; nil: no node has begun to answer.
     private var passed: (index: Int, answer: ProxiedResponse)?
@@ -93,7 +93,7 @@ final class ProxiedQuestion {
         timer = nil
     }
 
-    /// Nobody is there any more to whom an answer could be given.
+    /// Ends the question, because its client is gone.
     private func giveUp() {
         stopWaiting()
         perform(hedged.giveUp())
@@ -111,14 +111,13 @@ final class ProxiedQuestion {
         request.headers.add(SnapshotProxy.passedHeader, "1")
         if let client = exchange.client { request.headers.add("forwarded", client.forwardedFor) }
         request.timeout = hedged.hasNext ? passage.headTimeout : passage.timeout
-        // The other node checks the client's own token. An answer behind a preamble is compressed here, if at
-        // all.
+        // The other node checks the client's own token. An answer after a preamble is compressed here, if at all.
         let names = question.preamble.isEmpty ? ["authorization", "if-none-match"] : ["authorization"]
         for name in names {
             if let value = exchange.request.headers[name] { request.headers.add(name, value) }
         }
         if question.preamble.isEmpty, exchange.request.acceptsGzip { request.headers.add("accept-encoding", "gzip") }
-        // A node that says little at a time is never silent. Connecting and answering may take the timeout each.
+        // A node that sends little at a time is never silent. Connecting and answering may take the timeout each.
         deadlines[index] = loop.timer(after: request.timeout * 2) { [self] in
             deadlines[index] = nil
             guard calls[index] != nil else { return }
@@ -143,7 +142,7 @@ final class ProxiedQuestion {
             calls[index] = nil
             deadlines.removeValue(forKey: index)?.cancel()
             guard let refusal = refusals[index] else { return }
-            // Another node says the same of an epoch that has changed. A loss concerns this node alone.
+            // If the epoch has changed, another node says the same. A loss concerns this node alone.
             if refusal.head.status == 409, !Self.tellsLoss(refusal.body) {
                 refusals[index] = nil
                 perform(hedged.answered(index, nowMs: loop.nowMs))
@@ -155,7 +154,7 @@ final class ProxiedQuestion {
             passage.refuses(nodes[index], partition, status: refusal.head.status)
             perform(hedged.refused(index, seq: Self.seq(in: refusal.body), nowMs: loop.nowMs))
         case .failed(let error):
-            // It was cancelled.
+            // The request was cancelled.
             guard hedged.asked.contains(index) else { return }
             if error.code == .timedOut {
                 passage.isSilent(nodes[index], error.message)
@@ -173,7 +172,7 @@ final class ProxiedQuestion {
         } catch {
             return doubt(index, error.detail)
         }
-        // The answer to HEAD has no body that tells a loss.
+        // The answer to HEAD has no body that could report a loss.
         if answer.isRefusal, answer.status != 409 || exchange.request.method != "HEAD" {
             refusals[index] = Refusal(head: answer)
             return
@@ -182,13 +181,13 @@ final class ProxiedQuestion {
         passed?.answer.begin(answer)
     }
 
-    /// The node answers what no snapshot node answers.
+    /// Called when the node's answer is not one that a snapshot node sends.
     private func doubt(_ index: Int, _ detail: String) {
         passage.doubts(nodes[index], detail)
         fail(index)
     }
 
-    /// The node counts as one that does not answer, and the next one is asked.
+    /// Counts the node as one that does not answer, and asks the next one.
     private func fail(_ index: Int) {
         refusals[index] = nil
         perform(hedged.failed(index, nowMs: loop.nowMs))
@@ -227,7 +226,7 @@ final class ProxiedQuestion {
         }
     }
 
-    /// How far a node is that refuses, as far as it says so.
+    /// Returns the position that a refusing node says it has reached; −1: it says nothing.
     private static func seq(in problem: [UInt8]) -> Seq {
         problem.withUnsafeBytes { bytes in
             do throws(ReelError) {

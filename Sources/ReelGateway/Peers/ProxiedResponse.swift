@@ -1,25 +1,26 @@
 import ReelNet
 
-/// An answer on its way from a snapshot node to a client, at the client's pace.
+/// An answer on its way from a snapshot node to a client, at the client's pace. On its loop only.
 final class ProxiedResponse {
     private let exchange: HTTPExchange
     /// The request to the node.
     var call: HTTPCall?
     private let preamble: [UInt8]
-    /// The bytes of the body that may still come.
+    /// The number of bytes of the body that the node may still send.
     private var bytesLeft = 0
     /// Called if the node sends more than it may.
     var overflowed: () -> Void = {}
 
+    /// The number of bytes waiting for the client above which the node's answer is paused.
     private static let mostPending = 512 << 10
 
-    /// `preamble` stands before the body of an answer with status 200.
+    /// Creates an answer. `preamble` is sent before the body of an answer with status 200.
     init(_ exchange: HTTPExchange, preamble: [UInt8]) {
         self.exchange = exchange
         self.preamble = preamble
     }
 
-    /// Begins with this head.
+    /// Starts the answer with this head.
     func begin(_ answer: PeerAnswer) {
         bytesLeft = answer.bytesMax
         exchange.broken = { [self] in
@@ -35,7 +36,7 @@ final class ProxiedResponse {
         exchange.write(first)
     }
 
-    /// Goes on.
+    /// Continues the answer with an event of the request to the node.
     func take(_ event: HTTPClient.Event) {
         switch event {
         case .head: break

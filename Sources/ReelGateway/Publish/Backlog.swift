@@ -1,11 +1,11 @@
-/// What waits for the log: of one loop, or of all together.
+/// The events that wait for the log: of one loop, or of all loops together.
 struct Backlog {
     var events = 0
     var bytes = 0
-    /// How long the oldest event has waited.
+    /// How long the oldest event has waited, in milliseconds.
     var waitedMs: Int64 = 0
 
-    /// Nothing.
+    /// An empty backlog.
     init() {}
 
     init(_ ledger: PublishLedger, nowMs: Int64) {

@@ -1,8 +1,8 @@
 import ReelCore
 
 extension EventIntake {
-    /// Checks and stamps an event of a publish. Throws what `take` throws, and `bad_event` for an event that names seqs
-    /// where the publish has no epoch.
+    /// Checks and stamps an event of a publish. Throws what `take` throws, and `bad_event` if an event names seqs and
+    /// the publish has no epoch.
     mutating func offer(_ sent: Bytes, _ stamp: Stamp, hasEpoch: Bool) throws(ReelError) -> PublishLedger.Offer {
         var value: [UInt8] = []
         value.reserveCapacity(sent.count + 48)
@@ -16,7 +16,7 @@ extension EventIntake {
         return PublishLedger.Offer(site: event.site, op: event.op, value: value)
     }
 
-    /// Checks and stamps the events of a publish, each by itself.
+    /// Checks and stamps each event of a publish.
     mutating func offers(_ publish: ClientFrame.Publish, _ stamp: Stamp) -> [Result<PublishLedger.Offer, ReelError>] {
         publish.events.map { sent in
             Result { () throws(ReelError) in

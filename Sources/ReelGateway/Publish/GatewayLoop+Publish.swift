@@ -4,11 +4,20 @@ import ReelNode
 import Synchronization
 
 extension GatewayLoop {
-    /// Checks, stamps and takes a publish, whole or not at all, on behalf of a connection or request of this number,
-    /// from this address. What can be answered at once is answered; `unnamed` is told of events that name no site and
-    /// op. `ownSite`: the one-request site that this node has made for them. `refusesUseless`: what the fold surely
-    /// does not consume is refused; a device learns that from its own fold, which takes another site then. `checked`:
-    /// the events as another thread has checked and stamped them; nil: that is done here.
+    /// Checks, stamps and accepts a publish, as a whole or not at all. Sends all answers that are known at once. On the
+    /// loop.
+    ///
+    /// - Parameters:
+    ///   - publish: The publish.
+    ///   - checked: The events as another thread has checked and stamped them; nil: this method does it.
+    ///   - access: The client's rights.
+    ///   - number: The number of the connection or request.
+    ///   - address: The client's address as a number.
+    ///   - ref: The `ref` of the publish, as JSON text.
+    ///   - ownSite: The one-request site that this node has made for the events; nil: there is none.
+    ///   - refusesUseless: True if events are refused that the fold certainly does not consume. A device learns that
+    ///     from its own fold, and then takes another site.
+    ///   - unnamed: Called with the error of each event that names no site and op.
     func publish(
         _ publish: ClientFrame.Publish,
         checked: [Result<PublishLedger.Offer, ReelError>]? = nil,
@@ -58,7 +67,7 @@ extension GatewayLoop {
         let key = PublishLimits.Key(payer: Payer(access, address()), stream: publish.stream)
         let charge = isRefused ? nil : charge(&offers, to: key)
         let conflict = rings[partition].conflict(in: publish.stream)
-        let (taken, settled) = ledger.offer(
+        let (taken, settled) = ledger.submit(
             offers,
             to: publish.stream,
             in: partition,
@@ -74,12 +83,12 @@ extension GatewayLoop {
         answer(settled)
     }
 
-    /// What is added to a client's events now, for a thread that does not know their stream yet.
+    /// Returns the stamps for a client's events at this time, for a thread that does not know their stream yet.
     func stamps(for access: Access) -> Stamps {
         Stamps(subject: access.subject, atMs: loop.wallMs, heads: rings.map(\.head))
     }
 
-    /// What is added to the events of one client at one time, by stream.
+    /// The stamps for the events of one client at one time, by stream.
     struct Stamps: Sendable {
         fileprivate let subject: String?
         fileprivate let atMs: Int64
@@ -106,7 +115,8 @@ extension GatewayLoop {
         return ReelError(.overloaded, "the node has as much memory as it may have", retryMs: 1_000)
     }
 
-    /// Charges the events to a payer, or refuses them if it has published too many. The result is what was charged.
+    /// Charges the events to a payer, or refuses them if it has published too many. Returns the charge; nil: nothing
+    /// was charged.
     private func charge(_ offers: inout [PublishLedger.Offer], to key: PublishLimits.Key) -> PublishLimits.Charge? {
         guard share.settings.limitsPublishes(of: key.payer) else { return nil }
         guard offers.allSatisfy({ $0.refusal == nil }) else { return nil }
@@ -119,14 +129,14 @@ extension GatewayLoop {
         return nil
     }
 
-    /// Why the log does not take an event of so many bytes; nil: it does.
+    /// Returns the reason why the log does not accept an event of `count` bytes; nil: it does.
     func refusal(ofBytes count: Int, in stream: StreamName) -> ReelError? {
         let most = share.log.recordBytesMax - stream.description.utf8.count
         guard count > most else { return nil }
         return ReelError(.tooLarge, "found an event of \(count) bytes, the log takes at most \(most)")
     }
 
-    /// Tells clients what became of their events: acks of one publish in one frame.
+    /// Sends clients the answers to their events. The acks of one publish go into one frame.
     func answer(_ settled: [PublishLedger.Resolution]) {
         var index = 0
         while index < settled.count {

@@ -1,31 +1,31 @@
 import ReelCore
 
-/// Which ops were nacked and have not come again: later ones of their lane wait for them on that connection.
+/// The ops that were nacked and were not sent again. Later ops of their lane wait for them on that connection.
 ///
-/// A nacked op may come again from the client, or from the log: then the client's own fold may have consumed it, and it
-/// will not be sent again.
+/// A nacked op may appear again in a publish of the client, or in the log. In the log the client's own fold may have
+/// consumed it, and then the client does not send it again.
 struct NackedOps {
-    /// The lowest op of a lane that was nacked and has not come again, and the highest one.
+    /// The range from the lowest op of a lane that was nacked and has not appeared again to the highest one.
     private struct Row {
         var ops: ClosedRange<Op>
         var untilMs: Int64
     }
 
-    /// More lanes than these are not remembered of one connection.
+    /// The maximum number of lanes that are remembered per connection.
     static let lanesPerConnection = 10_000
 
     private let holdMs: Int64
     private var rows: [Int: [PublisherKey: Row]] = [:]
     private var connections: [PublisherKey: Set<Int>] = [:]
 
-    /// A nack holds up later ops for so long at most.
+    /// Creates an empty set. `holdMs` is the maximum time in milliseconds for which a nack holds up later ops.
     init(holdMs: Int64) {
         self.holdMs = holdMs
     }
 
     var isEmpty: Bool { connections.isEmpty }
 
-    /// The op that later ones of the lane must wait for.
+    /// Returns the op for which later ops of the lane must wait; nil: there is none.
     func first(_ lane: PublisherKey, _ connection: Int, nowMs: Int64) -> Op? {
         guard !isEmpty, let row = rows[connection]?[lane], nowMs < row.untilMs else { return nil }
         return row.ops.lowerBound
@@ -43,7 +43,8 @@ struct NackedOps {
         connections[lane, default: []].insert(connection)
     }
 
-    /// The log shows an op: where it is the one that is missing, the next one that was nacked is missing now.
+    /// Called when an op is read from the log. If it is the missing op, the next op that was nacked is now the missing
+    /// one.
     mutating func read(_ op: Op, _ lane: PublisherKey) {
         guard !isEmpty else { return }
         for connection in connections[lane] ?? [] {
@@ -56,19 +57,19 @@ struct NackedOps {
         }
     }
 
-    /// The client has sent an op again: where it is the one that is missing, those behind it come after it.
+    /// Called when a client has sent an op again. If it is the missing op, the later ones follow it.
     mutating func taken(_ op: Op, _ lane: PublisherKey, _ connection: Int) {
         if !isEmpty, rows[connection]?[lane]?.ops.lowerBound == op { clear(lane, connection) }
     }
 
-    /// What has held up others for long enough is nothing any more. About once a second.
+    /// Removes the nacks that have held up later ops for the maximum time. Called about once a second.
     mutating func forgetExpired(nowMs: Int64) {
         for (connection, lanes) in rows {
             for (lane, row) in lanes where nowMs >= row.untilMs { clear(lane, connection) }
         }
     }
 
-    /// The connection is gone.
+    /// Removes the nacks of a connection that is gone.
     mutating func forget(_ connection: Int) {
         for lane in (rows[connection] ?? [:]).keys { clear(lane, connection) }
     }

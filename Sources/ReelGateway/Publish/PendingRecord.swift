@@ -1,10 +1,10 @@
 import ReelCore
 
-/// The events of one site in one stream. What happens to one of them concerns those behind it.
+/// The key of a lane: the events of one site in one stream. The fate of an event affects the later events of its lane.
 struct PublisherKey: Hashable {
     let stream: StreamName
     let site: Site
-    /// Of both, made once: a lane is looked up several times for each of its events.
+    /// The hash of both, computed once: a lane is looked up several times for each of its events.
     private let hash: Int
 
     init(stream: StreamName, site: Site) {
@@ -32,18 +32,18 @@ final class PendingRecord {
     let partition: Int
     /// The record's value.
     let value: [UInt8]
-    /// Who published it.
+    /// The number of the connection or request that has published it.
     let connection: Int
     let takenMs: Int64
     /// The last seq that had been read when the record was handed to the log.
     var headWhenHandedOver: Seq = .none
-    /// Where it was read back; nil: it has not been.
+    /// The seq at which the record was read back; nil: it has not been read.
     var seq: Seq?
-    /// The log has said that the record is in.
+    /// True once the log has reported that it has the record.
     var isReported = false
-    /// Since when it has not said where.
+    /// When the log reported the record without a seq; nil: it has not.
     var placelessMs: Int64?
-    /// Nothing more is expected of it.
+    /// True if nothing more is expected of the record.
     var isOver = false
 
     init(_ lane: PublisherKey, _ op: Op, _ value: [UInt8], partition: Int, connection: Int, takenMs: Int64) {
@@ -55,7 +55,7 @@ final class PendingRecord {
         self.takenMs = takenMs
     }
 
-    /// What it costs while it is on its way.
+    /// The bytes for which the record counts while it is on its way.
     var cost: Int { Self.cost(of: value) }
 
     static func cost(of value: [UInt8]) -> Int { value.count + GatewaySettings.eventCostBytesMin }

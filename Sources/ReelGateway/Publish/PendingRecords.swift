@@ -1,14 +1,16 @@
 import ReelCore
 
-/// What of one lane is on its way, whoever published it. Most often ops come, and come back, one after the other.
+/// The records of one lane that are on their way, from all connections. Ops most often are published, and read back, in
+/// order.
 final class PendingRecords {
-    /// Each op is higher than the one before it. What is over stays until all before it is.
+    /// The records with ascending ops. A record that is over stays until all before it are over.
     private var ascending = Queue<(op: Op, flight: PendingRecord)>()
-    /// Where the next one that comes back stands, if it is the one behind the last.
+    /// The index of the next record to be read back, if it follows the last one.
     private var expected = 0
-    /// What came again or after a higher op, and all that came while there was such a one.
+    /// The records with a repeated op, or with one lower than an earlier op, and all that arrived while there were such
+    /// records.
     private var others: [Op: [PendingRecord]] = [:]
-    /// How many are not over.
+    /// The number of records that are not over.
     private(set) var count = 0
 
     func add(_ flight: PendingRecord) {
@@ -20,19 +22,19 @@ final class PendingRecords {
         count += 1
     }
 
-    /// The first flight of this op, in the order in which they were taken, that satisfies the condition.
+    /// Returns the first record of this op, in the order of acceptance, that satisfies the condition.
     func first(_ op: Op, where condition: (PendingRecord) -> Bool) -> PendingRecord? {
         if let flight = inOrder(op), !flight.isOver, condition(flight) { return flight }
         return others.isEmpty ? nil : others[op]?.first(where: condition)
     }
 
-    /// Whether the same op is on its way with other content.
+    /// Returns true if the same op is on its way with other content.
     func contradicts(_ op: Op, _ value: [UInt8]) -> Bool {
         first(op) { PublishedContent.contradict(value, $0.value) } != nil
     }
 
     private func inOrder(_ op: Op) -> PendingRecord? {
-        // Most often a new op is asked for.
+        // Most often a new op is looked for.
         guard let last = ascending.last, op <= last.op else { return nil }
         if expected >= ascending.count || ascending[expected].op != op {
             expected = ascending.partition { $0.op < op }
@@ -43,7 +45,7 @@ final class PendingRecords {
         return flight
     }
 
-    /// The flight is over.
+    /// Removes a record that is over.
     func end(_ flight: PendingRecord) {
         count -= 1
         if let same = others[flight.op] {

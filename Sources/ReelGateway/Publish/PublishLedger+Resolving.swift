@@ -1,8 +1,8 @@
 import ReelCore
 
 extension PublishLedger {
-    /// A record was read back. Only the very bytes that were handed over count for an ack. Returns what the log had
-    /// reported before, which is to be finished.
+    /// Called when a record was read back. Only the exact bytes that were handed over count for an ack. Returns the
+    /// record if the log had reported it before; pass it to `finish`.
     mutating func readBack(_ lane: PublisherKey, _ op: Op, seq: Seq, value: UnsafeRawBufferPointer) -> PendingRecord? {
         nacked.read(op, lane)
         let flight = pendingRecords[lane]?.first(op) { flight in
@@ -12,8 +12,14 @@ extension PublishLedger {
         return flight?.isReported == true ? flight : nil
     }
 
-    /// The log reported these records without an error, at these seqs; −1 where it does not know the place. `head` is
-    /// the last seq that was read. Throws `diverged` where the seq cannot be: then nothing has been acked.
+    /// Called when the log has reported records without an error. Returns the answers that are now known.
+    ///
+    /// - Parameters:
+    ///   - pendingRecords: The records.
+    ///   - seqs: The seq of each record; −1: the log does not know it.
+    ///   - head: The last seq that was read.
+    ///   - nowMs: The time in milliseconds.
+    /// - Throws: `diverged` if a seq is impossible; then nothing was acked.
     mutating func reported(
         _ pendingRecords: [PendingRecord],
         at seqs: [Seq],
@@ -30,8 +36,8 @@ extension PublishLedger {
         return finish(pendingRecords.filter { $0.seq != nil && !$0.isOver })
     }
 
-    /// A copy of the record may stand before the reported seq: an answer was lost, and it was written again. Nothing
-    /// else may be otherwise.
+    /// Throws `diverged` if a reported seq is impossible. A copy of the record may be at a lower seq: the log's answer
+    /// was lost, and the record was written again. No other difference is possible.
     private mutating func check(_ flight: PendingRecord, isAt seq: Seq, _ head: Seq) throws(ReelError) {
         guard seq > flight.headWhenHandedOver else {
             throw ReelError(
@@ -49,7 +55,8 @@ extension PublishLedger {
         }
     }
 
-    /// All up to `head` was read. Throws `diverged` where a record is not at the seq that the log had reported.
+    /// Called when all records up to `head` were read. Throws `diverged` if a record is not at the seq that the log had
+    /// reported.
     mutating func read(_ partition: Int, to head: Seq) throws(ReelError) {
         while let (seq, flight) = promised[partition].first, seq <= head {
             _ = promised[partition].popFirst()
@@ -64,7 +71,7 @@ extension PublishLedger {
         )
     }
 
-    /// The log could not append these records, or does not know whether it has.
+    /// Called when the log could not append these records, or does not know if it has. Returns their nacks.
     mutating func failed(_ pendingRecords: [PendingRecord], _ error: ReelError, nowMs: Int64) -> [Resolution] {
         var settled: [Resolution] = []
         for flight in pendingRecords {
@@ -74,7 +81,8 @@ extension PublishLedger {
         return settled
     }
 
-    /// Nacks what the log has reported without a place and not shown for long: nothing else tells that it is lost.
+    /// Nacks the records that the log has reported without a seq and has not shown for long. Nothing else proves that
+    /// they are lost.
     mutating func giveUpUnseen(nowMs: Int64) -> [Resolution] {
         let unseen = oldest.indices.flatMap { partition in
             inFlight(partition).prefix { nowMs - $0.takenMs > settings.unavailableMs }.filter { flight in
@@ -86,7 +94,7 @@ extension PublishLedger {
         return failed(unseen, error, nowMs: nowMs)
     }
 
-    /// What was both read back and reported is acked, where nothing stands before it in its lane.
+    /// Acks the records that were both read back and reported, if no record before them in their lane is unanswered.
     mutating func finish(_ pendingRecords: [PendingRecord]) -> [Resolution] {
         var settled: [Resolution] = []
         var rest = pendingRecords[...]
@@ -99,7 +107,7 @@ extension PublishLedger {
         return settled
     }
 
-    /// Acks what stands at the front of the lane and is durable.
+    /// Acks the durable records at the front of the lane.
     private mutating func settle(_ connection: Int, _ lane: PublisherKey, _ settled: inout [Resolution]) {
         guard let own = lanes.index(forKey: connection), let place = lanes.values[own].index(forKey: lane) else {
             return
@@ -112,7 +120,7 @@ extension PublishLedger {
         if lanes.values[own].isEmpty { lanes.remove(at: own) }
     }
 
-    /// Nacks the flight's entry in its lane, and all behind it.
+    /// Nacks the record's entry in its lane, and all entries after it.
     private mutating func fail(_ flight: PendingRecord, _ error: ReelError, _ nowMs: Int64) -> [Resolution] {
         guard let waiting = lanes[flight.connection]?[flight.lane],
             let place = (0..<waiting.count).first(where: { waiting[$0].flight === flight })

@@ -8,13 +8,23 @@ extension PublishLedger {
         var op: Op
         /// The record's value.
         var value: [UInt8]
-        /// Why it cannot be taken; `value` does not matter then.
+        /// The reason why the event cannot be accepted; nil: it can. With a reason, `value` does not matter.
         var refusal: ReelError?
     }
 
-    /// Takes a publish whole or not at all. What is to be appended comes back in order; what can be answered already
-    /// is answered. `conflict` finds the seq of an event of the same op that was consumed and says something else.
-    mutating func offer(
+    /// Accepts a publish as a whole or not at all.
+    ///
+    /// - Parameters:
+    ///   - offers: The events.
+    ///   - stream: The stream.
+    ///   - partition: The stream's partition.
+    ///   - connection: The number of the connection or request.
+    ///   - ref: The `ref` of the publish, as JSON text.
+    ///   - isRefused: True if an event without site and op was refused, and with it the whole publish.
+    ///   - nowMs: The time in milliseconds.
+    ///   - conflict: Returns the seq of a consumed event with the same op and other content; nil: there is none.
+    /// - Returns: The records to append, in order, and the answers that are already known.
+    mutating func submit(
         _ offers: [Offer],
         to stream: StreamName,
         in partition: Int,
@@ -76,7 +86,7 @@ extension PublishLedger {
         return ([], refuse(offers, runs, refusals, connection, ref, nowMs))
     }
 
-    /// Neighbours of one lane: most often all are of one site.
+    /// Adjacent events of one lane. Most often all events of a publish have one site.
     private struct Run {
         var lane: PublisherKey
         var indices: Range<Int>
@@ -99,7 +109,7 @@ extension PublishLedger {
         return runs
     }
 
-    /// Why nothing at all can be taken now.
+    /// Returns the reason why no event at all can be accepted now; nil: there is none.
     private func refusal(of offers: [Offer], _ partition: Int, _ connection: Int, _ nowMs: Int64) -> ReelError? {
         if LogState(waitedMs: waitedMs(partition, nowMs: nowMs), settings) == .unavailable {
             return ReelError(
@@ -137,7 +147,7 @@ extension PublishLedger {
                 let op = offers[index].op
                 let error =
                     refusals[index] ?? ReelError(.gap, "another event of the same publish was refused", retryMs: 0)
-                // The first copy of what is a conflict was consumed: nothing is missing before later ops.
+                // The first copy of a conflicting event was consumed: nothing is missing before later ops.
                 if error.code != .conflict { nacked.add(op, run.lane, connection, nowMs: nowMs) }
                 settled.append(
                     Resolution(

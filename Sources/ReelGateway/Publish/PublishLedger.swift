@@ -1,13 +1,14 @@
 import ReelCore
 import ReelNode
 
-/// What clients published through one loop and has not been answered yet.
+/// The events that clients published through one loop and that are not answered yet.
 ///
-/// An event is acked once it was read back from the log *and* the log reported it without an error; of one stream and
-/// site a connection gets its acks in the order in which it published. An event that comes again is appended again:
-/// only a fold knows whether an earlier copy was consumed, and it consumes each op once.
+/// An event is acked once it was read back from the log *and* the log has reported it without an error. For one stream
+/// and site a connection gets its acks in the order of its publishes. An event that is sent again is appended again:
+/// only a fold knows if an earlier copy was consumed, and it consumes each op once.
 ///
-/// After a nack, later ops of that stream and site are nacked `gap` on this connection until the nacked op comes again.
+/// After a nack, later ops of that stream and site are nacked `gap` on this connection until the nacked op is sent
+/// again.
 struct PublishLedger {
     /// The answer to one event.
     struct Resolution: Equatable {
@@ -24,32 +25,32 @@ struct PublishLedger {
         var answer: Answer
     }
 
-    /// What a connection waits for.
+    /// An event for which a connection waits.
     struct Waiting {
         var ref: [UInt8]?
         var flight: PendingRecord
     }
 
-    /// For each connection what it waits for, in its order.
+    /// For each connection and lane the events that it waits for, in its order.
     var lanes: [Int: [PublisherKey: Queue<Waiting>]] = [:]
     var nacked: NackedOps
-    /// What is on its way, by lane.
+    /// The records on their way, by lane.
     var pendingRecords: [PublisherKey: PendingRecords] = [:]
-    /// For each partition what is on its way, in the order in which it was taken.
+    /// For each partition the records on their way, in the order of their acceptance.
     var oldest: [Queue<PendingRecord>]
-    /// For each partition what the log has reported to be at a seq that was not read yet.
+    /// For each partition the records that the log has reported at a seq that was not read yet.
     var promised: [Queue<(seq: Seq, flight: PendingRecord)>]
-    /// How many events wait for the log.
+    /// The number of events that wait for the log.
     private(set) var count = 0
     private(set) var byteCount = 0
     let settings: GatewaySettings
-    /// This loop's part of what may be in flight.
+    /// The part of `inFlightBytes` that this loop may use.
     let byteLimit: Int
 
-    /// More lanes than these are not kept for a connection.
+    /// The maximum number of lanes per connection.
     static let lanesPerConnection = 10_000
 
-    /// A ledger of one loop of a gateway.
+    /// Creates the ledger of one loop of a gateway.
     init(partitions: Int, _ settings: GatewaySettings) {
         self.settings = settings
         nacked = NackedOps(holdMs: settings.nackHoldMs)
@@ -58,28 +59,28 @@ struct PublishLedger {
         promised = [Queue<(seq: Seq, flight: PendingRecord)>](repeating: Queue(), count: partitions)
     }
 
-    /// Whether nothing that is read back matters here.
+    /// True if no record that is read back matters to this ledger.
     var isIdle: Bool { pendingRecords.isEmpty && nacked.isEmpty }
 
-    /// How long the oldest event has waited for a partition.
+    /// Returns how long the oldest event has waited for a partition, in milliseconds.
     func waitedMs(_ partition: Int, nowMs: Int64) -> Int64 {
         oldest[partition].first.map { nowMs - $0.takenMs } ?? 0
     }
 
-    /// Whether something that was taken from the connection is not answered yet.
+    /// Returns true if an accepted event of the connection is not answered yet.
     func awaitsAnswer(_ connection: Int) -> Bool { lanes[connection] != nil }
 
-    /// What is on its way into a partition and not read back, in the order in which it was taken.
+    /// Returns the records on their way into a partition that were not read back, in the order of their acceptance.
     func unread(_ partition: Int) -> [PendingRecord] {
         inFlight(partition).filter { $0.seq == nil }
     }
 
-    /// What is on its way into a partition.
+    /// Returns the records on their way into a partition.
     func inFlight(_ partition: Int) -> [PendingRecord] {
         (0..<oldest[partition].count).map { oldest[partition][$0] }.filter { !$0.isOver }
     }
 
-    /// The connection is gone; what it published may still reach the log.
+    /// Removes a connection that is gone. Its events may still reach the log.
     mutating func forget(_ connection: Int) {
         nacked.forget(connection)
         lanes[connection] = nil
@@ -87,7 +88,7 @@ struct PublishLedger {
 
     // MARK: Flights
 
-    /// Flights of one lane.
+    /// Adds accepted records, all of one lane.
     mutating func begin(_ taken: some Collection<PendingRecord>) {
         guard let first = taken.first else { return }
         let own = laneFlights(first.lane)
@@ -106,7 +107,7 @@ struct PublishLedger {
         return own
     }
 
-    /// Flights of one lane.
+    /// Removes records that are over, all of one lane.
     mutating func end(_ ended: some Collection<PendingRecord>) {
         guard let lane = ended.first?.lane, let own = pendingRecords[lane] else { return }
         for flight in ended where !flight.isOver {

@@ -9,8 +9,9 @@ extension GatewaySettings {
     }
 }
 
-/// The rate limits of publishes: events and bytes per second, new sites per hour. Each holds for a payer in one stream,
-/// and `streamsMax` times as much for the payer in all streams together, however many streams its token gives.
+/// The rate limits of publishes: events and bytes per second, new sites per hour. Each of them holds for a payer in one
+/// stream. In all streams together the payer may use `streamsMax` times as much, however many streams its token
+/// permits.
 struct PublishLimits {
     /// The payer and the stream that events are charged to.
     struct Key: Hashable {
@@ -22,7 +23,7 @@ struct PublishLimits {
     struct Charge {
         var events: Int
         var bytes: Int
-        /// Sites that begin with it. A stream takes only so many in all.
+        /// The number of sites that begin with the publish. A stream accepts only a limited number of them.
         var newSites: Int
 
         init(_ offers: [PublishLedger.Offer]) {
@@ -72,14 +73,14 @@ struct PublishLimits {
         return nil
     }
 
-    /// Gives a charge back whose events did not go to the log.
+    /// Gives the units of a charge back, because its events did not go to the log.
     mutating func giveBack(_ charge: Charge, of key: Key) {
         events.giveBack(charge.events, of: key)
         bytes.giveBack(charge.bytes, of: key)
         newSites.giveBack(charge.newSites, of: key)
     }
 
-    /// Removes the payers whose buckets are full.
+    /// Removes the payers with full buckets.
     mutating func tick(nowMs: Int64) {
         events.tick(nowMs: nowMs)
         bytes.tick(nowMs: nowMs)

@@ -1,10 +1,11 @@
-/// Why a broker cannot be used, in words for an operator, from what librdkafka says of it.
+/// The reason why a broker cannot be used, in words for an operator, derived from librdkafka's text.
 struct BrokerTrouble: Equatable {
     let text: String
-    /// The same will be said again however often it is tried.
+    /// True if a retry would fail with the same reason.
     let isLasting: Bool
 
-    /// `reason` is such as `ssl://127.0.0.1:9093/bootstrap: SSL handshake failed: … (after 3ms in state …)`.
+    /// Creates the reason from a text such as `ssl://127.0.0.1:9093/bootstrap: SSL handshake failed: … (after 3ms in
+    /// state …)`.
     init(_ reason: String, hasStrictSCRAM: Bool = KafkaLibrary.hasStrictSCRAM) {
         let (broker, said) = Self.parts(of: reason)
         if said.contains("certificate verify failed") {
@@ -41,7 +42,7 @@ struct BrokerTrouble: Equatable {
                     ? ", and for SCRAM with Kafka 4 librdkafka 2.6.1 or newer; this is \(KafkaLibrary.version)" : "")
             isLasting = true
         } else if said.contains("Invalid response size 1213486160") {
-            // The first four bytes of `HTTP/1.1`, read as a length.
+            // These are the first four bytes of `HTTP/1.1`, read as a length.
             text = "an HTTP server answers at \(broker); expected is the port of a Kafka broker"
             isLasting = true
         } else if said.contains("ApiVersion"), said.contains("Timed out") {
@@ -61,12 +62,12 @@ struct BrokerTrouble: Equatable {
         }
     }
 
-    /// OpenSSL's reason alone, without its files and functions.
+    /// Returns OpenSSL's reason alone, without its files and functions.
     private static func lastWords(of said: String) -> Substring {
         said.ranges(of: "::").last.map { said[$0.upperBound...] } ?? said[...]
     }
 
-    /// The broker's address, and what is said of it.
+    /// Returns the broker's address, and the text about it.
     private static func parts(of reason: String) -> (broker: String, said: String) {
         let said = reason.firstRange(of: " (after ").map { reason[..<$0.lowerBound] } ?? reason[...]
         guard let colon = said.firstRange(of: ": "), let slash = said[..<colon.lowerBound].lastIndex(of: "/")

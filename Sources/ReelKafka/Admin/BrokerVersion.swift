@@ -1,14 +1,15 @@
-/// How old a broker is, told by the requests that it takes: librdkafka prints them for each broker that it connects to.
+/// The age of a broker, derived from the requests that it accepts. librdkafka prints them for each broker that it
+/// connects to.
 ///
-/// A broker does not say its release. Kafka 3.7 brought version 16 of Fetch, and every release takes what the ones
-/// before it took.
+/// A broker does not report its release. Kafka 3.7 introduced version 16 of Fetch, and every release accepts the
+/// requests of earlier ones.
 struct BrokerVersion: Equatable {
-    /// Where the broker is, `HOST:PORT`.
+    /// The address of the broker, `HOST:PORT`.
     let broker: String
-    /// The newest version of Fetch that the broker takes.
+    /// The newest version of Fetch that the broker accepts.
     let fetch: Int
 
-    /// What a line such as `…/bootstrap:   ApiKey Fetch (1) Versions 4..18` says; nil for other lines.
+    /// Reads a line such as `…/bootstrap:   ApiKey Fetch (1) Versions 4..18`; nil for other lines.
     init?(line: String) {
         guard let start = line.firstRange(of: "ApiKey Fetch (1) Versions ") else { return nil }
         guard let dots = line[start.upperBound...].firstRange(of: "..") else { return nil }
@@ -19,10 +20,10 @@ struct BrokerVersion: Equatable {
         broker = String(address.lastIndex(of: "/").map { address[..<$0] } ?? address)
     }
 
-    /// 3.7 or newer.
+    /// True for Kafka 3.7 or newer.
     var isEnough: Bool { fetch >= 16 }
 
-    /// The releases that take so much and no more.
+    /// The releases with this version of Fetch as their newest.
     var releases: String {
         switch fetch {
         case ...10: "2.2 or older"

@@ -3,15 +3,16 @@ internal import Glibc
 internal import ReelCore
 internal import ReelLog
 
-// What one broker alone cannot answer: one that has started a moment ago, or lags behind, knows few topics; and of
-// releases each knows its own.
+// Questions that one broker alone cannot answer. A broker that has just started, or lags behind, knows few topics. Each
+// broker knows only its own release.
 extension KafkaAdmin {
-    /// So long it asks again for a topic that no broker knows: they may all have just started.
+    /// How long the brokers are asked again for a topic that none of them knows, in milliseconds: all may have just
+    /// started.
     private static let doubtMs: Int64 = 1_500
-    /// So long it waits for brokers that do not answer, while others do.
+    /// How long to wait for brokers that do not answer while others do, in milliseconds.
     private static let roundMs: Int64 = 3_000
 
-    /// The topic of this name; nil: there is none, as all brokers that answer have said.
+    /// Returns the topic of this name; nil: all brokers that answer say that there is none.
     func topic(_ name: String) throws(LogError) -> TopicFacts? {
         if let facts = try hearsay(of: name).said { return facts }
         let all = try connectedToAll()
@@ -22,7 +23,7 @@ extension KafkaAdmin {
         return heard.compactMap(\.said).first
     }
 
-    /// The names of all topics that this user may see, and any broker knows.
+    /// Returns the names of all topics that any broker knows and this user may see.
     func topicNames() throws(LogError) -> [String] {
         let all = try connectedToAll()
         let heard = try all.everyAnswer { () throws(LogError) in
@@ -34,35 +35,40 @@ extension KafkaAdmin {
         return Set(heard.flatMap(\.said)).sorted()
     }
 
-    /// How old each broker is that answers.
+    /// Returns the version of each broker that answers.
     func brokerVersions() throws(LogError) -> [BrokerVersion] {
         let all = try connectedToAll()
         _ = try all.everyAnswer { () throws(LogError) in try all.metadata(of: nil) { _ in } }
         return all.versions
     }
 
-    /// How many brokers are alive: as many as the best informed of them knows.
+    /// Returns the number of living brokers: the largest number that any of them knows.
     func brokerCount() throws(LogError) -> Int {
         let all = try connectedToAll()
         let heard = try all.everyAnswer { () throws(LogError) in try all.metadata(of: nil) { _ in } }
         return heard.map(\.brokers.count).max() ?? 0
     }
 
-    /// Connections are made when they are needed; these are kept no longer than for one question.
+    /// Opens connections to all brokers for one question. They are not kept.
     private func connectedToAll() throws(LogError) -> KafkaAdmin {
         try KafkaAdmin(configuration, isConnectedToAll: true)
     }
 
-    /// Asks until each broker has answered, or `isEnough` says of an answer that it settles the matter. All answers, in
-    /// the order in which they came.
+    /// Asks repeatedly until each broker has answered.
+    ///
+    /// - Parameters:
+    ///   - atLeastMs: The minimum time to ask, in milliseconds.
+    ///   - isEnough: True if an answer makes further ones unnecessary.
+    ///   - ask: Asks any broker.
+    /// - Returns: All answers, in the order of their arrival.
     private func everyAnswer<Said>(
         atLeastMs: Int64 = 0,
         until isEnough: (Said) -> Bool = { _ in false },
         _ ask: () throws(LogError) -> TopicMetadata<Said>
     ) throws(LogError) -> [TopicMetadata<Said>] {
         let beginMs = nowMs()
-        let mostMs = Self.roundMs * Int64(configuration.patience)
-        var round = BrokerRound(fromMs: beginMs + atLeastMs, untilMs: beginMs + mostMs)
+        let roundMaxMs = Self.roundMs * Int64(configuration.patience)
+        var round = BrokerRound(fromMs: beginMs + atLeastMs, untilMs: beginMs + roundMaxMs)
         var answers: [TopicMetadata<Said>] = []
         while true {
             do throws(LogError) {
@@ -71,7 +77,7 @@ extension KafkaAdmin {
                 answers.append(heard)
                 if isEnough(heard.said) { return answers }
             } catch {
-                // A broker that hangs does not spoil what others have said.
+                // A broker that hangs does not invalidate the answers of the others.
                 guard error.code == .logUnavailable, !answers.isEmpty else { throw error }
             }
             if round.isOver(nowMs: nowMs()) { return answers }

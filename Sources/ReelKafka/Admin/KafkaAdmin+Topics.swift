@@ -3,9 +3,9 @@ internal import Glibc
 internal import ReelCore
 internal import ReelLog
 
-// Topics are made, described and removed by librdkafka's Admin API: each call puts one answer into a queue.
+// Creates, describes and deletes topics by librdkafka's Admin API: each call puts one answer into a queue.
 extension KafkaAdmin {
-    /// The settings of a topic by name; nil: this user may not read them.
+    /// Returns the settings of a topic by name; nil: this user has no right to read them.
     func settings(of topic: String) throws(LogError) -> [String: String]? {
         guard let resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, topic) else {
             throw LogError(.internal, "librdkafka does not describe topics")
@@ -34,7 +34,7 @@ extension KafkaAdmin {
         return settings
     }
 
-    /// Makes a topic. False: there is one of this name already.
+    /// Creates a topic. Returns false if there is one of this name already.
     func create(_ topic: String, partitions: Int, replicas: Int, settings: [String: String]) throws(LogError) -> Bool {
         let doing = "create the topic \(topic)"
         guard let new = rd_kafka_NewTopic_new(topic, Int32(clamping: partitions), Int32(clamping: replicas), nil, 0)
@@ -57,7 +57,7 @@ extension KafkaAdmin {
             throw .notAllowed("Create", topic)
         case let code:
             let said = rd_kafka_topic_result_error_string(results[0]).map { String(cString: $0) }
-            // The broker's own words say more than the code: which number, which setting.
+            // The broker's text says more than the code: which number, which setting.
             let kind: ErrorCode =
                 switch code {
                 case RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR, RD_KAFKA_RESP_ERR_INVALID_PARTITIONS,
@@ -70,11 +70,11 @@ extension KafkaAdmin {
         }
     }
 
-    /// What to do where there are fewer brokers than a topic needs.
+    /// The advice if there are fewer brokers than a topic needs.
     static let moreBrokers =
         "start those that are down, or say with --replication how many brokers shall hold each event"
 
-    /// Removes a topic that nobody has used yet.
+    /// Deletes a topic that was never used.
     func delete(_ topic: String) throws(LogError) {
         guard let old = rd_kafka_DeleteTopic_new(topic) else { return }
         defer { rd_kafka_DeleteTopic_destroy(old) }
@@ -85,7 +85,7 @@ extension KafkaAdmin {
         rd_kafka_event_destroy(answer)
     }
 
-    /// Waits for the one answer to a request, which the caller destroys.
+    /// Waits for the one answer to a request. The caller must destroy it.
     private func answer(
         _ doing: String,
         _ request: (_ options: OpaquePointer?, _ queue: OpaquePointer?) -> Void

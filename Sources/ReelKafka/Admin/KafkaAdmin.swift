@@ -3,31 +3,32 @@ internal import ReelCore
 internal import ReelLog
 internal import Synchronization
 
-/// Questions to the brokers and what an operator asks of them. Every call blocks, five seconds at most, or eight where
+/// Sends questions and administrative requests to the brokers. Every call blocks for at most five seconds, or eight if
 /// each broker is asked.
 final class KafkaAdmin: Sendable {
     let handle: KafkaHandle
     let configuration: KafkaConfiguration
     private let heard: Heard
 
-    /// What the brokers say of themselves in librdkafka's log lines, by their addresses.
+    /// The brokers' versions from librdkafka's log lines, by address.
     private final class Heard: Sendable {
         let versions = Mutex<[String: BrokerVersion]>([:])
     }
 
-    /// How long a question may take: five seconds. A broker that hangs is told after four.
+    /// The timeout of a question in milliseconds: five seconds. A broker that hangs is reported after four.
     let patienceMs: Int32
 
-    /// `isConnectedToAll`: to all brokers, so that each question goes to any of them; else only to those that it needs.
+    /// Creates the handle. With `isConnectedToAll` it connects to all brokers, so that each question goes to any of
+    /// them; else only to the brokers that it needs.
     init(_ configuration: KafkaConfiguration, isConnectedToAll: Bool = false) throws(LogError) {
         self.configuration = configuration
         patienceMs = 5000 * Int32(configuration.patience)
         let heard = Heard()
         var configuration = configuration
         if isConnectedToAll { configuration.properties["enable.sparse.connections"] = "false" }
-        // The lines that tell what requests a broker takes; the rest of them is nobody's business.
+        // These lines list the requests that a broker accepts. All others are ignored.
         configuration.properties["debug"] = "feature"
-        // What goes wrong is told by the answers.
+        // Errors are reported by the answers.
         handle = try KafkaHandle(.reading, configuration) { _, _, text in
             if let version = BrokerVersion(line: text) {
                 heard.versions.withLock { $0[version.broker] = version }
@@ -36,28 +37,29 @@ final class KafkaAdmin: Sendable {
         self.heard = heard
     }
 
-    /// Of the brokers that have answered those that said it, by their addresses.
+    /// The versions of the brokers that have answered, sorted by address. Only for brokers that report the version of
+    /// Fetch.
     var versions: [BrokerVersion] {
         heard.versions.withLock { $0.values.sorted { $0.broker < $1.broker } }
     }
 
-    /// What one broker says.
+    /// An answer of one broker.
     struct TopicMetadata<Said> {
         var said: Said
-        /// The broker that says it.
+        /// The broker that has answered.
         var broker: Int32
         /// All brokers that it knows.
         var brokers: Set<Int32>
     }
 
-    /// The topic of this name, as some broker knows it; nil: it knows no such topic.
+    /// Returns the topic of this name, as any one broker knows it; nil: that broker knows no such topic.
     func hearsay(of name: String) throws(LogError) -> TopicMetadata<TopicFacts?> {
         let topic = try KafkaTopic(name, of: handle)
         let heard = try metadata(of: topic) { Self.facts(name, in: $0) }
         return TopicMetadata(said: try heard.said.get(), broker: heard.broker, brokers: heard.brokers)
     }
 
-    /// Whether anything was ever written to a topic.
+    /// True if anything was ever written to a topic.
     func wasWritten(_ name: String) throws(LogError) -> Bool {
         let partitions = try topic(name)?.partitions.count ?? 0
         for partition in 0..<partitions {
@@ -83,8 +85,9 @@ final class KafkaAdmin: Sendable {
         return .success(TopicFacts(name: name, partitions: partitions.sorted { $0.id < $1.id }.map(\.facts)))
     }
 
-    /// Asks for the brokers, and for a topic if one is given, or for all; again and again, until one answers or it is
-    /// clear that none will: then `log_unavailable` with the reason.
+    /// Asks for the brokers, and for `topic`, or for all topics. Retries until one broker answers.
+    ///
+    /// - Throws: `log_unavailable` with the reason, at the timeout or once it is clear that no broker will answer.
     func metadata<Said>(
         of topic: KafkaTopic?,
         all: Bool = false,
@@ -128,7 +131,7 @@ extension rd_kafka_metadata_partition {
 }
 
 extension LogError {
-    /// A right that this user does not have.
+    /// Returns the error for a right that this user does not have.
     static func notAllowed(_ operation: String, _ topic: String) -> LogError {
         LogError(
             .forbidden,

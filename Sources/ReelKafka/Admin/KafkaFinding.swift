@@ -1,30 +1,30 @@
-/// Something about the brokers or a topic that is not as it should be.
+/// A problem with the brokers or a topic.
 public struct KafkaFinding: Equatable, Sendable, CustomStringConvertible {
-    /// Whether it keeps Reel from running.
+    /// The severity of a finding.
     public enum Weight: String, Sendable {
-        /// What was acked could be lost, or nothing works at all.
+        /// Acknowledged events can be lost, or Reel does not work at all.
         case error
-        /// It runs, and an operator should know.
+        /// Reel works, but an operator should know of the problem.
         case warning
     }
 
-    /// Whether it keeps Reel from running.
+    /// The severity.
     public var weight: Weight
-    /// `broker`, with the address of one that is meant alone, or a topic's name.
+    /// `broker`, with its address if only one is affected, or the name of a topic.
     public var subject: String
-    /// What was found, what is wanted and why.
+    /// The text: what was found, what is wanted, and why.
     public var text: String
-    /// The command that puts it right; nil: there is none.
+    /// The command that repairs it; nil: there is none.
     public var repair: String?
 
-    /// All in one line.
+    /// The finding in one line.
     public var description: String {
         "\(subject): \(text)" + (repair.map { "; to repair it: \($0)" } ?? "")
     }
 }
 
 extension TopicFacts {
-    /// What is not as it must be for a topic of this role. `bootstrap` goes into the commands that repair.
+    /// Returns all that is wrong in a topic of this role. `bootstrap` is used in the repair commands.
     func findings(as role: TopicRole, bootstrap: String) -> [KafkaFinding] {
         var findings = shapeFindings(role)
         guard let settings else {
@@ -85,7 +85,7 @@ extension TopicFacts {
     }
 }
 
-/// What one setting of a topic must be.
+/// The required value of one setting of a topic.
 struct WantedSetting {
     enum Rule {
         case exactly
@@ -93,7 +93,7 @@ struct WantedSetting {
         case within(ClosedRange<Int>)
     }
     let name: String
-    /// What to set it to.
+    /// The value for the repair command.
     let value: String
     let rule: Rule
     let weight: KafkaFinding.Weight
@@ -117,7 +117,7 @@ struct WantedSetting {
 }
 
 extension TopicRole {
-    /// What is looked at in a topic that has so many replicas.
+    /// Returns the settings to check in a topic of `replicas` replicas.
     func wanted(replicas: Int) -> [WantedSetting] {
         func exactly(_ name: String, _ weight: KafkaFinding.Weight, _ reason: String) -> WantedSetting {
             let value = settings(TopicCopies(replicas: replicas))[name] ?? ""
@@ -171,7 +171,8 @@ extension TopicRole {
         }
     }
 
-    /// More copies in sync than there are copies: nothing could ever be written. Only one: it may be the next to go.
+    /// Returns the requirements for `min.insync.replicas`. If it is above the number of replicas, nothing can be
+    /// written. If it is 1, the only replica with an event may fail next.
     private func inSync(_ replicas: Int) -> [WantedSetting] {
         let name = "min.insync.replicas"
         let all = WantedSetting(

@@ -1,23 +1,23 @@
-/// How many brokers keep what a topic holds.
+/// The number of brokers that keep the records of a topic.
 struct TopicCopies: Equatable {
-    /// How many hold each record.
+    /// How many brokers hold each record.
     var replicas: Int
-    /// How many of them must have a record before it is acked.
+    /// How many of them must have a record before it is acknowledged.
     var inSync: Int
 
-    /// With so many replicas, as a topic is made of which nothing else is known.
+    /// Creates the default for `replicas` replicas.
     init(replicas: Int) {
         self.replicas = replicas
         inSync = replicas >= 3 ? 2 : 1
     }
 
-    /// Those of a topic that is there.
+    /// Creates the value of an existing topic.
     init(of topic: TopicFacts) {
         self.init(replicas: topic.replicas)
         if let found = topic.settings?["min.insync.replicas"].flatMap({ Int($0) }) { inSync = min(found, replicas) }
     }
 
-    /// The same with another number of replicas. No fewer must have a record, as far as there are as many.
+    /// Returns the same with another number of replicas. `inSync` does not decrease, except to `replicas`.
     func with(replicas: Int) -> TopicCopies {
         var copies = TopicCopies(replicas: replicas)
         copies.inSync = max(copies.inSync, min(inSync, replicas))

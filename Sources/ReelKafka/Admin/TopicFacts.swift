@@ -2,7 +2,7 @@ public import ReelCore
 
 /// A topic as the brokers describe it.
 public struct TopicFacts: Equatable, Sendable {
-    /// One partition of it.
+    /// A partition of the topic.
     public struct Partition: Equatable, Sendable {
         /// The broker that leads it; nil: none does.
         public var leader: Int?
@@ -12,29 +12,29 @@ public struct TopicFacts: Equatable, Sendable {
         public var inSync: Int
     }
 
-    /// Its name.
+    /// The name of the topic.
     public var name: String
-    /// By number.
+    /// The partitions, by number.
     public var partitions: [Partition]
-    /// Its settings, those of the brokers included where it has none of its own; nil: this user may not read them.
+    /// The settings; those that the topic does not set are the brokers'. Nil: this user has no right to read them.
     public var settings: [String: String]?
 
-    /// The fewest copies that a partition has.
+    /// The smallest number of replicas of any partition.
     public var replicas: Int { partitions.map(\.replicas).min() ?? 0 }
 }
 
-/// What a topic is for, and so what it must be like.
+/// The purpose of a topic, which decides its settings.
 public enum TopicRole: Equatable, Sendable {
     /// The records of an epoch.
     case data(partitions: Int)
     /// `reel.control`: which epoch is the current one.
     case control
-    /// `reel.nodes`: what the nodes say of themselves.
+    /// `reel.nodes`: the announcements of the nodes.
     case nodes
 
-    /// The name of the topic that holds an epoch's records.
+    /// Returns the name of the topic with an epoch's records.
     public static func name(of epoch: Epoch) -> String { "reel.\(epoch)" }
-    /// The epoch whose records a topic of this name holds; nil: it is another topic.
+    /// Returns the epoch of the records in a topic of this name; nil: it is another topic.
     static func epoch(ofTopic name: String) -> Epoch? {
         name.hasPrefix("reel.") ? Epoch(String(name.dropFirst("reel.".count))) : nil
     }
@@ -54,9 +54,9 @@ public enum TopicRole: Equatable, Sendable {
         }
     }
 
-    /// The settings that a topic of this role is made with.
+    /// The settings with which a topic of this role is created.
     func settings(_ copies: TopicCopies) -> [String: String] {
-        // Nobody reads a record's time, and no broker must refuse one for it.
+        // No reader uses a record's time, and no broker may refuse a record because of it.
         var settings = ["unclean.leader.election.enable": "false", "message.timestamp.type": "LogAppendTime"]
         switch self {
         case .data:
@@ -67,8 +67,8 @@ public enum TopicRole: Equatable, Sendable {
             settings["segment.bytes"] = "\(1 << 30)"
         case .control:
             settings["cleanup.policy"] = "compact"
-            // Compaction keeps the last record of a key. After a race that would be the loser's, so it never comes:
-            // the topic has one record for each epoch that there ever was.
+            // Compaction keeps the last record of a key. After a race that would be the invalid one, so compaction must
+            // never happen. The topic keeps one record for each epoch.
             settings["min.compaction.lag.ms"] = "\(Int64.max)"
         case .nodes:
             settings["cleanup.policy"] = "delete"

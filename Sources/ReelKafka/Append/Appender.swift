@@ -4,30 +4,30 @@ internal import ReelCore
 internal import ReelLog
 internal import Synchronization
 
-/// Hands records to the brokers and waits for their reports. `append` produces on the caller's thread, which librdkafka
-/// only makes queue; reports come in on a thread of its own.
+/// Appends records to the brokers and waits for their delivery reports. `append` produces on the caller's thread, where
+/// librdkafka only queues the record. Reports arrive on a thread of the appender.
 ///
-/// A producer that has met a fatal error takes nothing any more. What it had in flight is answered with
-/// `log_unavailable`, which says that it may be in the log; then another producer takes its place. So an op that was
-/// sent again may stand in the log twice, and in any order to those behind it: a fold takes each op once, in order.
+/// A producer that has met a fatal error accepts nothing more. Its records in flight fail with `log_unavailable`, which
+/// says that they may be in the log. Then another producer replaces it. An op that was sent again may therefore be in
+/// the log twice, and in any order relative to later ops. That is safe because a fold takes each op once, in order.
 ///
-/// A producer whose batch is too large for the brokers is replaced, too, once all that it had is answered or has had
-/// time for it: an operator has lowered what they take. The next one makes no larger batches, and larger records are
-/// refused before they are handed over, so they take no others with them.
+/// A producer is also replaced if a batch is too large for the brokers, because an operator has lowered their limit. It
+/// is replaced once all its records are answered or timed out. The next producer makes no larger batches. Larger
+/// records are then refused before they reach the producer, so they cannot make other records fail.
 final class Appender: @unchecked Sendable {
     private typealias Run = SendWindow<PendingAppend>.Run
 
-    /// Records of one partition, for this producer.
+    /// Records of one partition that are due for this producer.
     private struct Due {
         var producer: Producer?
         var partition: Int
         var runs: [Run]
     }
 
-    /// What became of records of one partition.
+    /// The reported results of records of one partition.
     private struct Fates {
         var count = 0
-        /// The brokers have taken one of them.
+        /// True if the brokers have accepted at least one of them.
         var isTaken = false
         var failure: LogError?
 
@@ -41,22 +41,22 @@ final class Appender: @unchecked Sendable {
     }
 
     private struct State {
-        /// Nil while a new one is being made.
+        /// The producer; nil: there is none, because the next one is being made.
         var producer: Producer?
-        /// The right that the last one lacked.
+        /// The error for the right that the last producer lacked; nil: it lacked none.
         var refusal: LogError?
         var isClosed = false
         var closeAtMs: Int64 = .max
         var records = 0
         var bytes = 0
-        /// By partition.
+        /// The send windows, by partition.
         var windows: [Int: SendWindow<PendingAppend>] = [:]
-        /// Appends of which so many records were not taken by librdkafka.
+        /// Appends of which librdkafka refused the last `count` records, with the error.
         var cutShort: [(PendingAppend, count: Int, LogError)] = []
-        /// What the brokers have said of how much they take, until the thread hears of it.
-        var told: Told?
+        /// The answer of the brokers about their limit, until the appender's thread takes it.
+        var limitAnswer: LimitAnswer?
 
-        /// What a step of a partition's window makes due.
+        /// Runs a step of a partition's window, and returns the records that it makes due.
         mutating func due(
             _ partition: Int,
             _ step: (inout SendWindow<PendingAppend>) -> [Run]
@@ -70,8 +70,8 @@ final class Appender: @unchecked Sendable {
         }
     }
 
-    private struct Told {
-        /// Nil: they do not say.
+    private struct LimitAnswer {
+        /// The limit; nil: the brokers did not return one.
         var messageBytesMax: Int?
     }
 
@@ -84,18 +84,18 @@ final class Appender: @unchecked Sendable {
     private let state: Mutex<State>
     private let thread: Mutex<LogThread?>
     private let counters: KafkaCounters
-    /// How the next producer is made, and when; how large its batches are, and whether that is being asked. All belong
-    /// to the thread.
+    /// The configuration and backoff of the next producer, the limits of its batches, and whether the brokers are being
+    /// asked for theirs. Used only on the appender's thread.
     private var configuration: KafkaConfiguration
-    private var pace = ProducerBackoff()
+    private var backoff = ProducerBackoff()
     private var limit: BatchLimit
     private var isAsking = false
 
-    /// A look at the clock while nothing comes; what must be seen at once wakes the thread.
+    /// The interval at which an idle thread checks the time. Anything urgent wakes the thread.
     private static let pollMs: Int32 = 1_000
     private static let closingPollMs: Int32 = 100
-    /// So long what is in flight is waited for before it is given up: with a producer whose batches have become too
-    /// large, and where the log is closed, which nobody awaits any more who publishes.
+    /// Timeouts for records in flight, in milliseconds, after which they fail. `outgrownMs` applies to a producer with
+    /// too large batches. `closeMs` applies when the log is closed: publishers no longer wait then.
     static let outgrownMs: Int64 = 5_000
     static let closeMs: Int64 = 2_000
 
@@ -123,14 +123,14 @@ final class Appender: @unchecked Sendable {
         self.thread.withLock { $0 = thread }
     }
 
-    /// Any thread; never blocks.
+    /// Appends records; see `EventLog.append`. From any thread; never blocks.
     func append(_ records: [LogAppend], to partition: Int, done: @escaping PendingAppend.Done) {
         var bytes = 0
         for record in records {
             let size = record.key.count + record.value.count
-            let most = recordBytesMax
-            guard size <= most else {
-                return done(.failure(LogError(.tooLarge, "found a record of \(size) bytes, at most \(most) fit")))
+            let sizeMax = recordBytesMax
+            guard size <= sizeMax else {
+                return done(.failure(LogError(.tooLarge, "found a record of \(size) bytes, at most \(sizeMax) fit")))
             }
             bytes += size
         }
@@ -143,17 +143,17 @@ final class Appender: @unchecked Sendable {
         }
     }
 
-    /// Any thread. Hands over what is due, and what became so meanwhile.
+    /// Produces the records that are due, and those that become due meanwhile. From any thread.
     private func handOver(_ first: Due) {
         var due = first
-        // Without a producer nothing waits.
+        // Without a producer no record waits.
         while let producer = due.producer, !due.runs.isEmpty {
             for run in due.runs { handOver(run, to: producer) }
             due = state.withLock { $0.due(first.partition) { $0.handedOver() } }
         }
     }
 
-    /// What librdkafka does not take is settled by the thread.
+    /// Produces the records of a run. The appender's thread handles those that librdkafka refuses.
     private func handOver(_ run: Run, to producer: Producer) {
         let append = run.append
         for index in run.records {
@@ -166,7 +166,7 @@ final class Appender: @unchecked Sendable {
         }
     }
 
-    /// Takes all of it or refuses.
+    /// Reserves space for all records of an append, or throws.
     private func reserve(_ pending: PendingAppend) throws(LogError) -> Due {
         try state.withLock { state throws(LogError) in
             guard !state.isClosed else { throw .closed }
@@ -188,7 +188,7 @@ final class Appender: @unchecked Sendable {
         }
     }
 
-    /// Waits for what is in flight, but not for ever.
+    /// Closes the appender. Waits at most `closeMs` for records in flight.
     func close() {
         let producer = state.withLock { state in
             if !state.isClosed { state.closeAtMs = nowMs() + Self.closeMs }
@@ -200,10 +200,10 @@ final class Appender: @unchecked Sendable {
         if let thread, !thread.isCurrent { thread.join() }
     }
 
-    /// The largest record that is taken, key and value together.
+    /// The largest record that is accepted, in bytes of key and value together.
     var recordBytesMax: Int { recordBytes.load(ordering: .relaxed) }
 
-    /// What waits for the brokers.
+    /// The records that wait for the brokers, and their bytes.
     var inFlight: (records: Int, bytes: Int) { state.withLock { ($0.records, $0.bytes) } }
 
     // MARK: The thread
@@ -213,7 +213,7 @@ final class Appender: @unchecked Sendable {
         while true {
             serve(producer)
             if state.withLock({ $0.isClosed }) { break }
-            pace.failed(lacksRight: state.withLock { $0.refusal } != nil, hasDelivered: producer.hasDelivered)
+            backoff.failed(lacksRight: state.withLock { $0.refusal } != nil, hasDelivered: producer.hasDelivered)
             counters.rebuilds.add(1, ordering: .relaxed)
             guard let next = rebuild() else { break }
             producer = next
@@ -221,23 +221,24 @@ final class Appender: @unchecked Sendable {
         state.withLock { $0.producer = nil }
     }
 
-    /// Takes reports until the producer is of no use any more and all that it was given is answered, or given up.
+    /// Handles reports until the producer is unusable and all its records are answered or given up.
     private func serve(_ producer: Producer) {
         var giveUpMs = Int64.max
         var waitMs = Self.pollMs
         while true {
             let isFatal = poll(producer, waitMs: waitMs)
             settleCutShort()
-            adjust()
+            updateLimit()
             let isOver = isFatal || producer.isFatal
             let isOutgrown = producer.isOutgrown
             if isOver || isOutgrown { retire(producer) }
             let (left, isClosed, closeAtMs) = state.withLock { ($0.records, $0.isClosed, $0.closeAtMs) }
             if left == 0, isOver || isOutgrown || isClosed { return }
             waitMs = isOver || isOutgrown || isClosed ? Self.closingPollMs : Self.pollMs
-            // A partition without a leader must not keep the others waiting.
+            // A partition without a leader must not delay the others.
             if isOver { giveUpMs = 0 } else if isOutgrown { giveUpMs = min(giveUpMs, nowMs() + Self.outgrownMs) }
-            // Again in each round: who was handing a record over at that moment may have come behind the last purge.
+            // Purged again in each round: a thread that was producing during the last purge may have added a record
+            // after it.
             if nowMs() >= min(giveUpMs, closeAtMs) {
                 retire(producer)
                 producer.purge()
@@ -245,7 +246,7 @@ final class Appender: @unchecked Sendable {
         }
     }
 
-    /// One look at the producer's events. True once it has met a fatal error.
+    /// Handles one event of the producer. Returns true once it has met a fatal error.
     private func poll(_ producer: Producer, waitMs: Int32) -> Bool {
         guard let event = rd_kafka_queue_poll(producer.queue, waitMs) else { return producer.isFatal }
         var finished: [PendingAppend] = []
@@ -276,16 +277,16 @@ final class Appender: @unchecked Sendable {
             }
         default: break
         }
-        // Only now librdkafka has room again.
+        // Destroying the event frees the space of its records in librdkafka's queue.
         rd_kafka_event_destroy(event)
-        // Before those who are told: what they send again is not for this producer.
+        // Retired before the answers: a caller that sends a record again after its answer must not use this producer.
         if producer.isOutgrown { retire(producer) }
         for (partition, fates) in reported { settled(fates, of: partition) }
         for append in finished { finish(append) }
         return producer.isFatal
     }
 
-    /// What became of records of a partition is known: others may be handed over.
+    /// Updates the window of a partition after results of its records. Other records may now be due.
     private func settled(_ fates: Fates, of partition: Int) {
         let (due, hopeless) = state.withLock { state in
             let hopeless = fates.isTaken ? [] : state.windows[partition]?.giveUpUnlessKnown() ?? []
@@ -295,7 +296,7 @@ final class Appender: @unchecked Sendable {
         handOver(due)
     }
 
-    /// Nobody hands it anything any more. What still waits for its turn was not sent.
+    /// Removes the producer, so that no thread uses it any more. Records that still wait were not sent, and fail.
     private func retire(_ producer: Producer) {
         let runs = state.withLock { state in
             state.producer = nil
@@ -306,7 +307,7 @@ final class Appender: @unchecked Sendable {
         giveUp(runs, producer.refusal ?? error)
     }
 
-    /// What is said of records that wait behind a producer's first one, which failed.
+    /// Returns the error for records that wait after a producer's first record, which failed.
     private static func behind(_ failure: LogError) -> LogError {
         if failure.code == .forbidden { return failure }
         return LogError(.logUnavailable, "not sent, for the first record of the producer failed: \(failure.message)")
@@ -322,7 +323,7 @@ final class Appender: @unchecked Sendable {
     ) -> Result<Seq, LogError> {
         switch message.pointee.err {
         case RD_KAFKA_RESP_ERR_NO_ERROR: .success(message.pointee.offset < 0 ? .none : message.pointee.offset)
-        // It is in the log, where nobody says.
+        // The record is in the log at an unknown seq.
         case RD_KAFKA_RESP_ERR_DUPLICATE_SEQUENCE_NUMBER: .success(.none)
         case let code:
             .failure(
@@ -351,16 +352,16 @@ final class Appender: @unchecked Sendable {
         Unmanaged.passUnretained(append).release()
     }
 
-    /// Hears what the brokers take, and asks where that is to be known.
-    private func adjust() {
-        let told = state.withLock { state in
-            defer { state.told = nil }
-            return state.told
+    /// Applies the answer about the brokers' limit, and asks again when it is due.
+    private func updateLimit() {
+        let answer = state.withLock { state in
+            defer { state.limitAnswer = nil }
+            return state.limitAnswer
         }
-        if let told {
+        if let answer {
             isAsking = false
             let (recordBytes, batchBytes) = (limit.recordBytes, limit.batchBytes)
-            limit.told(told.messageBytesMax, nowMs: nowMs())
+            limit.told(answer.messageBytesMax, nowMs: nowMs())
             if limit.recordBytes > recordBytes || limit.batchBytes > batchBytes {
                 log(5, "REEL", "the brokers take more again: records of up to \(limit.recordBytes) bytes are taken")
             } else if limit.recordBytes < recordBytes || limit.batchBytes < batchBytes {
@@ -378,24 +379,24 @@ final class Appender: @unchecked Sendable {
         if !isAsking, limit.shouldAsk(nowMs: nowMs()) { ask() }
     }
 
-    /// Asks the brokers how much they take, on a thread of its own: the answer may take them seconds.
+    /// Asks the brokers for their limit on a separate thread, because the answer may take seconds.
     private func ask() {
         isAsking = true
         do throws(LogError) {
             try LogThread.detach("kafka-limit") {
-                let told = Told(messageBytesMax: self.messageBytesMax())
-                self.state.withLock { $0.told = told }
+                let answer = LimitAnswer(messageBytesMax: self.messageBytesMax())
+                self.state.withLock { $0.limitAnswer = answer }
             }
         } catch {
-            state.withLock { $0.told = Told(messageBytesMax: nil) }
+            state.withLock { $0.limitAnswer = LimitAnswer(messageBytesMax: nil) }
         }
     }
 
-    /// Another producer; nil once the log is closed.
+    /// Makes another producer; nil once the log is closed.
     private func rebuild() -> Producer? {
         while !state.withLock({ $0.isClosed }) {
-            adjust()
-            guard !limit.isUnsettled, pace.begins(nowMs: nowMs()) else {
+            updateLimit()
+            guard !limit.isUnsettled, backoff.begins(nowMs: nowMs()) else {
                 usleep(20_000)
                 continue
             }

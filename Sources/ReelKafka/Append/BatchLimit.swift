@@ -1,24 +1,24 @@
-/// How large records and batches may be: what the format allows, until the brokers refuse a batch as too large. Then
-/// they are asked how much they take, and from time to time whether it is more again. Without effects: `Appender` asks.
+/// The limits for records and batches. They are those of the format until the brokers refuse a batch as too large. Then
+/// the brokers are asked for their limit, and asked again at intervals in case it was raised. Pure: `Appender` asks.
 struct BatchLimit: Sendable {
-    /// The largest record that is taken, key and value together.
+    /// The largest record that is accepted, in bytes of key and value together.
     private(set) var recordBytes: Int
-    /// The largest batch that the next producer makes.
+    /// The size of the largest batch that the next producer makes, in bytes.
     private(set) var batchBytes: Int
     private let usual: (recordBytes: Int, batchBytes: Int)
-    /// The largest record of a batch that was refused, until it is known why.
+    /// The largest record of a refused batch, in bytes, until the reason is known.
     private var refusedBytes: Int?
-    /// They have refused what they say that they take.
+    /// True if the brokers have refused a size that they claim to accept.
     private var isContradicted = false
     private let holdMs: Int64
     private var askAtMs = Int64.max
 
-    /// So long a limit holds before the brokers are asked again, if nothing else is said.
+    /// How long a limit holds before the brokers are asked again, in milliseconds.
     static let holdMs: Int64 = 60_000
-    /// What Kafka puts around the records of a batch, and we around one.
+    /// The bytes reserved for what Kafka adds to the records of a batch, and Reel to a record.
     static let overhead = 512
 
-    /// What the format allows, in batches of this size.
+    /// Creates the limits of the format, with batches of `batchBytes`.
     init(batchBytes: Int, holdMs: Int64 = Self.holdMs) {
         self.holdMs = holdMs
         recordBytes = KafkaConfiguration.messageBytesMax - Self.overhead
@@ -26,18 +26,22 @@ struct BatchLimit: Sendable {
         usual = (recordBytes, batchBytes)
     }
 
-    /// A batch was refused, and it is not known yet what would not be.
+    /// True if a batch was refused, and the limit is not known yet.
     var isUnsettled: Bool { refusedBytes != nil }
 
-    /// A batch was refused whose largest record has so many bytes.
+    /// Notes a refused batch with a largest record of `recordBytes`.
     mutating func refused(recordBytes: Int) {
         refusedBytes = max(refusedBytes ?? 0, recordBytes)
     }
 
-    /// Whether the brokers are to be asked how large a batch may be.
+    /// True if the brokers must be asked for the size of their largest batch.
     func shouldAsk(nowMs: Int64) -> Bool { isUnsettled || nowMs >= askAtMs }
 
-    /// The brokers take batches of up to so many bytes; nil: they do not say.
+    /// Takes the answer of the brokers.
+    ///
+    /// - Parameters:
+    ///   - bytes: The largest batch that they accept; nil: they did not say.
+    ///   - nowMs: The present time.
     mutating func told(_ bytes: Int?, nowMs: Int64) {
         if let refused = refusedBytes {
             refusedBytes = nil
@@ -53,10 +57,10 @@ struct BatchLimit: Sendable {
             isContradicted = false
             return take(told)
         }
-        // Not all brokers hear at once of what an operator has changed.
+        // The brokers do not learn of a changed setting at the same time.
         isContradicted = told != nil && !isContradicted
         guard !isContradicted else { return }
-        // A batch that held one record only names it; one that may have held several is made half as large.
+        // If the batch can have held only one record, that record is too large. Else batches become half as large.
         if refused + Self.overhead >= batchBytes {
             recordBytes = max(1, refused - 1)
         } else {

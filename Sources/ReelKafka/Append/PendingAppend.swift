@@ -1,8 +1,8 @@
 internal import ReelCore
 internal import ReelLog
 
-/// One call of `append` on its way: gathers the delivery reports of its records. After it was handed over it belongs to
-/// the appender's thread.
+/// One call of `append` in progress: collects the delivery reports of its records. Once the records were produced, only
+/// the appender's thread uses it.
 final class PendingAppend: @unchecked Sendable {
     typealias Done = @Sendable (Result<[Seq], LogError>) -> Void
 
@@ -13,7 +13,8 @@ final class PendingAppend: @unchecked Sendable {
     private var unreported: Int
     private var error: LogError?
     private let done: Done
-    /// One for each record: where it lies says which record it is, what lies there whose.
+    /// One slot per record, passed to librdkafka as the opaque pointer. The slot's address gives the index of the
+    /// record, and its content is the append.
     private let slots: UnsafeMutablePointer<Unmanaged<PendingAppend>>
 
     init(_ records: [LogAppend], to partition: Int, byteCount: Int, done: @escaping Done) {
@@ -34,17 +35,17 @@ final class PendingAppend: @unchecked Sendable {
 
     var count: Int { seqs.count }
 
-    /// What librdkafka brings back with the report of record `index`.
+    /// Returns the opaque pointer that librdkafka returns with the report of record `index`.
     func opaque(_ index: Int) -> UnsafeMutableRawPointer {
         UnsafeMutableRawPointer(slots + index)
     }
 
-    /// The append of a report.
+    /// Returns the append of a report.
     static func of(_ opaque: UnsafeMutableRawPointer) -> PendingAppend {
         opaque.assumingMemoryBound(to: Unmanaged<PendingAppend>.self).pointee.takeUnretainedValue()
     }
 
-    /// A record was reported. True once that was the last one.
+    /// Takes the result of one record. Returns true if it was the last one.
     func report(_ opaque: UnsafeMutableRawPointer, _ result: Result<Seq, LogError>) -> Bool {
         let index = opaque.assumingMemoryBound(to: Unmanaged<PendingAppend>.self) - slots
         switch result {
@@ -55,7 +56,7 @@ final class PendingAppend: @unchecked Sendable {
         return unreported == 0
     }
 
-    /// So many of its records were never handed over. True if nothing else is to be waited for.
+    /// Takes the failure of `count` records that were never produced. Returns true if no record remains.
     func giveUp(_ count: Int, _ failure: LogError) -> Bool {
         error = error ?? failure
         unreported -= count

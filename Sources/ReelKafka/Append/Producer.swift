@@ -1,17 +1,17 @@
 internal import CRdkafka
 internal import ReelLog
 
-/// One idempotent producer of librdkafka.
+/// An idempotent producer of librdkafka.
 final class Producer: @unchecked Sendable {
     let handle: KafkaHandle
-    /// Where its reports and errors come in.
+    /// The queue of its reports and errors.
     let queue: OpaquePointer
     private let topic: KafkaTopic
-    /// Belongs to the appender's thread, as the next one does.
+    /// True after a fatal error. Used only on the appender's thread, like the next two.
     var isFatal = false
-    /// The brokers have refused a batch of it as too large.
+    /// True if the brokers have refused one of its batches as too large.
     var isOutgrown = false
-    /// The brokers have taken something of it.
+    /// True if the brokers have accepted one of its records.
     var hasDelivered = false
 
     init(_ topic: String, _ configuration: KafkaConfiguration, _ log: @escaping KafkaLogLine) throws(LogError) {
@@ -55,18 +55,18 @@ final class Producer: @unchecked Sendable {
         )
     }
 
-    /// The right without which the brokers do not let it begin; nil: it is not that.
+    /// The error for the right without which the brokers refuse the producer; nil: it lacks none.
     var refusal: LogError? {
         rd_kafka_fatal_error(handle.pointer, nil, 0) == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED
             ? .notAllowed("Write", topic.name) : nil
     }
 
-    /// All that is in flight is reported as failed.
+    /// Makes all records in flight fail.
     func purge() {
         rd_kafka_purge(handle.pointer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT)
     }
 
-    /// Its thread looks up.
+    /// Wakes the thread that waits for events.
     func wake() {
         rd_kafka_queue_yield(queue)
     }

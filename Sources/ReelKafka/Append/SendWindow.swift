@@ -1,15 +1,15 @@
-/// What librdkafka is given of one partition, and what waits for its turn before it. Without effects.
+/// The records of one partition that were given to librdkafka, and those that wait. Pure.
 ///
-/// The first record of a producer goes alone. A broker that does not know a producer takes any of its requests for the
-/// first one. Where it refuses the first and takes the second, librdkafka believes both to be in the log, though the
-/// first one is lost. Once it has taken one, it refuses what comes out of order, until it forgets a producer of which
-/// it has had nothing for long.
+/// The first record of a producer is sent alone. A broker that does not know a producer accepts any of its requests as
+/// the first one. If it refuses the first request and accepts the second, librdkafka believes that both are in the log,
+/// although the first one is lost. Once a broker has accepted a request, it refuses requests that are out of order.
+/// That holds until it forgets the producer after a long time without requests.
 ///
-/// An idempotent producer begins no request to a partition while five of its records or more are under way, and where
-/// others wait for that, its thread asks again and again with a whole core. So a few wait here, and then go together. A
-/// crowd does not: whose requests follow each other without a pause earns that core.
+/// An idempotent producer sends no further request to a partition while five or more of its records are in flight. If
+/// other records wait for that, librdkafka's thread polls and uses a whole core. So a few records wait here, and then
+/// go together. Many records do not wait: continuous requests justify that core.
 package struct SendWindow<Append> {
-    /// Records of one append that are handed over together.
+    /// Consecutive records of one append that are produced together.
     package struct Run {
         package let append: Append
         package let records: Range<Int>
@@ -18,21 +18,22 @@ package struct SendWindow<Append> {
     private var underWay = 0
     private var waiting: [Run] = []
     private var waitingRecords = 0
-    /// When the brokers have last taken something; nil: they do not know the producer.
+    /// When the brokers last accepted a record; nil: they do not know the producer.
     private var takenMs: Int64?
-    /// Somebody hands runs over: whatever comes now stays behind them.
+    /// True while a thread produces records: new ones must wait, to keep the order.
     private var isHandingOver = false
 
-    /// With so many records under way, nothing more is sent.
-    private static var most: Int { 5 }
-    /// So many records do not wait.
-    private static var crowd: Int { 128 }
-    /// So long brokers do know a producer: they forget it behind a day, unless told otherwise.
+    /// The number of records in flight at which no more are sent.
+    private static var inFlightMax: Int { 5 }
+    /// The number of waiting records at which they are sent in any case.
+    private static var waitingMax: Int { 128 }
+    /// How long brokers certainly remember a producer, in milliseconds: by default they forget it after a day.
     private static var knownMs: Int64 { 600_000 }
 
     package init() {}
 
-    /// An append of so many records comes. What is to be handed over now, in order; behind that, `handedOver`.
+    /// Adds an append of `count` records. Returns the records to produce now, in order; the caller then calls
+    /// `handedOver`.
     package mutating func take(_ append: Append, count: Int, nowMs: Int64) -> [Run] {
         if underWay == 0, let takenMs, nowMs - takenMs > Self.knownMs { renew() }
         waiting.append(Run(append: append, records: 0..<count))
@@ -40,33 +41,38 @@ package struct SendWindow<Append> {
         return due()
     }
 
-    /// The fate of so many records is known; `isTaken`: the brokers have taken some of them. What is to be handed over
-    /// now; behind that, `handedOver`.
+    /// Takes the results of records in flight. Returns the records to produce now; the caller then calls `handedOver`.
+    ///
+    /// - Parameters:
+    ///   - count: The number of records with a result.
+    ///   - isTaken: True if the brokers have accepted at least one of them.
+    ///   - nowMs: The present time.
     package mutating func settled(_ count: Int, isTaken: Bool, nowMs: Int64) -> [Run] {
         underWay -= count
         if isTaken { takenMs = nowMs }
         return due()
     }
 
-    /// What was due is handed over. What is to be handed over next, until it is nothing.
+    /// Called when the returned records were produced. Returns the next records to produce; the caller repeats this
+    /// until there are none.
     package mutating func handedOver() -> [Run] {
         isHandingOver = false
         return due()
     }
 
-    /// What will not be handed over any more.
+    /// Removes and returns all waiting records. They will not be produced.
     package mutating func giveUp() -> [Run] {
         defer { (waiting, waitingRecords) = ([], 0) }
         return waiting
     }
 
-    /// Nothing was taken. What will not be handed over any more, where that was a producer's first record: what waits
-    /// would most likely fail, too, one record after the other.
+    /// Removes and returns all waiting records if the producer's first record has failed. They would most likely fail
+    /// as well, one after the other.
     package mutating func giveUpUnlessKnown() -> [Run] {
         takenMs == nil ? giveUp() : []
     }
 
-    /// Another producer comes.
+    /// Starts with another producer.
     package mutating func renew() {
         takenMs = nil
     }
@@ -74,7 +80,7 @@ package struct SendWindow<Append> {
     private mutating func due() -> [Run] {
         guard !isHandingOver, !waiting.isEmpty else { return [] }
         guard takenMs != nil else { return first() }
-        guard underWay < Self.most || waitingRecords >= Self.crowd else { return [] }
+        guard underWay < Self.inFlightMax || waitingRecords >= Self.waitingMax else { return [] }
         isHandingOver = true
         underWay += waitingRecords
         return giveUp()

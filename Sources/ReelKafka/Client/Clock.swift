@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// Milliseconds of a clock that only goes forward.
+/// Returns the time of a monotonic clock, in milliseconds.
 func nowMs() -> Int64 {
     var now = timespec()
     clock_gettime(CLOCK_MONOTONIC, &now)

@@ -2,16 +2,17 @@ internal import CRdkafka
 internal import ReelCore
 internal import ReelLog
 
-/// Why librdkafka gave no answer, as far as it makes a difference.
+/// A failed question to the brokers, with the kind of failure that the caller distinguishes.
 struct KafkaFailure: Error {
     enum Kind {
-        /// The log has no such offset.
+        /// The log does not have this offset.
         case outOfRange
-        /// Asking again does not help: no such topic or partition, no right to read, a record that is damaged.
+        /// A retry does not help: there is no such topic or partition, the right to read is missing, or a record is
+        /// damaged.
         case lasting
-        /// The brokers do not answer, or not with what was asked for.
+        /// The brokers do not answer, or not with the requested data.
         case away
-        /// It is an answer: the log was trimmed, or closed.
+        /// The failure is itself an answer: the log was trimmed, or closed.
         case told
     }
     var kind: Kind

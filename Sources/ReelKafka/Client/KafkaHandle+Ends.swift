@@ -2,10 +2,11 @@ internal import CRdkafka
 internal import ReelCore
 
 extension KafkaHandle {
-    /// The first offset kept of a partition and the one that will be given next, as its leader says; or why not.
+    /// Returns the first offset of a partition and its next offset, as the leader reports them, or the error code.
     ///
-    /// librdkafka asks for each of them, and 2.0.2 forgets that one question has failed where the other is answered
-    /// right behind it: then both seem to be the same. So an answer like that counts only if it comes twice.
+    /// librdkafka sends one question for each of them. Version 2.0.2 loses the failure of one question if the answer to
+    /// the other arrives right after it; then both offsets seem equal. So equal offsets count only if they are returned
+    /// twice.
     func ends(of topic: String, _ partition: Int, untilMs: Int64) -> (code: rd_kafka_resp_err_t, ends: Range<Seq>) {
         var before: Seq?
         while true {

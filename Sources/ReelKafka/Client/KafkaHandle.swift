@@ -4,27 +4,31 @@ internal import ReelCore
 internal import ReelLog
 internal import Synchronization
 
-/// Takes the lines of librdkafka: a syslog level (3: error … 7: debug), the facility, such as `FAIL`, and a text, which
-/// may hold what a broker has sent. Called on any thread.
+/// Called with the log lines of librdkafka, from any thread.
+///
+/// - Parameters:
+///   - level: The syslog level, from 3 (error) to 7 (debug).
+///   - facility: The facility, such as `FAIL`.
+///   - text: The text, which may contain what a broker has sent.
 public typealias KafkaLogLine = @Sendable (_ level: Int32, _ facility: String, _ text: String) -> Void
 
-/// A handle of librdkafka: its threads and its connections to the brokers. It is destroyed, on a thread of its own,
-/// when nobody holds it any more; so batches of its memory may be dropped on any thread.
+/// A handle of librdkafka, with its threads and its connections to the brokers. When the last reference is dropped, the
+/// handle is destroyed on a separate thread. So batches of its memory may be dropped on any thread.
 package final class KafkaHandle: @unchecked Sendable {
     package enum Kind {
         case producer
         /// Follows partitions.
         case tail
-        /// Reads ranges, asks for ends.
+        /// Reads ranges and queries ends.
         case reading
-        /// Appends a word now and then: control records, announcements.
+        /// Appends single records: control records and announcements.
         case telling
 
         var isProducer: Bool { self == .producer || self == .telling }
     }
 
     let pointer: OpaquePointer
-    private let ear: Unmanaged<CallbackContext>
+    private let context: Unmanaged<CallbackContext>
 
     init(_ kind: KafkaHandle.Kind, _ configuration: KafkaConfiguration, log: @escaping KafkaLogLine) throws(LogError) {
         guard let properties = rd_kafka_conf_new() else { throw LogError(.internal, "librdkafka gives no settings") }
@@ -36,8 +40,8 @@ package final class KafkaHandle: @unchecked Sendable {
             rd_kafka_conf_destroy(properties)
             throw LogError(.badRequest, "librdkafka refuses \(name): \(String(cString: reason))")
         }
-        ear = Unmanaged.passRetained(CallbackContext(log))
-        rd_kafka_conf_set_opaque(properties, ear.toOpaque())
+        context = Unmanaged.passRetained(CallbackContext(log))
+        rd_kafka_conf_set_opaque(properties, context.toOpaque())
         rd_kafka_conf_set_log_cb(properties, CallbackContext.log)
         if kind.isProducer {
             rd_kafka_conf_set_events(properties, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR)
@@ -47,31 +51,31 @@ package final class KafkaHandle: @unchecked Sendable {
         let type = kind.isProducer ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER
         guard let pointer = rd_kafka_new(type, properties, reason, 512) else {
             rd_kafka_conf_destroy(properties)
-            ear.release()
+            context.release()
             throw .refused(String(cString: reason), configuration)
         }
         self.pointer = pointer
     }
 
     deinit {
-        let (pointer, ear) = (UInt(bitPattern: pointer), ear)
-        // Without a thread it is kept: better than to block an event loop.
+        let (pointer, context) = (UInt(bitPattern: pointer), context)
+        // Without a thread the handle is leaked. That is better than blocking an event loop.
         try? LogThread.detach("kafka-end") {
             rd_kafka_destroy(OpaquePointer(bitPattern: pointer))
-            ear.release()
+            context.release()
         }
     }
 
-    /// What went wrong last with the brokers, in librdkafka's words.
-    var trouble: String? { ear.takeUnretainedValue().trouble.withLock { $0 } }
+    /// The last error of the brokers, in librdkafka's words.
+    var trouble: String? { context.takeUnretainedValue().trouble.withLock { $0 } }
 
-    /// Errors of the connections since the handle was made.
-    var troubles: Int { ear.takeUnretainedValue().troubles.load(ordering: .relaxed) }
+    /// The number of connection errors since the handle was created.
+    var troubles: Int { context.takeUnretainedValue().troubles.load(ordering: .relaxed) }
 
-    /// How often a topic in use was found to have another number of partitions, 0 if it was deleted.
-    var topicChanges: Int { ear.takeUnretainedValue().topicChanges.load(ordering: .relaxed) }
+    /// How many times a topic in use was found with another number of partitions; a deleted topic has 0.
+    var topicChanges: Int { context.takeUnretainedValue().topicChanges.load(ordering: .relaxed) }
 
-    /// A number among its settings.
+    /// Returns the value of a numeric setting.
     func number(_ name: String) -> Int? {
         var size = 64
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: size) { text in
@@ -83,10 +87,10 @@ package final class KafkaHandle: @unchecked Sendable {
     }
 
     func heard(_ code: rd_kafka_resp_err_t, _ reason: String) {
-        ear.takeUnretainedValue().hear(code, reason)
+        context.takeUnretainedValue().note(code, reason)
     }
 
-    /// What librdkafka calls.
+    /// The context of librdkafka's callbacks.
     private final class CallbackContext: Sendable {
         let line: KafkaLogLine
         let trouble = Mutex<String?>(nil)
@@ -97,8 +101,8 @@ package final class KafkaHandle: @unchecked Sendable {
             self.line = line
         }
 
-        func hear(_ code: rd_kafka_resp_err_t, _ reason: String) {
-            // That all are down says nothing of why they are.
+        func note(_ code: rd_kafka_resp_err_t, _ reason: String) {
+            // That all brokers are down does not say why they are.
             if code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN { trouble.withLock { $0 = reason } }
             troubles.add(1, ordering: .relaxed)
         }
@@ -110,10 +114,10 @@ package final class KafkaHandle: @unchecked Sendable {
             text in
             guard let handle, let text, let opaque = rd_kafka_opaque(handle) else { return }
             let kind = facility.map { String(cString: $0) } ?? ""
-            let ear = Unmanaged<CallbackContext>.fromOpaque(opaque).takeUnretainedValue()
-            // A consumer is told in no other way that its topic is gone.
-            if kind == "PARTCNT" { ear.topicChanges.add(1, ordering: .relaxed) }
-            ear.line(level, kind, String(cString: text))
+            let context = Unmanaged<CallbackContext>.fromOpaque(opaque).takeUnretainedValue()
+            // No other callback tells a consumer that its topic is gone.
+            if kind == "PARTCNT" { context.topicChanges.add(1, ordering: .relaxed) }
+            context.line(level, kind, String(cString: text))
         }
 
         static let error:
@@ -124,7 +128,7 @@ package final class KafkaHandle: @unchecked Sendable {
                 opaque in
                 guard let opaque else { return }
                 let text = reason.map { String(cString: $0) } ?? ""
-                Unmanaged<CallbackContext>.fromOpaque(opaque).takeUnretainedValue().hear(
+                Unmanaged<CallbackContext>.fromOpaque(opaque).takeUnretainedValue().note(
                     rd_kafka_resp_err_t(code),
                     text
                 )
@@ -133,7 +137,8 @@ package final class KafkaHandle: @unchecked Sendable {
 }
 
 extension LogError {
-    /// librdkafka makes no handle of these settings. What OpenSSL says of a file that it cannot use helps nobody.
+    /// Returns the error for settings that librdkafka refuses. OpenSSL's text about an unusable file is replaced by a
+    /// clear one.
     fileprivate static func refused(_ reason: String, _ configuration: KafkaConfiguration) -> LogError {
         var text = reason
         if let end = reason.firstRange(of: ".location failed:")?.lowerBound {
@@ -144,7 +149,7 @@ extension LogError {
         return LogError(.badRequest, "the Kafka client does not take its settings: \(text)")
     }
 
-    /// What librdkafka or a broker answered.
+    /// Creates the error for an error code of librdkafka or a broker.
     init(kafka code: rd_kafka_resp_err_t, _ doing: String, trouble: String? = nil) {
         let kind: ErrorCode =
             switch code {

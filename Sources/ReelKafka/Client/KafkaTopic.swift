@@ -1,7 +1,7 @@
 internal import CRdkafka
 internal import ReelLog
 
-/// One topic as a handle knows it.
+/// A topic as a handle knows it.
 final class KafkaTopic: @unchecked Sendable {
     let handle: KafkaHandle
     let name: String

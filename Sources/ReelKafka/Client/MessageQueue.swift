@@ -1,7 +1,7 @@
 internal import CRdkafka
 package import ReelCore
 
-/// What a consumer brings.
+/// A message of a consumer.
 package enum Arrival: Sendable {
     case record(Seq)
     /// The log ends before this seq now.
@@ -9,17 +9,17 @@ package enum Arrival: Sendable {
     case error
 }
 
-/// Where the messages of a consumer's partitions come, with what its handle has to say; used on one thread.
+/// The queue of a consumer's messages from all its partitions, and of its handle's events. Used on one thread.
 final class MessageQueue: @unchecked Sendable {
     typealias Message = UnsafeMutablePointer<rd_kafka_message_t>
     typealias Messages = UnsafeMutableBufferPointer<Message?>.SubSequence
 
-    /// It must be there as long as the queue.
+    /// Kept alive as long as the queue.
     private let handle: KafkaHandle
     private let pointer: OpaquePointer
     private let buffer: UnsafeMutableBufferPointer<Message?>
 
-    /// A queue of which so many messages are taken at once.
+    /// Creates a queue. `messagesMax`: messages per call of `take`.
     init(of handle: KafkaHandle, messagesMax: Int) {
         self.handle = handle
         pointer = rd_kafka_queue_new(handle.pointer)
@@ -35,18 +35,19 @@ final class MessageQueue: @unchecked Sendable {
         buffer.deallocate()
     }
 
-    /// Reads a partition from this seq on. False if librdkafka does not, and says why in `rd_kafka_last_error`.
+    /// Starts to read a partition at seq `from`. Returns false if librdkafka refuses; `rd_kafka_last_error` has the
+    /// reason.
     func start(_ topic: KafkaTopic, _ partition: Int, from: Seq) -> Bool {
         rd_kafka_consume_start_queue(topic.pointer, Int32(partition), from, pointer) == 0
     }
 
-    /// Reads a partition no more. What was taken of it before is the caller's to drop.
+    /// Stops reading a partition. The caller must drop the messages of it that were taken before.
     func stop(_ topic: KafkaTopic, _ partition: Int) {
         rd_kafka_consume_stop(topic.pointer, Int32(partition))
     }
 
-    /// Waits for a message and takes all that is there with it; none if none came. They are the caller's to destroy,
-    /// and the buffer is used again by the next call.
+    /// Waits up to `waitMs` milliseconds for a message, and returns it with all others that are there; empty if none
+    /// came. The caller must destroy the messages. The next call reuses the buffer.
     func take(waitMs: Int32) -> Messages {
         guard let first = rd_kafka_consume_queue(pointer, waitMs) else { return buffer[..<0] }
         buffer[0] = first
@@ -54,7 +55,7 @@ final class MessageQueue: @unchecked Sendable {
         return buffer[...max(0, more)]
     }
 
-    /// Ends a wait, from any thread.
+    /// Ends a wait. From any thread.
     func wake() {
         rd_kafka_queue_yield(pointer)
     }

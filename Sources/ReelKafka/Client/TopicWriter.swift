@@ -10,12 +10,12 @@ final class TopicWriter: Sendable {
     private let made: Mutex<Made?> = Mutex(nil)
     private let make: @Sendable () throws(LogError) -> Made
 
-    /// The handle is made with the first record: who only reads has none.
+    /// The handle, topic and queue. They are created with the first record, so a process that only reads has none.
     private final class Made: @unchecked Sendable {
         let handle: KafkaHandle
         let topic: KafkaTopic
         let reports: OpaquePointer
-        /// How many records were handed over; each carries its number.
+        /// The number of records that were produced. Each carries its number.
         var sent = 0
 
         init(_ name: String, _ configuration: KafkaConfiguration, _ log: @escaping KafkaLogLine) throws(LogError) {
@@ -35,8 +35,10 @@ final class TopicWriter: Sendable {
         make = { () throws(LogError) in try Made(topic, configuration, log) }
     }
 
-    /// Appends a record and waits until the brokers have it, five seconds at most, or so long. An error does not say
-    /// that it is not in the topic.
+    /// Appends a record and waits until the brokers have it. After an error the record may still be in the topic.
+    ///
+    /// - Parameter waitMs: The timeout in milliseconds; nil: 6 s, by which time librdkafka has given up a record that
+    ///   the brokers do not accept (`message.timeout.ms`: 4.5 s). Both are multiplied by `patience`.
     func append(key: [UInt8], value: [UInt8], waitMs: Int64? = nil) throws(LogError) {
         try made.withLock { made throws(LogError) in
             let writer = if let made { made } else { try make() }
@@ -68,8 +70,8 @@ final class TopicWriter: Sendable {
         }
     }
 
-    /// The outcome of the record that was handed over last. One before it, which nobody waited for to the end, may be
-    /// told first.
+    /// Waits for the result of the record that was produced last. Results of earlier records, for which the wait timed
+    /// out, may arrive first and are ignored.
     private func report(_ writer: Made, _ waitMs: Int64) -> rd_kafka_resp_err_t {
         let end = nowMs() + waitMs
         while nowMs() < end {
@@ -89,7 +91,7 @@ final class TopicWriter: Sendable {
         return RD_KAFKA_RESP_ERR__MSG_TIMED_OUT
     }
 
-    /// Gives the connections back; the next record makes them anew.
+    /// Closes the connections; the next record opens new ones.
     func close() {
         made.withLock { $0 = nil }
     }

@@ -1,7 +1,7 @@
 internal import ReelCore
 internal import ReelLog
 
-// A record of `reel.control`: key = `current`, value = which log is the current one, canonical JSON.
+// A record of `reel.control`. Its key is `current`, and its value describes the current log, as canonical JSON.
 extension CurrentLog {
     static let key = Array("current".utf8)
 
@@ -15,11 +15,12 @@ extension CurrentLog {
         return object.finish()
     }
 
-    /// What a record says; nil if it is none of the topic's.
+    /// Reads a record; nil if it is not a valid record of the topic.
     init?(key: Bytes, json: Bytes) {
         guard key.elementsEqual(Self.key) else { return nil }
         var epoch: Epoch?
-        // An older build writes none: compaction may have taken away the first record, so the epoch stands for it.
+        // An older build writes no deployment. Compaction may have removed the first record, so the epoch is used
+        // instead.
         var deployment: Deployment?
         var (number, partitions): (Int64?, Int64?)
         var reader = JSONReader(json, levels: 4, shape: .badRequest)
@@ -46,8 +47,8 @@ extension CurrentLog {
         self.init(epoch: epoch, partitions: Int(partitions), number: Int(number), deployment: deployment)
     }
 
-    /// Whether this record counts behind the one that counted last. Of two that were written at once the first one
-    /// does. Compaction may have taken away what was before the first record.
+    /// True if this record is valid after the last valid one, `former`. Of two concurrent records the first one is
+    /// valid. The first record of the topic is always valid, because compaction may have removed earlier ones.
     func follows(_ former: CurrentLog?) -> Bool {
         former.map { number == $0.number + 1 } ?? true
     }

@@ -2,7 +2,7 @@ internal import Glibc
 internal import ReelCore
 internal import ReelLog
 
-/// The topic `reel.control`: which log is the current one, and which were before it.
+/// The topic `reel.control`: it says which log is the current one, and which logs were before it.
 final class ControlTopic: Sendable {
     private let admin: KafkaAdmin
     private let writer: TopicWriter
@@ -15,7 +15,7 @@ final class ControlTopic: Sendable {
         reading = PartitionReading(topic: name, configuration: configuration, counters: KafkaCounters(), log: log)
     }
 
-    /// The last record that counts; nil: no broker that answers knows of the topic, or there is no record in it.
+    /// Returns the last valid record; nil: no broker that answers knows the topic, or it has no record.
     func current() throws(LogError) -> CurrentLog? {
         guard try admin.topic(TopicRole.controlName) != nil else { return nil }
         let ends = try reading.ends(0)
@@ -35,7 +35,7 @@ final class ControlTopic: Sendable {
         return current
     }
 
-    /// Writes a record and reads back whether it counts. `conflict`: another one was faster.
+    /// Writes a record, and reads back whether it is valid. Throws `conflict` if another caller was faster.
     func advance(to next: CurrentLog) throws(LogError) {
         let former = try current()
         if former == next { return }
@@ -43,23 +43,23 @@ final class ControlTopic: Sendable {
         do throws(LogError) {
             try writer.append(key: CurrentLog.key, value: next.json)
         } catch {
-            // It may be in the topic all the same.
+            // The record may be in the topic despite the error.
             guard isCurrent(next) else { throw error }
         }
         let found = try current()
         guard found == next else { throw .anotherIsCurrent(found, next) }
     }
 
-    /// Whether a record that was written without an answer is found to count, within some seconds.
+    /// True if a record that was written without an answer is found as the current one within some seconds.
     private func isCurrent(_ next: CurrentLog) -> Bool {
-        for _ in 0..<Self.looks {
+        for _ in 0..<Self.readBackAttempts {
             if (try? current()) == next { return true }
             usleep(500_000)
         }
         return false
     }
 
-    private static let looks = 10
+    private static let readBackAttempts = 10
 
     func close() {
         writer.close()

@@ -1,12 +1,15 @@
 internal import ReelCore
 internal import ReelLog
 
-// A record of `reel.nodes`: key = the node's id, value = one JSON object.
+// A record of `reel.nodes`. Its key is the node's id, and its value is one JSON object.
 extension NodeAnnouncement {
-    /// `{"admin":…,"advertised":…,"at":…,"build":…,"epoch":…,"folded":[[0,40],…],"id":…,"partitions":[[0,41],…],
-    /// "ready":true,"role":…,"stops":[{"code":…,"hash":…,"partition":0,"role":…,"seq":…},…],"url":…}`, and
-    /// `"left":true` of a node that leaves. `folded` is of the role `serve`; `hash` and `seq` are of a stop that
-    /// witnesses a loss.
+    /// The announcement as JSON: `{"admin":…,"advertised":…,"at":…,"build":…,"epoch":…,"folded":[[0,40],…],"id":…,
+    /// "partitions":[[0,41],…],"ready":true,"role":…,
+    /// "stops":[{"code":…,"hash":…,"partition":0,"role":…,"seq":…},…],"url":…}`.
+    ///
+    /// - `"left":true`: the node leaves.
+    /// - `folded`: only for the role `serve`.
+    /// - `hash` and `seq`: only in a stop that is evidence of a loss.
     var json: [UInt8] {
         var object = JSONObjectWriter()
         object.member("admin", adminURL)
@@ -33,7 +36,7 @@ extension NodeAnnouncement {
         return object.finish()
     }
 
-    /// What a record says; nil if it is no announcement. Members that are not known are for a later version.
+    /// Reads a record; nil if it is not an announcement. Unknown members belong to a later version and are ignored.
     init?(json bytes: Bytes) {
         var announcement = NodeAnnouncement(
             id: "",
@@ -74,7 +77,7 @@ extension NodeAnnouncement {
         self = announcement
     }
 
-    /// Nil for a code that this version does not know.
+    /// Returns nil for a code that this version does not know.
     private static func stop(_ reader: inout JSONReader) throws(ReelError) -> Stop? {
         var (role, partition, code, seq, hash) = ("", Int?.none, ErrorCode?.none, Seq?.none, UInt64?.none)
         try reader.object { (reader, key) throws(ReelError) in

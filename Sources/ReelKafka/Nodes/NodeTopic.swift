@@ -2,9 +2,10 @@ internal import ReelCore
 internal import ReelLog
 internal import Synchronization
 
-/// The topic `reel.nodes`: each node says now and then what it is and how far, and reads what the others said.
+/// The topic `reel.nodes`. Each node announces itself and its positions there at intervals, and reads the announcements
+/// of the others.
 ///
-/// It is read when somebody asks, from where the last question ended; between two questions nothing runs.
+/// It is read on demand, from where the last read ended. Between two reads nothing runs.
 final class NodeTopic: NodeDirectory {
     private let writer: TopicWriter
     private let reading: PartitionReading
@@ -12,12 +13,12 @@ final class NodeTopic: NodeDirectory {
 
     private struct Known {
         var heard = HeardNodes()
-        /// What is read next; nil: nothing was read yet.
+        /// The next seq to read; nil: nothing was read yet.
         var next: Seq?
     }
 
-    /// How much is read at once, in bytes.
-    private static let chunk = 4 << 20
+    /// The size of one read, in bytes.
+    private static let readBytes = 4 << 20
 
     init(_ configuration: KafkaConfiguration, log: @escaping KafkaLogLine) {
         let name = TopicRole.nodesName
@@ -32,11 +33,11 @@ final class NodeTopic: NodeDirectory {
     func nodes() throws(LogError) -> [NodeAnnouncement] {
         try known.withLock { known throws(LogError) in
             let ends = try reading.ends(0)
-            // The brokers forget old announcements; a topic that was made anew begins at 0 again.
+            // The brokers delete old announcements. A topic that was deleted and created again begins at 0.
             var next = max(known.next ?? 0, ends.lowerBound)
             if next > ends.upperBound { next = ends.lowerBound }
             while next < ends.upperBound {
-                let batch = try reading.read(0, from: next, to: ends.upperBound - 1, bytes: Self.chunk)
+                let batch = try reading.read(0, from: next, to: ends.upperBound - 1, bytes: Self.readBytes)
                 guard batch.seqs.upperBound > next else { break }
                 for entry in batch.entries {
                     guard let node = batch.withRecord(entry, { NodeAnnouncement(json: $1) }) else { continue }

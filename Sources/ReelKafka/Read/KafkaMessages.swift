@@ -3,7 +3,7 @@ internal import ReelCore
 internal import ReelLog
 internal import Synchronization
 
-/// Messages of one partition, by offset: librdkafka's memory, kept as long as this is.
+/// Messages of one partition, by offset. Their memory belongs to librdkafka and lives as long as this object.
 final class KafkaMessages: @unchecked Sendable {
     private let handle: KafkaHandle
     private var messages: [UnsafeMutablePointer<rd_kafka_message_t>] = []
@@ -22,12 +22,12 @@ final class KafkaMessages: @unchecked Sendable {
         messages.append(message)
     }
 
-    /// The records, in order, as they lie in librdkafka's memory.
+    /// The records, in order, in librdkafka's memory.
     var entries: [RecordBatch.Entry] { messages.map(RecordBatch.Entry.init(message:)) }
 }
 
 extension RecordBatch.Entry {
-    /// The record of a message that stays where it is.
+    /// Creates the record of a message that stays at its address.
     fileprivate init(message: UnsafeMutablePointer<rd_kafka_message_t>) {
         self.init(
             seq: message.pointee.offset,
@@ -40,10 +40,11 @@ extension RecordBatch.Entry {
 }
 
 extension Witness {
-    /// librdkafka takes a message's headers apart when they are asked for first, which must not happen twice at once.
+    /// Held while headers are read: librdkafka parses a message's headers at the first access, which is not
+    /// thread-safe.
     private static let turn = Mutex(())
 
-    /// Header `p` of a message: 16 bytes, seq and hash, big-endian. Anything else says nothing.
+    /// Reads header `p` of a message: 16 bytes, seq and hash, big-endian. Any other content means no witness.
     fileprivate static let find: RecordBatch.Entry.WitnessFinder = { message, place in
         let message = message.assumingMemoryBound(to: rd_kafka_message_t.self)
         guard let witness = turn.withLock({ _ in Witness(header: message) }) else { return false }

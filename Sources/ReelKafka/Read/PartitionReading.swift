@@ -3,7 +3,7 @@ internal import ReelCore
 internal import ReelLog
 internal import Synchronization
 
-/// Reads ranges and ends of one topic's partitions, and believes in no hole that it has seen only once.
+/// Reads ranges and ends of one topic's partitions. A hole counts only after a second read.
 final class PartitionReading: RevalidationSource {
     private let topic: String
     private let pool: ReaderPool
@@ -12,8 +12,8 @@ final class PartitionReading: RevalidationSource {
 
     private let silent = Mutex(SilentPartitions())
 
-    /// So long it asks again whether a topic or partition is really not there, once that was said: a broker that has
-    /// just started, or a topic that was just made, is not known to all at once.
+    /// How long the brokers are asked again after they have denied a topic or partition, in milliseconds. A broker that
+    /// has just started may not know all topics, and not all brokers know a new topic at once.
     private static let doubtMs: Int64 = 3_000
     private static let pauseMs: Int64 = 50
 
@@ -31,12 +31,12 @@ final class PartitionReading: RevalidationSource {
         }
     }
 
-    /// The first seq kept and the one that will be given next.
+    /// Returns the range from the first seq kept to the next seq.
     func ends(_ partition: Int) throws(LogError) -> Range<Seq> {
         try unlessSilent(partition) { waitMs throws(KafkaFailure) in try askEnds(partition, waitMs: waitMs) }
     }
 
-    /// Records `from ... to`; see `EventLog.read`.
+    /// Returns records from `from` to `to`; see `EventLog.read`.
     func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
         try unlessSilent(partition) { waitMs throws(KafkaFailure) in
             try ask(partition, from: from, to: to, bytes: bytes, waitMs: waitMs)
@@ -60,12 +60,12 @@ final class PartitionReading: RevalidationSource {
         }
     }
 
-    /// As `ends`, with the kind of failure.
+    /// Does the same as `ends`, and throws the kind of failure.
     func askEnds(_ partition: Int, waitMs: Int64) throws(KafkaFailure) -> Range<Seq> {
         try patiently(waitMs) { reader, untilMs throws(KafkaFailure) in try reader.ends(partition, untilMs: untilMs) }
     }
 
-    /// As `read`, with the kind of failure.
+    /// Does the same as `read`, and throws the kind of failure.
     func ask(
         _ partition: Int,
         from: Seq,
@@ -86,8 +86,8 @@ final class PartitionReading: RevalidationSource {
         }
     }
 
-    /// Some seqs had no record: they are read again, which begins with another fetch from the first of them on. Only
-    /// what is missing both times is a hole.
+    /// Reads a range with missing seqs again, through a new fetch from its first seq. Only a seq that is missing both
+    /// times is a hole.
     private func readAgain(
         _ partition: Int,
         _ seqs: Range<Seq>,
@@ -105,7 +105,7 @@ final class PartitionReading: RevalidationSource {
         let known = Set(entries.map(\.seq))
         entries += again.messages.entries.filter { !known.contains($0.seq) }
         entries.sort { $0.seq < $1.seq }
-        // What was trimmed meanwhile was no hole.
+        // A seq that was trimmed between the reads is not a hole.
         if entries.first?.seq != seqs.lowerBound,
             try askEnds(partition, waitMs: waitMs).lowerBound > seqs.lowerBound
         {
@@ -117,7 +117,7 @@ final class PartitionReading: RevalidationSource {
         }
     }
 
-    /// Nil beyond the log's end.
+    /// Returns nil beyond the end of the log.
     private func readOnce(
         _ partition: Int,
         from: Seq,
@@ -143,7 +143,7 @@ final class PartitionReading: RevalidationSource {
         KafkaFailure(.told, .belowTheFirst(seq, first: try askEnds(partition, waitMs: waitMs).lowerBound))
     }
 
-    /// Asks until there is an answer, or no hope of one.
+    /// Asks until there is an answer, a final failure, or a timeout.
     private func patiently<R>(
         _ waitMs: Int64,
         _ question: (RangeReader, _ untilMs: Int64) throws(KafkaFailure) -> R
@@ -160,7 +160,7 @@ final class PartitionReading: RevalidationSource {
                 case .lasting:
                     endMs = lastingUntilMs ?? nowMs() + Self.doubtMs
                     lastingUntilMs = endMs
-                    // What is asked before that has its time.
+                    // Questions before that moment get their full time.
                     untilMs = max(untilMs, endMs + waitMs)
                 case .away: break
                 }

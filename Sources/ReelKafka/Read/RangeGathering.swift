@@ -1,17 +1,17 @@
 package import ReelCore
 
-/// Which of the messages that come make up a range, and when it is whole. Without effects.
+/// Selects the messages of a range, and decides when the range is complete. Pure.
 package struct RangeGathering: Sendable {
     package enum Step: Sendable {
-        /// It is of the range.
+        /// The message belongs to the range.
         case keep
-        /// It is not.
+        /// The message does not belong to the range.
         case drop
         /// The range cannot be read.
         case fail
     }
 
-    /// All below was seen, or is not there.
+    /// The next seq: all below was received, or does not exist.
     package private(set) var next: Seq
     package private(set) var isComplete = false
     private let to: Seq
@@ -19,14 +19,14 @@ package struct RangeGathering: Sendable {
     private var isEmpty = true
     private var size = 0
 
-    /// The range `next ... to`, about so many bytes of it, at least one record where there is one.
+    /// Creates the range from `next` to `to`. It has about `bytes` bytes, and at least one record if there is one.
     package init(next: Seq, to: Seq, bytes: Int) {
         self.next = next
         self.to = to
         self.bytes = bytes
     }
 
-    /// What to do with what came; `bytes` is the size of a record.
+    /// Returns what to do with an arrival; `bytes` is the size of a record.
     package mutating func take(_ arrival: Arrival, bytes: Int) -> Step {
         guard !isComplete else { return .drop }
         switch arrival {
@@ -48,8 +48,8 @@ package struct RangeGathering: Sendable {
             next = max(next, min(seq, to + 1))
             isComplete = true
         case .error:
-            // librdkafka leaves out a batch that is damaged, and goes on behind it. So nothing that follows says what
-            // is there: the range ends before it.
+            // librdkafka skips a damaged batch and continues after it. Later messages do not say which records are
+            // missing, so the range ends here.
             isComplete = true
             return isEmpty ? .fail : .drop
         }

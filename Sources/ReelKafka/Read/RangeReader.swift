@@ -8,10 +8,10 @@ final class RangeReader: @unchecked Sendable {
     private let topic: KafkaTopic
     private let queue: MessageQueue
 
-    /// After so long without an answer it is asked whether the partition is there at all.
+    /// The time without a message after which the reader checks that the partition exists, in milliseconds.
     private static let silenceMs: Int64 = 500
 
-    /// What was read once. Offsets below `end` without a message were not there.
+    /// The messages of one read. Offsets below `end` without a message did not exist.
     struct Reading {
         var messages: KafkaMessages
         var end: Seq
@@ -23,7 +23,7 @@ final class RangeReader: @unchecked Sendable {
         queue = MessageQueue(of: handle, messagesMax: 1024)
     }
 
-    /// The first offset kept and the one that will be given next, as the leader says.
+    /// Returns the range from the first offset kept to the next offset, as the leader reports them.
     func ends(_ partition: Int, untilMs: Int64) throws(KafkaFailure) -> Range<Seq> {
         let (code, ends) = handle.ends(of: topic.name, partition, untilMs: untilMs)
         if code == RD_KAFKA_RESP_ERR_NO_ERROR { return ends }
@@ -31,13 +31,13 @@ final class RangeReader: @unchecked Sendable {
         guard code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION else {
             throw KafkaFailure(code, doing, handle, topic: topic.name)
         }
-        // librdkafka returns this code also if all brokers are away, so a broker is asked for its metadata.
-        try lookForLeader(partition, doing, untilMs: untilMs)
+        // librdkafka also returns this code if all brokers are away, so a broker is asked for its metadata.
+        try checkPartitionExists(partition, doing, untilMs: untilMs)
         throw KafkaFailure(.away, LogError(kafka: code, doing, trouble: handle.trouble))
     }
 
-    /// A broker that lags behind the others, a new leader for a moment or a follower, answers a read with its own end.
-    /// Throws where the log goes on behind that.
+    /// Throws if the log continues at or after `seq`, where a read has found its end. A broker that lags
+    /// answers a read with its own end: a new leader for a moment, or a follower.
     func expectEnd(of partition: Int, at seq: Seq, untilMs: Int64) throws(KafkaFailure) {
         let end = try ends(partition, untilMs: untilMs).upperBound
         guard end > seq else { return }
@@ -46,8 +46,8 @@ final class RangeReader: @unchecked Sendable {
         throw KafkaFailure(.away, LogError(.logUnavailable, message))
     }
 
-    /// A consumer whose topic is gone waits in silence; so this throws where there is no such partition.
-    private func lookForLeader(_ partition: Int, _ doing: String, untilMs: Int64) throws(KafkaFailure) {
+    /// Throws if the partition does not exist. A consumer of a topic that is gone receives neither messages nor errors.
+    private func checkPartitionExists(_ partition: Int, _ doing: String, untilMs: Int64) throws(KafkaFailure) {
         var found: UnsafePointer<rd_kafka_metadata>?
         let leftMs = Int32(clamping: max(1, untilMs - nowMs()))
         let code = rd_kafka_metadata(handle.pointer, 0, topic.pointer, &found, leftMs)
@@ -62,7 +62,15 @@ final class RangeReader: @unchecked Sendable {
         }
     }
 
-    /// Reads `from ... to`, about so many bytes, at least one record where there is one; ends at the log's end.
+    /// Reads records from `from` to `to`, or to the end of the log.
+    ///
+    /// - Parameters:
+    ///   - partition: The partition's number.
+    ///   - from: The first seq.
+    ///   - to: The last seq.
+    ///   - bytes: The approximate limit of the range. It has at least one record if there is one.
+    ///   - untilMs: The deadline, by `nowMs`.
+    /// - Throws: The failure, if nothing is complete by then.
     func read(
         _ partition: Int,
         from: Seq,
@@ -81,7 +89,7 @@ final class RangeReader: @unchecked Sendable {
             let leftMs = untilMs - nowMs()
             guard leftMs > 0 else { throw KafkaFailure(RD_KAFKA_RESP_ERR__TIMED_OUT, doing, handle, topic: topic.name) }
             let messages = queue.take(waitMs: Int32(clamping: min(leftMs, Self.silenceMs)))
-            if messages.isEmpty { try lookForLeader(partition, doing, untilMs: untilMs) }
+            if messages.isEmpty { try checkPartitionExists(partition, doing, untilMs: untilMs) }
             var failure: rd_kafka_resp_err_t?
             for case let message? in messages {
                 switch range.take(message.arrival, bytes: message.pointee.len + message.pointee.key_len) {

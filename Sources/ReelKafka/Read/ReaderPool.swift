@@ -2,7 +2,7 @@ internal import Glibc
 internal import ReelLog
 internal import Synchronization
 
-/// Handles that read ranges, kept warm: each serves one caller at a time, on the caller's thread.
+/// A pool of handles that read ranges. Each serves one caller at a time, on the caller's thread.
 final class ReaderPool: @unchecked Sendable {
     private struct State {
         var idle: [RangeReader] = []
@@ -13,7 +13,7 @@ final class ReaderPool: @unchecked Sendable {
     private let state = Mutex(State())
     private let free: UnsafeMutablePointer<sem_t>
 
-    /// More callers than these wait for each other.
+    /// The number of handles. Further callers wait.
     static let readersMax = 8
 
     init(_ make: @escaping @Sendable () throws(LogError) -> RangeReader) {
@@ -47,7 +47,7 @@ final class ReaderPool: @unchecked Sendable {
         }
     }
 
-    /// Later calls are errors. Those that run go on.
+    /// Closes the pool. Later calls throw; running calls continue.
     func close() {
         let idle = state.withLock { state in
             state.isClosed = true

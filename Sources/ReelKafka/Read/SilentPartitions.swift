@@ -1,30 +1,32 @@
-/// Partitions that have not answered for long, as where nobody leads them. While one asks such a partition, nobody else
-/// waits for it: the threads that wait are few, and other partitions need them. Without effects.
+/// Partitions that have not answered for a long time, for example because they have no leader. Only one caller at a
+/// time asks such a partition, and the others fail at once. The threads that can wait are few, and other partitions
+/// need them. Pure.
 package struct SilentPartitions: Sendable {
     private struct Partition {
-        /// Since when it has not answered.
+        /// When it has last answered, or was first asked.
         var sinceMs: Int64
         var asking = 0
         /// When it was asked last.
         var askedMs: Int64
-        /// How long the next question waits, where it has not answered for long.
+        /// The timeout of the next question to a silent partition, in milliseconds.
         var waitMs = SilentPartitions.shortWaitMs
     }
 
     private var partitions: [Int: Partition] = [:]
 
-    /// So long a question waits for its answer; and the first one where none has come for long. Each of those that
-    /// follow waits twice as long: it may only be slow.
+    /// Timeouts of a question, in milliseconds. `shortWaitMs` is for the first question to a silent partition. It
+    /// doubles with each further question, up to `waitMs`, because the partition may only be slow.
     package static let waitMs: Int64 = 8_000
     package static let shortWaitMs: Int64 = 1_000
-    /// What was said of a partition that nobody asks for so long is not remembered.
+    /// The time without questions after which a partition's state is forgotten, in milliseconds.
     package static let memoryMs: Int64 = 10_000
-    /// What is long.
+    /// The time without an answer after which a partition is silent, in milliseconds.
     package static let silenceMs: Int64 = 2_000
 
     package init() {}
 
-    /// Somebody asks. How long to wait; nil: not at all, and nothing was begun.
+    /// Called before a question. Returns its timeout in milliseconds; nil: the caller must not ask, and does not call
+    /// `end`.
     package mutating func begin(_ number: Int, nowMs: Int64) -> Int64? {
         var partition = partitions[number] ?? Partition(sinceMs: nowMs, askedMs: nowMs)
         if partition.asking == 0, nowMs - partition.askedMs > Self.memoryMs {
@@ -40,7 +42,7 @@ package struct SilentPartitions: Sendable {
         return partition.waitMs
     }
 
-    /// What was begun has ended, with an answer or without.
+    /// Called when a question has ended, with an answer or without.
     package mutating func end(_ number: Int, answered: Bool, nowMs: Int64) {
         guard var partition = partitions[number] else { return }
         partition.asking -= 1

@@ -1,47 +1,47 @@
 internal import CRdkafka
 internal import Glibc
 
-/// One property of the Kafka client, as the loaded librdkafka describes it itself: so the list is always the list of
-/// the library that runs, whichever version that is.
+/// A property of the Kafka client, as the loaded librdkafka describes it. So the list always fits the library that
+/// runs, of any version.
 public struct KafkaProperty: Equatable, Sendable {
-    /// Which kinds of handle it means something to.
+    /// The kinds of handle for which a property has a meaning.
     public enum Side: Sendable {
-        /// Producer, consumer, or every handle.
+        /// A producer, a consumer, or every handle.
         case producer, consumer, both
     }
 
-    /// As librdkafka spells it, such as `security.protocol`.
+    /// The name as librdkafka spells it, such as `security.protocol`.
     public let name: String
-    /// The kinds of handle that read it.
+    /// The kinds of handle that read the property.
     public let side: Side
-    /// The property that this one is another name of.
+    /// The property of which this one is an alias.
     public let original: String?
-    /// What a value may be; empty where any text may.
+    /// The possible values in words; empty if any text is possible.
     let range: String
     private let isNumber: Bool
 
-    /// All properties that a text can set, by name.
+    /// All properties that can be set to a text, by name.
     public static let all: [KafkaProperty] = table().sorted { $0.name < $1.name }
 
-    /// The property of this name; nil: there is none.
+    /// Returns the property of this name; nil: there is none.
     public static func named(_ name: String) -> KafkaProperty? { byName[name] }
 
     private static let byName = Dictionary(all.map { ($0.name, $0) }) { first, _ in first }
 
-    /// Its value is nobody else's business: it never appears in a log line or an error.
+    /// True if the value is secret: it never appears in a log line or an error.
     public var isSecret: Bool {
         ["password", "secret", "passphrase", "key.pem", "oauthbearer.config"].contains { name.contains($0) }
     }
 
-    /// Why nobody may set it; nil: anybody may.
+    /// Why the property cannot be set; nil: it can.
     public var refusal: String? { Self.fixed[name] ?? original.flatMap { Self.fixed[$0] } }
 
-    /// What a value may be, in words.
+    /// The possible values, in words.
     public var expected: String {
         range.isEmpty ? "a value that librdkafka takes, see its CONFIGURATION.md" : range
     }
 
-    /// A handle of this kind reads it; another would warn of it.
+    /// True if a handle of this kind reads the property. Another handle would warn about it.
     func matters(to kind: KafkaHandle.Kind) -> Bool {
         switch side {
         case .producer: kind.isProducer
@@ -50,7 +50,7 @@ public struct KafkaProperty: Equatable, Sendable {
         }
     }
 
-    /// Why this cannot be its value, to be read behind its name; nil: it can.
+    /// Returns why `value` is not a possible value; nil: it is one. The text follows the name of the property.
     public func complaint(about value: String) -> String? {
         if let refusal { return "cannot be set: \(refusal)" }
         if !isNumber || Int(value) != nil, isTaken(value) { return nil }
@@ -67,7 +67,7 @@ public struct KafkaProperty: Equatable, Sendable {
 // MARK: The library's own table
 
 extension KafkaProperty {
-    /// The rows of the table that librdkafka prints: `name | C/P | range | default | importance | description`.
+    /// Returns the rows of the table that librdkafka prints: `name | C/P | range | default | importance | description`.
     private static func table() -> [KafkaProperty] {
         var text: UnsafeMutablePointer<CChar>?
         var length = 0
@@ -79,7 +79,7 @@ extension KafkaProperty {
         let table = String(decoding: UnsafeRawBufferPointer(start: text, count: length), as: UTF8.self)
         var properties: [String: KafkaProperty] = [:]
         for line in table.split(separator: "\n") {
-            // A property of the connection and of a topic alike has two rows; the first one says more.
+            // A property of both the connection and a topic has two rows; the first one has more information.
             guard let property = KafkaProperty(row: line), properties[property.name] == nil else { continue }
             properties[property.name] = property
         }
@@ -95,7 +95,7 @@ extension KafkaProperty {
         case "*": side = .both
         default: return nil
         }
-        // Callbacks and pointers are no texts, and what is compiled in is no setting.
+        // Callbacks and pointers cannot be set to a text, and compiled-in features cannot be set.
         guard !cells[5].contains("see dedicated API"), !cells[0].contains("builtin.features") else { return nil }
         name = Self.trimmed(cells[0])
         range = Self.trimmed(cells[2])

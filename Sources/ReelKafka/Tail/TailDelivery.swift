@@ -1,13 +1,13 @@
 internal import ReelLog
 
-/// Takes a reader's batches to the sinks of its tails.
+/// Delivers a reader's batches to the sinks of its tails.
 ///
-/// While more comes than is delivered, a thread of its own delivers: two processors share the work, and what librdkafka
-/// has just read is taken from it before it has left their caches. Else the reader's thread delivers by itself, and
-/// nothing waits for a change of threads.
+/// While records arrive faster than they are delivered, a separate thread delivers them. Two cores then share the work,
+/// and messages are taken from librdkafka while they are still in the cache. Otherwise the reader's thread delivers
+/// directly, without the delay of a thread change.
 final class TailDelivery: Sendable {
     private struct State {
-        /// The first is being delivered.
+        /// The batches to deliver. The first one is being delivered.
         var batches: [(batch: RecordBatch, tail: TailHandle)] = []
         var isClosed = false
     }
@@ -15,7 +15,7 @@ final class TailDelivery: Sendable {
     private let state: Monitor<State>
     private let thread: LogThread
 
-    /// With so many batches on their way the reader waits.
+    /// The number of waiting batches at which the reader waits.
     private static let batchesMax = 4
 
     /// Starts the thread, which `close` ends.
@@ -25,27 +25,28 @@ final class TailDelivery: Sendable {
         thread = try LogThread("kafka-deliver") { Self.run(state) }
     }
 
-    /// Delivers a batch behind those before it; at once, unless more is there already. On the reader's thread.
+    /// Delivers a batch after all earlier ones: directly, if none wait and no more messages are there. On the reader's
+    /// thread.
     func deliver(_ batch: RecordBatch, to tail: TailHandle, isMoreThere: Bool) {
-        // Nobody else adds one.
+        // Only this thread adds batches, so the queue stays empty.
         if !isMoreThere, state.read({ $0.batches.isEmpty }) { return tail.deliver(batch) }
         state.wait(until: { $0.batches.count < Self.batchesMax }) { $0.batches.append((batch, tail)) }
     }
 
-    /// Waits until all is delivered.
+    /// Waits until all batches are delivered.
     func finish() {
-        // The last batch is there until its sink has returned.
+        // A batch is in the queue until its sink has returned.
         if state.read({ $0.batches.isEmpty }) { return }
         state.wait(until: { $0.batches.isEmpty }, then: { _ in })
     }
 
-    /// Delivers what is left and ends the thread.
+    /// Delivers the remaining batches and ends the thread.
     func close() {
         state.change { $0.isClosed = true }
         thread.join()
     }
 
-    /// The caller is a sink that was called on the thread.
+    /// True if the caller is a sink that was called on the thread.
     var isCurrent: Bool { thread.isCurrent }
 
     private static func run(_ state: Monitor<State>) {

@@ -1,16 +1,16 @@
 package import ReelCore
 package import ReelLog
 
-/// Where a tail stands in its partition, and what comes next to it. Without effects: `TailReader` asks, and acts.
+/// The position of a tail in its partition, and the decision about each arrival. Pure: `TailReader` acts on it.
 package struct TailPlace: Sendable {
     package enum Step: Sendable {
-        /// The next record, to be delivered.
+        /// Deliver the next record.
         case deliver
-        /// Nothing to do.
+        /// Do nothing.
         case goOn
-        /// Read the last record again, and on from there: `recheck`.
+        /// Read the last record again, and continue from there: `recheck`.
         case check
-        /// Look at the log with another handle.
+        /// Revalidate the log through another handle.
         case doubt
     }
 
@@ -18,39 +18,43 @@ package struct TailPlace: Sendable {
     package var next: Seq
     /// The last record that was delivered.
     package var last: Witness?
-    /// The troubles of the handle when it was last known that the log is still the same, or began to be looked at.
+    /// The handle's error count when the log was last known to be the same, or when its revalidation began.
     private var troubles: Int
-    /// The last record is read again and has not come yet.
+    /// True while the last record is being read again.
     private var isChecking = false
 
-    /// A place from which nothing was read since the log was known to be the same.
+    /// Creates a position. Nothing was read from it since the log was known to be the same.
     package init(next: Seq, last: Witness?, troubles: Int) {
         self.next = next
         self.last = last
         self.troubles = troubles
     }
 
-    /// The last record is read again from now on.
+    /// Starts to read the last record again.
     package mutating func recheck(troubles: Int) {
         self.troubles = troubles
         isChecking = true
     }
 
-    /// Another handle looks at the log from now on.
+    /// Starts a revalidation through another handle.
     package mutating func doubt(troubles: Int) {
         self.troubles = troubles
         isChecking = false
     }
 
-    /// The log was seen to be the same, and read to before `next`. What has happened to the handle since `doubt` shows
-    /// with what comes next.
+    /// Takes the result of a revalidation: the log is the same, and was read up to `next`. Errors of the handle since
+    /// `doubt` show with the next arrival.
     package mutating func settle(next: Seq, last: Witness?) {
         self.next = next
         self.last = last
     }
 
-    /// What to do with what came. `troubles`: those that the handle has had by now. `hash`: that of the record, if it
-    /// is one.
+    /// Returns what to do with an arrival.
+    ///
+    /// - Parameters:
+    ///   - arrival: A record, an end, or an error.
+    ///   - troubles: The handle's error count by now.
+    ///   - hash: Returns the hash of the record, if it is one.
     package mutating func take(_ arrival: Arrival, troubles: Int, hash: () -> UInt64) -> Step {
         let isExpected =
             switch arrival {
@@ -60,7 +64,7 @@ package struct TailPlace: Sendable {
             case .error: false
             }
         guard isExpected else { return .doubt }
-        // Whoever answers now may be another one than before.
+        // After an error another broker may answer.
         guard troubles == self.troubles else { return .check }
         if case .record = arrival, !isChecking { return .deliver }
         isChecking = false

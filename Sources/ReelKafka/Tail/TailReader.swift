@@ -3,11 +3,10 @@ internal import ReelCore
 internal import ReelLog
 internal import Synchronization
 
-/// A handle that follows partitions, each for one tail, on a thread of its own.
+/// A handle that follows partitions, each for one tail, on its own thread.
 ///
-/// Behind trouble with the brokers it reads the last record once more: it must be what it was. Whatever else is not
-/// plainly the next record is a doubt: the partition rests, and `TailRevalidation` looks at the log with another
-/// handle.
+/// After an error of a connection it reads the last record again, which must be the same. Anything else that is not
+/// clearly the next record stops the partition, and `TailRevalidation` checks the log through another handle.
 final class TailReader: @unchecked Sendable {
     private struct Inbox {
         var begun: [TailHandle] = []
@@ -16,11 +15,11 @@ final class TailReader: @unchecked Sendable {
         var isClosed = false
     }
 
-    /// A partition that is read; belongs to the thread.
+    /// A partition that is read. Used only on the thread.
     private struct Reading {
         let tail: TailHandle
         var place: TailPlace
-        /// Those of the handle when a doubt began.
+        /// The handle's count of topic changes when a revalidation began.
         var topicChanges = 0
     }
 
@@ -34,12 +33,12 @@ final class TailReader: @unchecked Sendable {
     private let inbox = Mutex(Inbox())
     private let thread = Mutex<LogThread?>(nil)
     private var readings: [Int: Reading] = [:]
-    /// Partitions that were stopped, to be begun again at their last record.
-    private var unsure: [Reading] = []
+    /// Stopped partitions that must be started again at their last record.
+    private var unchecked: [Reading] = []
     private var topicChanges = 0
 
     private static let messagesMax = 512
-    /// Where a batch is full.
+    /// The number of bytes at which a batch is full.
     private static let bytesMax = 1 << 20
 
     init(
@@ -66,7 +65,7 @@ final class TailReader: @unchecked Sendable {
         }
     }
 
-    /// Begins a tail, unless another one reads its partition here.
+    /// Begins a tail. Returns false if the reader is closed, or already reads the partition for another tail.
     func begin(_ tail: TailHandle) -> Bool {
         let isTaken = inbox.withLock { inbox in
             guard !inbox.isClosed, inbox.tails[tail.partition]?.hasEnded ?? true else { return false }
@@ -91,19 +90,19 @@ final class TailReader: @unchecked Sendable {
     private func run() {
         while takeInbox() {
             let messages = queue.take(waitMs: 1_000)
-            // They may be of a topic that was made anew while nothing came.
-            lookForChanges()
+            // Checked first: the messages may be of a topic that was created again while none arrived.
+            revalidateChangedTopics()
             deliver(messages)
-            for reading in unsure { check(reading) }
-            unsure = []
+            for reading in unchecked { check(reading) }
+            unchecked = []
         }
         for partition in readings.keys { queue.stop(topic, partition) }
-        // Those that are in doubt, too.
+        // Also ends tails that are being revalidated.
         for tail in inbox.withLock({ $0.tails.values.map(\.self) }) { tail.cancel() }
         delivery.close()
     }
 
-    /// Does what was asked for; false once the log is closed.
+    /// Handles the requests of other threads. Returns false once the log is closed.
     private func takeInbox() -> Bool {
         let (begun, settled, isClosed) = inbox.withLock { inbox in
             defer {
@@ -117,15 +116,15 @@ final class TailReader: @unchecked Sendable {
             let last = ended.last(before: tail.next, of: tail.partition)
             let place = TailPlace(next: tail.next, last: last, troubles: handle.troubles)
             let reading = Reading(tail: tail, place: place)
-            if last == nil, tail.next >= 0 { start(reading) } else { doubt(reading) }
+            if last == nil, tail.next >= 0 { start(reading) } else { revalidate(reading) }
         }
         for (reading, outcome) in settled { settle(reading, outcome) }
         return !isClosed
     }
 
-    /// Reads on from where the tail is.
+    /// Reads from the tail's position.
     private func start(_ reading: Reading) {
-        guard queue.start(topic, reading.tail.partition, from: reading.place.next) else { return doubt(reading) }
+        guard queue.start(topic, reading.tail.partition, from: reading.place.next) else { return revalidate(reading) }
         readings[reading.tail.partition] = reading
     }
 
@@ -134,19 +133,19 @@ final class TailReader: @unchecked Sendable {
         queue.stop(topic, partition)
     }
 
-    /// Reads the last record again, and on from there.
+    /// Reads the last record again, and continues from there.
     private func check(_ reading: Reading) {
         var reading = reading
         reading.place.recheck(troubles: handle.troubles)
         guard let last = reading.place.last, queue.start(topic, reading.tail.partition, from: last.seq) else {
-            return doubt(reading)
+            return revalidate(reading)
         }
         counters.doubts.add(1, ordering: .relaxed)
         readings[reading.tail.partition] = reading
     }
 
-    private func doubt(_ reading: Reading) {
-        // Another thread goes on from where the tail is.
+    private func revalidate(_ reading: Reading) {
+        // Another thread continues from the tail's position, so its batches must be delivered first.
         delivery.finish()
         counters.doubts.add(1, ordering: .relaxed)
         var reading = reading
@@ -160,18 +159,19 @@ final class TailReader: @unchecked Sendable {
         )
     }
 
-    /// A topic whose partitions were more or less a moment ago may be another one of the same name.
-    private func lookForChanges() {
+    /// Revalidates all partitions if a topic has changed its number of partitions: it may be another topic of the same
+    /// name.
+    private func revalidateChangedTopics() {
         guard handle.topicChanges != topicChanges else { return }
         topicChanges = handle.topicChanges
         for (partition, reading) in readings {
             stop(partition)
-            doubt(reading)
+            revalidate(reading)
         }
     }
 
     private func settle(_ reading: Reading, _ outcome: TailRevalidation.Outcome) {
-        // A sink of another tail may be at work there: one at a time.
+        // The delivery thread may be calling a sink of another tail, and only one sink may be called at a time.
         delivery.finish()
         let tail = reading.tail
         guard !tail.hasEnded else { return }
@@ -183,13 +183,13 @@ final class TailReader: @unchecked Sendable {
             if !batch.seqs.isEmpty { tail.deliver(batch) }
             var reading = reading
             reading.place.settle(next: tail.next, last: last)
-            if reading.topicChanges == handle.topicChanges { start(reading) } else { doubt(reading) }
+            if reading.topicChanges == handle.topicChanges { start(reading) } else { revalidate(reading) }
         }
     }
 
     // MARK: Delivering
 
-    /// Hands messages on, in runs of one partition.
+    /// Delivers messages in runs of one partition.
     private func deliver(_ messages: MessageQueue.Messages) {
         let isMoreThere = messages.count == Self.messagesMax
         var rest = messages
@@ -200,10 +200,10 @@ final class TailReader: @unchecked Sendable {
         }
     }
 
-    /// Whether the message is to be delivered; if not, does what it asks for.
+    /// Returns true if the message is to be delivered. Otherwise does what the message requires.
     private func take(_ message: MessageQueue.Message) -> Bool {
         let partition = Int(message.pointee.partition)
-        // Left over from before the partition was stopped.
+        // An old message from before the partition was stopped.
         guard var reading = readings[partition] else { return false }
         guard !reading.tail.hasEnded else {
             stop(partition)
@@ -214,15 +214,15 @@ final class TailReader: @unchecked Sendable {
         case .goOn: readings[partition] = reading
         case .check:
             stop(partition)
-            unsure.append(reading)
+            unchecked.append(reading)
         case .doubt:
             stop(partition)
-            doubt(reading)
+            revalidate(reading)
         }
         return false
     }
 
-    /// Delivers the first message, and with it those behind it that follow it plainly; returns how many.
+    /// Delivers the first message with those that directly follow it, as one batch. Returns their number.
     private func deliverRun(of messages: MessageQueue.Messages, isMoreThere: Bool) -> Int {
         guard let partition = messages.first??.pointee.partition, var reading = readings[Int(partition)] else {
             return 0

@@ -2,15 +2,14 @@ internal import CRdkafka
 internal import ReelCore
 internal import ReelLog
 
-/// Makes batches of what a tail brings. The bytes are copied: a gateway keeps what it has read last for long, and kept
-/// in librdkafka's memory a record would keep its whole fetch, and some 500 bytes of librdkafka's own, from being used
-/// again.
+/// Makes batches of a tail's messages. The bytes are copied, because a gateway keeps recent records for a long time. In
+/// librdkafka's memory one kept record would hold its whole fetch, and about 500 bytes of librdkafka's own.
 enum TailRecords {
-    /// Only so many records from the ends of a batch on are asked for their witness, which takes longer than the rest:
-    /// who checks looks at the ends.
-    private static let witnesses = 16
+    /// How many records at each end of a batch get their witness, which is slower to read than the rest. Verifiers use
+    /// only the ends.
+    private static let witnessesPerEnd = 16
 
-    /// Takes the messages over, which follow each other from `first` on.
+    /// Takes ownership of messages that follow each other from seq `first` on, and returns them as a batch.
     static func batch(_ partition: Int, from first: Seq, _ messages: MessageQueue.Messages) -> RecordBatch {
         let count = messages.reduce(0) { $0 + ($1.map { $0.key.count + $0.value.count } ?? 0) }
         let memory = UnsafeMutableRawPointer.allocate(byteCount: max(1, count), alignment: 1)
@@ -24,7 +23,7 @@ enum TailRecords {
         var entries: [RecordBatch.Entry] = []
         entries.reserveCapacity(messages.count)
         for case let message? in messages {
-            let isNearAnEnd = min(entries.count, messages.count - 1 - entries.count) < witnesses
+            let isNearAnEnd = min(entries.count, messages.count - 1 - entries.count) < witnessesPerEnd
             entries.append(
                 RecordBatch.Entry(
                     seq: message.pointee.offset,

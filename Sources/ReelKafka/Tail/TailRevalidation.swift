@@ -1,9 +1,9 @@
 internal import ReelCore
 internal import ReelLog
 
-/// What a doubt asks.
+/// The source that a revalidation reads.
 protocol RevalidationSource: Sendable {
-    /// See `PartitionReading.ask`.
+    /// Reads a range; see `PartitionReading.ask`.
     func ask(
         _ partition: Int,
         from: Seq,
@@ -11,36 +11,36 @@ protocol RevalidationSource: Sendable {
         bytes: Int,
         waitMs: Int64
     ) throws(KafkaFailure) -> RecordBatch
-    /// See `PartitionReading.askEnds`.
+    /// Returns the ends of a partition; see `PartitionReading.askEnds`.
     func askEnds(_ partition: Int, waitMs: Int64) throws(KafkaFailure) -> Range<Seq>
 }
 
-/// A tail that met something else than the next record: a missing offset, an error, a topic that is another one.
-/// Another handle looks whether the log still has what was read last, and what comes next; it asks until the log has
-/// answered.
+/// The revalidation of a tail that met something else than the next record: a missing offset, an error, or a changed
+/// topic. Another handle checks that the log still has the last record that was read, and reads what follows it. The
+/// revalidation is repeated until the log has answered.
 struct TailRevalidation: Sendable {
     enum Outcome: Sendable {
-        /// What comes next, nothing if that is nothing yet; and the last record known by now.
+        /// The log is the same. The batch has the next records, or none; `last` is the last known record.
         case goOn(RecordBatch, last: Witness?)
-        /// The tail ends; the last record that it knew.
+        /// The tail ends with an error; `last` is the last record that it knew.
         case failed(LogError, last: Witness?)
     }
 
     let tail: TailHandle
     /// The last record that was delivered.
     let last: Witness?
-    /// Told the outcome, once.
+    /// Called once, with the outcome.
     let done: @Sendable (Outcome) -> Void
-    /// When it is to be looked at again.
+    /// When to try next, in milliseconds.
     private(set) var dueMs: Int64 = 0
     private var pauseMs: Int64 = 20
     private var earlyEndSinceMs: Int64?
 
     private static let pauseMsMax: Int64 = 1_000
-    /// So long a question waits for its answer. It is asked again, and meanwhile others have their turn.
+    /// Timeout for one question, in milliseconds. It is then asked again, after other revalidations had their turn.
     static let patienceMs: Int64 = 1_000
-    /// So long it asks again whether the log really ends before what was read: a broker that was hung answers for what
-    /// it led, as far as it got then, until it hears that another one leads it now.
+    /// How long an early end of the log is asked for again, in milliseconds, before it counts. A broker that was hung
+    /// answers with its old end until it learns that another broker leads now.
     static let endDoubtMs: Int64 = 5_000
 
     init(tail: TailHandle, last: Witness?, done: @escaping @Sendable (Outcome) -> Void) {
@@ -49,11 +49,11 @@ struct TailRevalidation: Sendable {
         self.done = done
     }
 
-    /// Asks once; nil if it has to be asked again.
+    /// Asks once; nil: the caller must ask again.
     mutating func ask(_ log: any RevalidationSource, clock: () -> Int64 = nowMs) -> Outcome? {
         do throws(KafkaFailure) {
             let outcome = try next(log)
-            // Last: a log that was replaced before that must not have answered anything else.
+            // Compared last: if the log was replaced before, the answers above may be of another log.
             if let last { try compare(last, log) }
             return outcome
         } catch {
@@ -64,7 +64,7 @@ struct TailRevalidation: Sendable {
                 earlyEndSinceMs = sinceMs
                 isDoubtful = nowMs - sinceMs < Self.endDoubtMs
             } else {
-                // An early end counts only as long as nothing else is heard.
+                // An early end counts only if every answer in that time reports it.
                 earlyEndSinceMs = nil
                 isDoubtful = error.kind == .away
             }
@@ -87,7 +87,7 @@ struct TailRevalidation: Sendable {
         return .goOn(batch, last: batch.entries.last.map(batch.witness(of:)) ?? last)
     }
 
-    /// The record that was read last must still be what it was, if it is kept.
+    /// Throws if the record that was read last is another one now. A trimmed record cannot be compared.
     private func compare(_ last: Witness, _ log: any RevalidationSource) throws(KafkaFailure) {
         let batch: RecordBatch
         do throws(KafkaFailure) {

@@ -2,8 +2,8 @@ internal import Glibc
 internal import ReelLog
 internal import Synchronization
 
-/// The doubts of a log's tails. A few threads look at all of them in turn, so that one whose leader is away holds up no
-/// other; without a doubt there is no thread.
+/// The running revalidations of a log's tails. A few threads handle all of them in turn, so that a partition without a
+/// leader does not delay the others. Without revalidations there is no thread.
 final class TailRevalidations: Sendable {
     private struct State {
         var waiting: [TailRevalidation] = []
@@ -20,7 +20,7 @@ final class TailRevalidations: Sendable {
         self.log = log
     }
 
-    /// Looks at the log until it has answered; tells the outcome on a thread of its own.
+    /// Revalidates a tail until the log has answered. The outcome is reported on another thread.
     func look(_ doubt: TailRevalidation) {
         let isThreadNeeded = state.withLock { state in
             state.waiting.append(doubt)
@@ -36,7 +36,7 @@ final class TailRevalidations: Sendable {
         }
     }
 
-    /// What nobody will look at.
+    /// Returns the revalidations that no thread handles, after a thread could not be started.
     private func withoutThread() -> [TailRevalidation] {
         state.withLock { state in
             state.threads -= 1
@@ -58,7 +58,7 @@ final class TailRevalidations: Sendable {
         }
     }
 
-    /// The doubt that is due first; nil ends the thread.
+    /// Returns the revalidation that is due first; nil: the thread ends.
     private func next() -> TailRevalidation? {
         state.withLock { state in
             guard let first = state.waiting.indices.min(by: { state.waiting[$0].dueMs < state.waiting[$1].dueMs })

@@ -1,19 +1,20 @@
 import ReelClient
 
-/// Something that is done to a part of a cluster, and undone after a while.
+/// A fault of a part of a cluster, which is undone after a while.
 public struct ChaosFault: Sendable, Equatable {
-    /// What is done.
+    /// The kind of fault.
     public enum Kind: String, Sendable, CaseIterable {
-        /// SIGKILL, and a new start.
+        /// SIGKILL, and a restart.
         case kill
         /// SIGSTOP, and SIGCONT.
         case hang
-        /// SIGTERM, and a new start.
+        /// SIGTERM, and a restart.
         case stop
-        /// Between clients and a gateway, or between all nodes and a broker: see `FaultProxy.Fault`.
+        /// A fault of the network between clients and a gateway, or between all nodes and a broker. See
+        /// `FaultProxy.Fault`.
         case delay, blackhole, reset, halfOpen, swallow
 
-        /// What the table calls it.
+        /// The name in the table and in the histories.
         var title: String {
             switch self {
             case .kill: "killed"
@@ -27,7 +28,7 @@ public struct ChaosFault: Sendable, Equatable {
             }
         }
 
-        /// Whether it is done to the way to a node and not to the node.
+        /// True for a fault of the network to a node, false for one of its process.
         var isOfNetwork: Bool {
             switch self {
             case .kill, .hang, .stop: false
@@ -35,7 +36,7 @@ public struct ChaosFault: Sendable, Equatable {
             }
         }
 
-        /// How long it lasts, in milliseconds.
+        /// The duration in milliseconds.
         fileprivate var lastsMs: ClosedRange<Int64> {
             switch self {
             case .kill, .stop: 300...5_000
@@ -47,16 +48,16 @@ public struct ChaosFault: Sendable, Equatable {
         }
     }
 
-    /// What it is done to.
+    /// The part of the cluster that has the fault.
     public enum Target: Sendable, Hashable, CustomStringConvertible {
-        /// The gateway of this index, or the way of clients to it.
+        /// The gateway of this index, or the network between clients and it.
         case gateway(Int)
         /// The snapshot node of this index.
         case snapshot(Int)
-        /// A broker, numbered from 1, or the way of nodes to it.
+        /// A broker, numbered from 1, or the network between nodes and it.
         case broker(Int)
 
-        /// What it is one of: `gateway`.
+        /// The kind of part, such as `gateway`.
         var group: String {
             switch self {
             case .gateway: "gateway"
@@ -65,7 +66,7 @@ public struct ChaosFault: Sendable, Equatable {
             }
         }
 
-        /// `gateway-b`, `snapshot-a`, `broker-2`.
+        /// The name, such as `gateway-b`, `snapshot-a` or `broker-2`.
         public var description: String {
             func letter(_ index: Int) -> Character { Array("abcdefgh")[index % 8] }
             return switch self {
@@ -75,22 +76,29 @@ public struct ChaosFault: Sendable, Equatable {
         }
     }
 
-    /// What is done.
+    /// The kind of fault.
     public var kind: Kind
-    /// To whom.
+    /// The part that has the fault.
     public var target: Target
-    /// When, in milliseconds from the start.
+    /// The time of the fault, in milliseconds from the start.
     public var atMs: Int64
-    /// How long it lasts.
+    /// The duration in milliseconds.
     public var lastsMs: Int64
-    /// By how much a delayed way is late.
+    /// The delay of a delayed network, in milliseconds.
     public var delayMs: Int
 
-    /// It is done to the process of a broker, and not to the way to it.
+    /// True if the fault is of a broker's process, and not of the network to it.
     var hitsBroker: Bool { target.group == "broker" && !kind.isOfNetwork }
 
-    /// A schedule that follows from the seed: faults by their beginning, all over when `forMs` have passed. Several may
-    /// last at a time, but only one of a target, and of all brokers' processes one.
+    /// Returns a schedule of faults that follows from the seed, sorted by their beginning.
+    ///
+    /// Several faults may overlap, but only one per target, and only one of all brokers' processes.
+    /// - Parameters:
+    ///   - seed: the seed of all random choices.
+    ///   - forMs: the time after which all faults have ended, in milliseconds.
+    ///   - gateways: the number of gateways.
+    ///   - snapshots: the number of snapshot nodes.
+    ///   - brokers: the number of brokers.
     public static func schedule(
         seed: UInt64,
         forMs: Int64,
@@ -125,7 +133,7 @@ public struct ChaosFault: Sendable, Equatable {
             if endMs <= forMs, freeMs[target] ?? 0 <= atMs, !fault.hitsBroker || brokersFreeMs <= atMs {
                 faults.append(fault)
                 freeMs[target] = endMs + 500
-                // A broker has to be there and in sync again before the next one goes.
+                // A broker must be running and in sync again before the next one fails.
                 if fault.hitsBroker { brokersFreeMs = endMs + 20_000 }
             }
             atMs += Int64.random(in: 300...5_000, using: &random)

@@ -1,27 +1,27 @@
-/// What a chaos run is made of.
+/// The settings of a chaos run.
 public struct ChaosPlan: Sendable {
-    /// From which the schedule of faults follows.
+    /// The seed of the schedule of faults.
     public var seed: UInt64 = 1
-    /// So long things go wrong; nil: until `ChaosRun.stop`.
+    /// The duration of the faults in seconds; nil: until `ChaosRun.stop`.
     public var seconds: Int?
-    /// Gateways, each behind a proxy.
+    /// The number of gateways, each of which has a proxy.
     public var gateways = 3
-    /// Snapshot nodes.
+    /// The number of snapshot nodes.
     public var snapshots = 2
-    /// Clients that publish.
+    /// The number of clients that publish.
     public var publishers = 10
-    /// Clients that listen.
+    /// The number of clients that listen.
     public var readers = 10
-    /// Events a second, all publishers together.
+    /// The rate of all publishers together, in events per second.
     public var rate = 100.0
-    /// Put the log on three brokers of this Kafka; nil: on SQLite.
+    /// The Kafka whose three brokers hold the log; nil: the log is in SQLite.
     public var kafka: KafkaHome?
 
-    /// On SQLite.
+    /// Creates a plan with a log in SQLite.
     public init() {}
 
-    /// Checks what can be checked before anything starts: that something is published, and that this process may have
-    /// as many file descriptors as clients and proxies need.
+    /// Checks the plan before anything starts. Throws if there is no publisher, or if this process may not open the
+    /// file descriptors that clients and proxies need.
     public func check() throws(LoadFailure) {
         guard publishers > 0 else {
             throw LoadFailure(
@@ -33,17 +33,17 @@ public struct ChaosPlan: Sendable {
         try DescriptorLimit.reserve(descriptors, for: "\(clients) clients and their proxies")
     }
 
-    /// How many brokers there are.
+    /// The number of brokers.
     var brokers: Int { kafka == nil ? 0 : 3 }
 
-    /// How many file descriptors it needs at most. A client has a socket of its own, and at each proxy two that may
-    /// stay there while the way is broken, although the client has gone elsewhere.
+    /// The maximum number of file descriptors that the run needs. A client has one socket of its own, and two at each
+    /// proxy. The latter may stay open while the network is broken, although the client has moved to another gateway.
     var descriptors: Int {
         let clients = (publishers + readers) * (1 + 2 * gateways)
         let nodes = gateways + snapshots
-        // A node has a few connections with each broker, for what it writes, what it reads and what it asks.
+        // A node has a few connections with each broker, for writing, reading and queries.
         let ofBrokers = 2 * 8 * nodes * brokers
-        // Pipes of a process, and what its proxy listens at.
+        // The pipes of a process, and the listener of its proxy.
         let ofProcesses = 8 * (nodes + brokers)
         return clients + ofBrokers + ofProcesses + DescriptorLimit.spare
     }

@@ -1,28 +1,28 @@
-/// What a chaos run did, and what clients felt of it.
+/// The result of a chaos run, and its effect on the clients.
 public struct ChaosReport: Sendable {
-    /// A fault that was done.
+    /// A fault that occurred.
     public struct Row: Sendable {
-        /// What was to be done.
+        /// The fault as scheduled.
         public var fault: ChaosFault
-        /// When it was done, in milliseconds from the start.
+        /// The time at which the fault began, in milliseconds from the start.
         public var fromMs: Int64
-        /// When it was undone, in milliseconds from the start.
+        /// The time at which the fault was undone and its target worked again, in milliseconds from the start.
         public var toMs: Int64
-        /// How it showed that it took effect; nil: it did not.
+        /// The evidence that the fault took effect; nil: it did not.
         public var proof: String?
-        /// The longest that an event waited for its ack meanwhile, in nanoseconds.
+        /// The longest time that an event waited for its ack during the fault, in nanoseconds.
         public var longestAckNs: Int64 = 0
     }
 
-    /// The faults, by their beginning.
+    /// The faults, sorted by their beginning.
     public var rows: [Row]
-    /// What the clients counted.
+    /// The counts of the clients.
     public var load: LoadReport
 
-    /// Faults that did not come about.
+    /// The faults that did not take effect.
     public var withoutEffect: [Row] { rows.filter { $0.proof == nil } }
 
-    /// A row for each kind of fault: how often, and what it cost.
+    /// A table with a row for each kind of fault: its count, and the longest wait for an ack.
     public var text: String {
         var lines = ["fault                   on         times   longest wait for an ack"]
         for kind in ChaosFault.Kind.allCases {

@@ -1,8 +1,9 @@
 import Glibc
 
 extension ChaosRun {
-    /// The fault, where it can be done: one of the network on a way that somebody has taken, the one that was wanted or
-    /// that of most connections; nil: it would hit nobody, or what is broken already.
+    /// Returns the fault with a target that it would affect; nil if there is none, or if the target is broken already.
+    /// A fault of the network needs a path with connections. It is moved to the path with the most connections if the
+    /// wanted one has none.
     func placed(_ fault: ChaosFault, beside others: [ChaosFault]) -> ChaosFault? {
         guard fault.kind.isOfNetwork else {
             return others.contains {
@@ -21,7 +22,8 @@ extension ChaosRun {
         return moved
     }
 
-    /// Does it. Returns how often clients had gone elsewhere before. Throws if the process had ended by itself.
+    /// Applies the fault. Returns the number of reconnects of clients before it. Throws if the process had ended
+    /// already.
     func strike(_ fault: ChaosFault) async throws -> Int {
         let before = try await load.statistics().reconnects
         if fault.kind.isOfNetwork {
@@ -29,7 +31,7 @@ extension ChaosRun {
             return before
         }
         if let state = state(of: fault.target) {
-            throw ChildProcess.Failure(description: "\(fault.target) ended, and nobody had asked for it: \(state)")
+            throw ChildProcess.Failure(description: "\(fault.target) ended unexpectedly: \(state)")
         }
         if case .broker(let number) = fault.target {
             switch fault.kind {
@@ -49,7 +51,7 @@ extension ChaosRun {
         return before
     }
 
-    /// Undoes it. Returns how it showed that it took effect; nil: it did not show.
+    /// Undoes the fault. Returns the evidence that it took effect; nil if there is none.
     func undo(_ fault: ChaosFault, reconnectsBefore: Int) async throws -> String? {
         let proof: String?
         if fault.kind.isOfNetwork {
@@ -69,8 +71,8 @@ extension ChaosRun {
         return proof.map { lost > 0 ? "\($0), \(lost) clients went elsewhere" : $0 }
     }
 
-    /// Whether what was undone does its work again. A node that finds its log away ends: it is started again, as its
-    /// operator would.
+    /// Returns true if the target works again. A node that could not reach its log has ended. It is started again, as
+    /// its operator would do.
     func isBack(_ fault: ChaosFault) throws -> Bool {
         switch (fault.kind, fault.target) {
         case (.kill, .broker(let number)): brokers?.isReady(number) ?? true
@@ -79,14 +81,14 @@ extension ChaosRun {
         }
     }
 
-    /// Whether a broken way has met connections, and bytes where it is about those.
+    /// Returns true if a fault of the network has affected connections, and bytes if the fault is about bytes.
     func hasShown(_ fault: ChaosFault) -> Bool {
         guard fault.kind.isOfNetwork else { return true }
         guard let effect = proxy(fault.target)?.effect else { return false }
         return effect.connections > 0 && (effect.bytes > 0 || fault.kind == .reset)
     }
 
-    /// How the process ended, or that it stands still; nil: neither.
+    /// Returns how the process ended, or that it is stopped; nil: neither.
     private func state(of target: ChaosFault.Target) -> String? {
         if case .broker(let number) = target { return brokers?.process(number)?.state }
         return node(target)?.process.state
@@ -118,7 +120,7 @@ extension ChaosFault {
 }
 
 extension ChaosFault.Kind {
-    /// What the kernel says of a process to which this was done.
+    /// The state that the kernel reports for a process with this fault.
     fileprivate var state: String {
         switch self {
         case .hang: "state T"
@@ -129,7 +131,7 @@ extension ChaosFault.Kind {
 }
 
 extension ChildProcess {
-    /// How it ended, or that it stands still, as the kernel says; nil while it runs.
+    /// The end of the process, or that it is stopped, as the kernel reports it; nil while it runs.
     fileprivate var state: String? {
         if hasEnded() {
             return switch end {

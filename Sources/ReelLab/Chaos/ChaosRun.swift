@@ -4,8 +4,8 @@ import ReelCore
 import ReelNet
 import Synchronization
 
-/// A cluster of local processes under load, to which things are done that follow from a seed. What everybody saw is
-/// kept for the judge.
+/// A cluster of local processes under load, with faults that follow from a seed. The observations of all clients are
+/// kept for the checker.
 ///
 /// Use it from one task at a time.
 public final class ChaosRun {
@@ -14,9 +14,9 @@ public final class ChaosRun {
     let folder: String
     let brokers: LocalKafka?
     let cluster: LocalCluster
-    /// A proxy in front of each gateway, and of each broker.
+    /// A proxy for each gateway, and for each broker.
     let ways: [(target: ChaosFault.Target, proxy: FaultProxy)]
-    /// The clients.
+    /// The load of the clients.
     public let load: LoadRun
     private let histories: HistoryFolder
     private let driver: History
@@ -31,33 +31,34 @@ public final class ChaosRun {
         let hasLoadEnded = Atomic<Bool>(false)
     }
 
-    /// A fault that was done.
+    /// A fault that was applied.
     private struct Lasting {
         let fault: ChaosFault
         let fromMs: Int64
         let reconnects: Int
-        /// When it was undone: what it was done to has not come back yet. Nil: it lasts.
+        /// The time at which the fault was undone, while its target does not work again yet. Nil: the fault lasts.
         var undoneMs: Int64?
-        /// How it showed that it took effect.
+        /// The evidence that the fault took effect.
         var proof: String?
     }
 
     private static let partitions = 6
-    /// So long a fault may take to show.
+    /// The maximum time that a fault may need to take effect, in addition to its duration.
     private static let patienceMs: Int64 = 20_000
-    /// So long a process may take to come back.
+    /// The maximum time that a process may need to work again.
     private static let comebackMs: Int64 = 300_000
-    /// Without an end, it ends after a week.
+    /// The duration of a run without a given end: one week.
     private static let secondsMax = 7 * 86_400
 
-    /// Starts the cluster, with all that it keeps in `folder`, a fresh one. `say` gets the lines of the timeline.
+    /// Starts the cluster, with all its files in `folder`, which must be new. `say` is called with the lines of the
+    /// timeline.
     public init(_ plan: ChaosPlan, reel: String, folder: String, say: @escaping (String) -> Void) throws {
         try plan.check()
         self.plan = plan
         self.reel = reel
         self.folder = folder
         self.say = say
-        // Makes the folder.
+        // This creates the folder.
         histories = try HistoryFolder(folder)
         driver = histories.history(of: "driver", .driver)
         brokers = try plan.kafka.map { try LocalKafka($0, brokers: plan.brokers, isProxied: true) }
@@ -89,8 +90,8 @@ public final class ChaosRun {
         self.load = try LoadRun(load)
     }
 
-    /// Breaks, undoes and heals; then waits until everything has arrived, and dumps the log beside the histories.
-    /// Throws where the load ends by itself, or something does not come back.
+    /// Applies and undoes the faults, and waits until everything works. Then waits until everything has arrived, and
+    /// dumps the log next to the histories. Throws if the load ends early, or if a process does not work again.
     public func run() async throws -> ChaosReport {
         let running = Task { [load, flags] in
             defer { flags.hasLoadEnded.store(true, ordering: .relaxed) }
@@ -106,7 +107,7 @@ public final class ChaosRun {
             try await acks(Int(plan.rate) * 2)
         } catch {
             load.stop()
-            // Why the load ended, where it did, says more than what was missed because of it.
+            // If the load has ended, its reason says more than the error that followed from it.
             _ = try await running.value
             throw error
         }
@@ -119,7 +120,7 @@ public final class ChaosRun {
         return ChaosReport(rows: rows, load: report)
     }
 
-    /// Nothing more is broken; `run` returns once all is healed and has arrived. From any thread.
+    /// Stops further faults. `run` returns once everything works and has arrived. From any thread.
     public var stop: @Sendable () -> Void {
         let flags = flags
         return { flags.isStopAsked.store(true, ordering: .relaxed) }
@@ -160,7 +161,7 @@ public final class ChaosRun {
 
     private func begin(_ wanted: ChaosFault) async throws {
         guard let fault = placed(wanted, beside: lasting.map(\.fault)) else {
-            say(line("\(wanted.target) \(wanted.kind.title): left out, it would hit nobody, or what is broken"))
+            say(line("\(wanted.target) \(wanted.kind.title): skipped, without effect or broken already"))
             return
         }
         let fromMs = nowMs
@@ -169,7 +170,8 @@ public final class ChaosRun {
         say(line("\(fault.target) \(fault.kind.title) …"))
     }
 
-    /// Undoes what has lasted long enough, or notes what has come back; false: there was nothing to do.
+    /// Undoes a fault that has lasted long enough, or notes a target that works again. Returns false if there was
+    /// nothing to do.
     private func endOne() async throws -> Bool {
         if let index = lasting.firstIndex(where: isOver) {
             lasting[index].undoneMs = nowMs
@@ -182,7 +184,7 @@ public final class ChaosRun {
         return true
     }
 
-    /// Notes what was done and undone.
+    /// Records a fault that was applied and undone.
     private func ended(_ lasting: Lasting) {
         guard let undoneMs = lasting.undoneMs else { return }
         let (fault, fromMs, proof) = (lasting.fault, lasting.fromMs, lasting.proof)
@@ -195,7 +197,8 @@ public final class ChaosRun {
         say(line("\(fault.target) \(fault.kind.title) for \(lasted): \(proof ?? "NO EFFECT")"))
     }
 
-    /// Whether it has lasted as long as it should, and has shown: on a busy machine that may take longer.
+    /// Returns true if the fault must be undone. It has lasted for its duration and has taken effect, which may take
+    /// longer on a busy machine. Or it has not taken effect within `patienceMs`, or the run was stopped.
     private func isOver(_ lasting: Lasting) -> Bool {
         guard lasting.undoneMs == nil else { return false }
         let overdueMs = nowMs - lasting.fromMs - lasting.fault.lastsMs
@@ -208,13 +211,13 @@ public final class ChaosRun {
         guard nowMs - undoneMs < Self.comebackMs else {
             throw ChildProcess.Failure(
                 description: "\(lasting.fault.target) was \(lasting.fault.kind.title) and does not come back;"
-                    + " its log lies in \(folder)"
+                    + " its log is in \(folder)"
             )
         }
         return false
     }
 
-    /// Throws once the load has ended, which nobody has asked it to.
+    /// Throws if the load has ended too early.
     private func loadRuns() throws {
         guard flags.hasLoadEnded.load(ordering: .relaxed) else { return }
         throw ChildProcess.Failure(description: "the clients stopped while things were being broken")
@@ -259,7 +262,7 @@ public final class ChaosRun {
     // MARK: Evidence
 
     private func longestAck(_ row: ChaosReport.Row, _ statistics: LoadStatistics) -> Int64 {
-        // What was due in the last moment of it is acked a little later.
+        // An event that was due at the last moment of the fault is acked a little later.
         let seconds = Int(row.fromMs / 1_000)...Int(row.toMs / 1_000 + 3)
         return statistics.seconds.indices.filter(seconds.contains).map {
             Int64(clamping: statistics.seconds[$0].ack.max)

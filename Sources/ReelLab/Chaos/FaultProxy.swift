@@ -1,46 +1,45 @@
 import Glibc
 import Synchronization
 
-/// A TCP proxy in front of one node or broker, which treats its connections badly when it is told to. It has a thread
-/// of its own.
+/// A TCP proxy for one node or broker, which can apply faults to its connections. It has its own thread.
 public final class FaultProxy: Sendable {
-    /// What it does to connections.
+    /// A fault of the connections.
     public enum Fault: Sendable, Equatable {
-        /// Every piece comes so much later, both ways.
+        /// All data arrives `ms` milliseconds later, in both directions.
         case delay(ms: Int)
-        /// Nothing gets through, and nobody is told; new connections wait too.
+        /// No data gets through, and neither end gets an error. New connections wait too.
         case blackhole
         /// All connections are reset.
         case reset
         /// The node's ends are closed, and clients are not told.
         case halfOpen
-        /// The next answer of each connection is lost, and the connection with it.
+        /// The next answer of each connection is lost, and then the connection is reset.
         case swallow
     }
 
-    /// What the present fault has done so far.
+    /// The effect of the present fault up to now.
     public struct Effect: Sendable {
-        /// Connections that it met.
+        /// The number of connections that it affected.
         public var connections = 0
-        /// Bytes that it delayed, held back or lost.
+        /// The number of bytes that it delayed, held back or lost.
         public var bytes = 0
     }
 
     private struct Orders {
         var fault: Fault?
-        /// Counts the orders, so that the thread sees a new one.
+        /// The number of orders, so that the thread notices a new one.
         var number = 0
         var effect = Effect()
         var connections = 0
         var isEnded = false
     }
 
-    /// Where clients knock.
+    /// The port for clients.
     public let port: Int
     private let orders = Mutex(Orders())
     private let bell: Int32
 
-    /// A proxy of who listens at this port of the loopback, or will.
+    /// Creates a proxy of the server at this port of the loopback. The server may start later.
     public init(to node: UInt16) throws(ChildProcess.Failure) {
         var bells: [Int32] = [0, 0]
         guard pipe(&bells) == 0 else { throw Self.failure("a pipe") }
@@ -92,13 +91,13 @@ public final class FaultProxy: Sendable {
         return nil
     }
 
-    /// Where clients of a node knock.
+    /// The URL for clients of a node.
     public var url: String { "http://127.0.0.1:\(port)" }
 
-    /// Does this to all connections from now on; what was done before ends.
+    /// Applies this fault to all connections from now on. It replaces the former fault.
     public func strike(_ fault: Fault) { change { $0.fault = fault } }
 
-    /// Lets everything through again. Returns what the fault has done.
+    /// Ends the fault. Returns its effect.
     @discardableResult
     public func heal() -> Effect {
         let effect = effect
@@ -106,10 +105,10 @@ public final class FaultProxy: Sendable {
         return effect
     }
 
-    /// What the present fault has done so far.
+    /// The effect of the present fault up to now.
     public var effect: Effect { orders.withLock { $0.effect } }
 
-    /// How many connections it has.
+    /// The number of connections.
     public var connections: Int { orders.withLock { $0.connections } }
 
     /// Closes everything, and ends the thread.
@@ -121,13 +120,13 @@ public final class FaultProxy: Sendable {
             body(&orders)
             orders.number += 1
             orders.effect = Effect()
-            // Before the thread can read of its end, and close the other side.
+            // Inside the lock: afterwards the thread could read the order to end, and close the other side of the pipe.
             var byte: UInt8 = 1
             write(bell, &byte, 1)
         }
     }
 
-    /// A listening socket on a free port of the loopback, and the port.
+    /// Returns a listening socket on a free port of the loopback, and the port.
     static func listen() throws(ChildProcess.Failure) -> (Int32, UInt16) {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | ProxyLine.flags, 0)
         guard listener >= 0 else { throw failure("a socket") }

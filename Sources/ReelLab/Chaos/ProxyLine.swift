@@ -1,13 +1,13 @@
 import Glibc
 
-/// The connections of a proxy, on its thread: what one end says is handed to the other, or not.
+/// The connections of a proxy, on its thread. It passes data between their ends, and applies the faults.
 struct ProxyLine {
-    /// Bytes on their way, with the moment from which on they may go.
+    /// Bytes on their way, with the time from which they may be sent.
     private struct Way {
         var pieces: [(dueNs: Int64, bytes: ArraySlice<UInt8>)] = []
         var count = 0
 
-        /// When the first of them may go.
+        /// The time from which the first of them may be sent.
         var dueNs: Int64? { pieces.first?.dueNs }
 
         func isDue(_ nowNs: Int64) -> Bool { dueNs.map { $0 <= nowNs } ?? false }
@@ -15,19 +15,19 @@ struct ProxyLine {
 
     private struct Pair {
         let client: Int32
-        /// −1: closed, and the client is not told.
+        /// The node's end; −1: it is closed, and the client was not told.
         var node: Int32
         var up = Way()
         var down = Way()
-        /// The next answer is lost, and with it the connection.
+        /// True if the next answer is lost, and the connection with it.
         var swallows = false
-        /// One end has said its last; what is on its way still goes.
+        /// True if one end has finished. Data that is on its way is still sent.
         var isEnding = false
         var isOver = false
     }
 
     static let flags = Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
-    /// No more is read of one end while so much waits for the other.
+    /// The number of waiting bytes for one end above which nothing more is read from the other.
     private static let waitingMax = 1 << 20
 
     private let bell: Int32
@@ -53,7 +53,7 @@ struct ProxyLine {
         return address
     }
 
-    /// Reading and writing wait for nothing, and no child of this process gets it.
+    /// Makes a descriptor non-blocking, and closes it in child processes.
     static func unblock(_ descriptor: Int32) {
         _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
@@ -74,7 +74,7 @@ struct ProxyLine {
             case .swallow: pairs[index].swallows = true
             case .delay, .blackhole: break
             case nil:
-                // Who was not told is told now, as by a router that has come back.
+                // A client that was not told gets a reset now, as from a router that works again.
                 if pairs[index].node < 0 { reset(index) }
                 pairs[index].swallows = false
             }
@@ -82,7 +82,7 @@ struct ProxyLine {
         sweep()
     }
 
-    /// The other ends get a reset, and not an orderly end.
+    /// Marks a connection for closing, so that both ends get a reset and not an orderly end.
     private mutating func reset(_ index: Int) {
         for descriptor in [pairs[index].client, pairs[index].node] where descriptor >= 0 {
             var now = linger(l_onoff: 1, l_linger: 0)
@@ -119,7 +119,7 @@ struct ProxyLine {
             polled.append(isHole ? Self.nothing : watch(pair, pair.node, reads: pair.down, writes: pair.up, nowNs))
         }
         if isHole { effect.bytes = waitingBytes() }
-        // What is due already waits for its socket, which wakes the poll.
+        // Data that is due already waits for its socket, which wakes the poll.
         let dueNs = isHole ? nil : pairs.flatMap { [$0.up, $0.down] }.compactMap(\.dueNs).filter { $0 > nowNs }.min()
         let waitMs = dueNs.map { ($0 - nowNs + 999_999) / 1_000_000 } ?? 1_000
         guard poll(&polled, nfds_t(polled.count), Int32(clamping: min(waitMs, 1_000))) > 0 else { return flush() }
@@ -141,7 +141,7 @@ struct ProxyLine {
         return pollfd(fd: events == 0 ? -1 : descriptor, events: events, revents: 0)
     }
 
-    /// What the ends have said and nobody has taken.
+    /// Returns the number of bytes that the ends have sent and that were not read.
     private mutating func waitingBytes() -> Int {
         pairs.flatMap { [$0.client, $0.node] }.reduce(0) { sum, descriptor in
             sum + max(0, recv(descriptor, &buffer, buffer.count, Int32(MSG_PEEK)))
@@ -170,7 +170,7 @@ struct ProxyLine {
                 pairs[pairs.count - 1].swallows = true
                 effect.connections += 1
             case .delay: effect.connections += 1
-            // The others are done to who is there when they come.
+            // The other faults affect only connections that exist when the fault begins.
             case .blackhole, .reset, .halfOpen, nil: break
             }
         }
@@ -221,7 +221,7 @@ struct ProxyLine {
         sweep()
     }
 
-    /// Writes what is due. False: the end is gone.
+    /// Writes the data that is due. Returns false if the end is gone.
     private static func flush(_ way: inout Way, to descriptor: Int32, _ nowNs: Int64) -> Bool {
         while descriptor >= 0, way.isDue(nowNs) {
             let written = way.pieces[0].bytes.withUnsafeBytes {

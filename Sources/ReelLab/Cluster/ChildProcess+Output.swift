@@ -1,6 +1,11 @@
 extension ChildProcess {
-    /// Runs a program to its end, and returns what it printed on both outputs; throws that where it failed, or was
-    /// killed because it took more than `timeoutMs`.
+    /// Runs a program to its end, and returns the text that it printed on both outputs.
+    ///
+    /// - Parameters:
+    ///   - program: the path of the program.
+    ///   - arguments: its arguments.
+    ///   - timeoutMs: the time in milliseconds after which it is killed.
+    /// - Throws: An error with the printed text if the program failed or was killed.
     @discardableResult
     public static func output(
         of program: String,

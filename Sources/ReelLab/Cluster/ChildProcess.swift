@@ -1,16 +1,17 @@
 import Glibc
 
-/// A process that we started: its standard output as lines, its end by signal, its exit status.
+/// A child process: its standard output as lines, signals to it, its exit status.
 ///
-/// It is killed when the last reference to it goes, or with this process. Use it from one thread at a time.
+/// The process is killed when the last reference to this object is released, or with this process. Use it from one
+/// thread at a time.
 public final class ChildProcess {
-    /// How a process ended.
+    /// The way in which a process ended.
     public enum End: Equatable, Sendable {
         case exited(Int32)
         case signalled(Int32)
     }
 
-    /// What went wrong with a child.
+    /// An error of a child process.
     public struct Failure: Error, Sendable, CustomStringConvertible {
         /// One sentence for a person.
         public let description: String
@@ -18,15 +19,21 @@ public final class ChildProcess {
 
     /// The process id.
     public let pid: Int32
-    /// How it ended, once it is known.
+    /// The way in which the process ended; nil until it is known.
     public private(set) var end: End?
     private var isPaused = false
-    /// Where its standard output is read; nil if it goes to a file.
+    /// The descriptor from which its standard output is read; nil if it goes to a file.
     private let output: Int32?
     private var pending: [UInt8] = []
 
-    /// Starts `executable` (a path) with these arguments. Standard output goes to `outputLog` (a path, appended to), or
-    /// is read line by line if that is nil. Standard error goes to `errorLog`, or is shared with ours.
+    /// Starts a program.
+    ///
+    /// - Parameters:
+    ///   - executable: the path of the program.
+    ///   - arguments: its arguments.
+    ///   - outputLog: the path of a file to which standard output is appended; nil: it is read line by line with
+    ///     `readLine`.
+    ///   - errorLog: the path of a file to which standard error is appended; nil: it is shared with this process.
     public init(
         _ executable: String,
         _ arguments: [String],
@@ -73,8 +80,8 @@ public final class ChildProcess {
         if let output { close(output) }
     }
 
-    /// The next line that the child printed, without its newline; nil at the end of its output.
-    /// Throws after `timeoutMs` without one.
+    /// Returns the next line that the child printed, without its newline; nil at the end of its output. Throws if there
+    /// is no line within `timeoutMs`.
     public func readLine(timeoutMs: Int) throws(Failure) -> String? {
         let deadline = Clock.nowMs() + Int64(timeoutMs)
         while true {
@@ -105,14 +112,14 @@ public final class ChildProcess {
         if !hasEnded() { kill(pid, number) }
     }
 
-    /// Whether it has ended.
+    /// Returns true if the process has ended.
     public func hasEnded() -> Bool {
         reap(WNOHANG)
         return end != nil
     }
 
-    /// Holds it still with SIGSTOP; its sockets stay open. Returns when all its threads stand still: for a moment after
-    /// the signal alone they go on.
+    /// Stops the process with SIGSTOP; its sockets stay open. Returns when all its threads have stopped: they continue
+    /// to run for a moment after the signal.
     public func pause() {
         guard !isPaused, !hasEnded() else { return }
         isPaused = true
@@ -120,7 +127,7 @@ public final class ChildProcess {
         reap(WUNTRACED)
     }
 
-    /// Lets it go on.
+    /// Lets the process continue with SIGCONT.
     public func resume() {
         isPaused = false
         signal(SIGCONT)
@@ -132,14 +139,14 @@ public final class ChildProcess {
         reap(0)
     }
 
-    /// Sends SIGTERM and waits; after `timeoutMs` it is killed. Returns how it ended.
+    /// Sends SIGTERM and waits. After `timeoutMs` the process is killed. Returns how it ended.
     @discardableResult
     public func terminate(timeoutMs: Int) -> End? {
         signal(SIGTERM)
         return wait(timeoutMs: timeoutMs)
     }
 
-    /// Waits for the end; after `timeoutMs` the process is killed.
+    /// Waits for the end. After `timeoutMs` the process is killed. Returns how it ended.
     @discardableResult
     public func wait(timeoutMs: Int) -> End? {
         let deadline = Clock.nowMs() + Int64(timeoutMs)

@@ -1,11 +1,12 @@
 import Glibc
 
-/// How many file descriptors this process may have, and each that it starts.
+/// The limit of file descriptors of this process, and of each process that it starts.
 enum DescriptorLimit {
-    /// What a process needs besides its sockets.
+    /// The descriptors that a process needs besides its sockets.
     static let spare = 64
 
-    /// Raises the limit to `needed`, unless it is higher; returns the most that may be had where that is less.
+    /// Raises the limit to `needed`, unless it is higher already. Returns nil, or the possible maximum if that is less
+    /// than `needed`.
     static func reserve(_ needed: Int) -> Int? {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -16,16 +17,17 @@ enum DescriptorLimit {
         return nil
     }
 
-    /// The same for a run; throws where fewer may be had. `what` needs them.
+    /// Raises the limit for a run. `what`: the part of the run that needs the descriptors. Throws if fewer are
+    /// possible.
     static func reserve(_ needed: Int, for what: String) throws(LoadFailure) {
-        guard let most = reserve(needed) else { return }
+        guard let limit = reserve(needed) else { return }
         throw LoadFailure(
             .descriptors,
-            "\(what) need \(needed) file descriptors, and this process may have \(most); \(advice(needed))"
+            "\(what) need \(needed) file descriptors, and this process may have \(limit); \(advice(needed))"
         )
     }
 
-    /// What to do where there are not enough.
+    /// Returns the advice for a process with too few descriptors.
     static func advice(_ needed: Int) -> String {
         "allow more with `ulimit -n \(needed)` (as root, or by LimitNOFILE or limits.conf)"
     }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What lies on the disk.
+/// Files and folders on the disk.
 enum Files {
-    /// The names in a folder; none where it cannot be read.
+    /// Returns the names in a folder; none if it cannot be read.
     static func names(in folder: String) -> [String] {
         guard let opened = opendir(folder) else { return [] }
         defer { closedir(opened) }
@@ -16,7 +16,7 @@ enum Files {
         return names
     }
 
-    /// The bytes of a file from `offset` on; none where it cannot be read.
+    /// Returns the bytes of a file from `offset` on; none if it cannot be read.
     static func bytes(of path: String, from offset: Int = 0) -> [UInt8] {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return [] }
@@ -30,13 +30,13 @@ enum Files {
         }
     }
 
-    /// How long a file is; 0 where there is none.
+    /// Returns the size of a file in bytes; 0 if there is none.
     static func size(of path: String) -> Int {
         var status = stat()
         return stat(path, &status) == 0 ? status.st_size : 0
     }
 
-    /// Writes a file anew.
+    /// Writes a file, and replaces its former content.
     static func write(_ bytes: [UInt8], to path: String) throws(ChildProcess.Failure) {
         let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         defer { if file >= 0 { close(file) } }

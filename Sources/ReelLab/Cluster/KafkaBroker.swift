@@ -5,11 +5,11 @@ final class KafkaBroker {
     let node: Int
     /// The ports of its listeners, by name.
     let ports: [String: Int]
-    /// What stands before the listener `proxied`; nil: there is none.
+    /// The proxy for the listener `proxied`; nil: there is none.
     let proxy: FaultProxy?
     let folder: String
     private(set) var process: ChildProcess?
-    /// Where in its log the lines of this start begin.
+    /// The offset in its log at which the lines of the present start begin.
     private var logStart = 0
 
     static let plain = "PLAINTEXT"
@@ -32,20 +32,20 @@ final class KafkaBroker {
     var log: String { folder + "/broker.log" }
     var isRunning: Bool { process.map { !$0.hasEnded() } ?? false }
 
-    /// Where it listens.
+    /// Returns the address of a listener.
     func address(_ listener: String) -> String { "127.0.0.1:\(ports[listener] ?? 0)" }
 
-    /// Where clients are to knock.
+    /// Returns the address of a listener for clients.
     func advertised(_ listener: String) -> String {
         guard listener == Self.proxied, let proxy else { return address(listener) }
         return "127.0.0.1:\(proxy.port)"
     }
 
-    /// Starts its process.
+    /// Starts the process of the broker, unless it runs.
     func launch(_ home: KafkaHome, heapMiB: Int) throws(ChildProcess.Failure) {
         guard !isRunning else { return }
         logStart = Files.size(of: log)
-        // The quick compiler alone: on a small machine the other one takes more than it gives for minutes.
+        // Only the quick compiler: on a small machine the other one costs more than it saves for minutes.
         let options = [
             "-XX:TieredStopAtLevel=1", "-Xms\(heapMiB)m", "-Xmx\(heapMiB)m", "-XX:+UseSerialGC",
             "-XX:+ExitOnOutOfMemoryError",
@@ -54,12 +54,12 @@ final class KafkaBroker {
         process = try ChildProcess(home.java, options, outputLog: log, errorLog: log)
     }
 
-    /// Whether it has joined the cluster and takes clients.
+    /// True if the broker has joined the cluster and accepts clients.
     var isReady: Bool {
         Files.bytes(of: log, from: logStart).firstRange(of: Array("Transition from STARTING to STARTED".utf8)) != nil
     }
 
-    /// Waits until it has joined the cluster and takes clients.
+    /// Waits until the broker has joined the cluster and accepts clients.
     func waitUntilReady(timeoutMs: Int = 180_000) throws(ChildProcess.Failure) {
         let deadline = Clock.nowMs() + Int64(timeoutMs)
         while !isReady {
@@ -73,8 +73,8 @@ final class KafkaBroker {
         }
     }
 
-    /// What is in `server.properties`: small, quick to notice that somebody has gone, and as strict about data as a
-    /// cluster should be. `extra` wins over it.
+    /// Returns the text of `server.properties`. The broker is small, detects a lost broker quickly, and is as strict
+    /// about data as a cluster should be. `extra`: properties that replace these.
     func properties(of cluster: [KafkaBroker], listeners: [String: String], extra: [String: String]) -> String {
         let size = cluster.count
         let (replicas, inSync) = (min(size, 3), max(1, min(size, 3) - 1))
@@ -98,13 +98,13 @@ final class KafkaBroker {
             "unclean.leader.election.enable": "false",
             "default.replication.factor": "\(replicas)",
             "min.insync.replicas": "\(inSync)",
-            // A broker that is gone is missed after a second and a half; Kafka's default is nine.
+            // A lost broker is detected after a second and a half; Kafka's default is nine.
             "broker.session.timeout.ms": "1500",
             "broker.heartbeat.interval.ms": "300",
             "controller.quorum.election.timeout.ms": "500",
             "controller.quorum.fetch.timeout.ms": "1000",
             "replica.lag.time.max.ms": "3000",
-            // Kafka's own topics, as few and small as they can be.
+            // Kafka's own topics are as few and small as possible.
             "group.initial.rebalance.delay.ms": "0",
             "offsets.topic.num.partitions": "1",
             "transaction.state.log.num.partitions": "1",

@@ -10,7 +10,7 @@ public struct KafkaHome: Sendable {
     /// The oldest Java that Kafka 4 runs on.
     static let javaVersionMin = 17
 
-    /// Looks whether all is there: the jars in `path`, Java in `JAVA_HOME` or on `PATH`.
+    /// Checks that everything needed exists: the jars in `path`, and Java in `JAVA_HOME` or on `PATH`.
     public init(_ path: String) throws(ChildProcess.Failure) {
         self.path = path
         let jars = Files.names(in: path + "/libs").filter { $0.hasSuffix(".jar") }
@@ -36,20 +36,21 @@ public struct KafkaHome: Sendable {
         }
     }
 
-    /// The one that `KAFKA_HOME` names; nil where nothing is said.
+    /// Returns the Kafka that `KAFKA_HOME` names; nil if the variable is not set.
     public static func named() throws(ChildProcess.Failure) -> KafkaHome? {
         guard let path = variable("KAFKA_HOME") else { return nil }
         return try KafkaHome(path)
     }
 
-    /// Runs one of Kafka's own tools to its end. Returns what it printed; throws that where it failed.
+    /// Runs one of Kafka's own tools to its end, and returns the text that it printed. Throws an error with that text
+    /// if the tool failed.
     @discardableResult
     public func run(
         _ mainClass: String,
         _ arguments: [String],
         timeoutMs: Int = 120_000
     ) throws(ChildProcess.Failure) -> String {
-        // A tool lives for a second: the quick compiler is the only one that pays.
+        // A tool runs for a second, so only the quick compiler is worth its time.
         let options = ["-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=ERROR"]
         return try ChildProcess.output(
             of: java,
@@ -58,7 +59,7 @@ public struct KafkaHome: Sendable {
         )
     }
 
-    /// What Java takes after `-cp`.
+    /// The argument of Java's `-cp`.
     var classPath: String { path + "/libs/*" }
 
     // MARK: Java
@@ -69,7 +70,7 @@ public struct KafkaHome: Sendable {
         return folders.map { $0 + "/java" }.first { access($0, X_OK) == 0 }
     }
 
-    /// 17 of `openjdk version "17.0.15" 2025-04-15`, 8 of `1.8.0`.
+    /// Returns the major version: 17 for `openjdk version "17.0.15" 2025-04-15`, 8 for `1.8.0`.
     private static func version(of java: String) throws(ChildProcess.Failure) -> Int {
         let said = try ChildProcess.output(of: java, ["-version"])
         let numbers = said.split(separator: "\"").dropFirst().first?.split { !$0.isNumber } ?? []

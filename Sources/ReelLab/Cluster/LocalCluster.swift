@@ -1,17 +1,25 @@
 import Glibc
 public import ReelNet
 
-/// Gateways and snapshot nodes of ours on one log, each a process on this machine.
+/// Reel's gateways and snapshot nodes on one log, each a process on this machine.
 public final class LocalCluster {
-    /// What `--log` says.
+    /// The value of `--log`.
     public let log: String
-    /// `gateway-a`, `gateway-b`, …
+    /// The gateways: `gateway-a`, `gateway-b`, …
     public let gateways: [LocalNode]
-    /// `snapshot-a`, `snapshot-b`, …
+    /// The snapshot nodes: `snapshot-a`, `snapshot-b`, …
     public let snapshots: [LocalNode]
     private let http: LoopBound<HTTPClient>
 
-    /// Starts so many of each, with their files in `folder`. `common` is what all get besides the log.
+    /// Starts the nodes, and waits until they listen.
+    ///
+    /// - Parameters:
+    ///   - reel: the path of the program `reel`.
+    ///   - log: the value of `--log`.
+    ///   - folder: the folder for the files of all nodes.
+    ///   - gateways: the number of gateways, at most 8.
+    ///   - snapshots: the number of snapshot nodes, at most 8.
+    ///   - common: the arguments of every node besides the log.
     public init(
         reel: String,
         log: String,
@@ -30,22 +38,23 @@ public final class LocalCluster {
                 return try LocalNode(name: name, reel: reel, arguments: arguments, folder: folder)
             }
         }
-        // One loop each: what one client has an ack for, every other client of that gateway has as its "now".
+        // One loop each: when one client has an ack for an event, every other client of that gateway has the event as
+        // its "now".
         self.gateways = try nodes("gateway", gateways) { _ in ["--loops", "1"] }
         self.snapshots = try nodes("snapshot", snapshots) { ["--data", "\(folder)/\($0)"] }
     }
 
-    /// The loop that asks nodes.
+    /// The loop that sends requests to nodes.
     public var loop: EventLoop { http.loop }
 
     deinit {
         http.loop.stop()
     }
 
-    /// All of them.
+    /// All nodes.
     public var nodes: [LocalNode] { gateways + snapshots }
 
-    /// The body of a GET; throws unless the answer is 200.
+    /// Returns the body of a GET. Throws unless the status is 200.
     public func get(_ node: LocalNode, _ target: String) async throws -> [UInt8] {
         let response = try await ask("GET", node, target)
         guard response.status == 200 else {
@@ -57,7 +66,7 @@ public final class LocalCluster {
         return response.body
     }
 
-    /// What a node answers, whatever it is; a body is JSON.
+    /// Sends a request, and returns the node's answer with any status. `body`: JSON.
     public func ask(
         _ method: String,
         _ node: LocalNode,
@@ -73,7 +82,7 @@ public final class LocalCluster {
         return try await http.fetch(request)
     }
 
-    /// Asks all to end, and waits; who takes longer than `timeoutMs` is killed.
+    /// Asks all nodes to end, and waits. A node that takes longer than `timeoutMs` is killed.
     public func end(timeoutMs: Int = 5_000) {
         for node in nodes {
             node.process.resume()

@@ -1,23 +1,25 @@
 import Glibc
 
-/// A real Apache Kafka on this machine: brokers that are controllers too, on free ports of the loopback, with data in a
-/// folder of their own. They end with the last reference to this, or with this process.
+/// A real Apache Kafka on this machine: brokers that are also controllers, on free ports of the loopback, with data in
+/// a temporary folder. The brokers end when the last reference to this object is released, or with this process.
 ///
 /// Use it from one thread at a time; every call blocks.
 public final class LocalKafka {
-    /// What the brokers' disks and logs lie in.
+    /// The folder for the brokers' disks and logs.
     public let folder: TemporaryFolder
     private let home: KafkaHome
     private let heapMiB: Int
     private let brokers: [KafkaBroker]
 
-    /// Makes a cluster of brokers, numbered from 1, and waits until it is ready.
+    /// Creates a cluster of brokers, numbered from 1, and waits until it is ready.
     ///
     /// - Parameters:
-    ///   - listeners: more of them: a name, and a security protocol such as `SASL_SSL`.
-    ///   - isProxied: one more, behind a `FaultProxy` of each broker: see `proxied` and `proxy(_:)`.
-    ///   - properties: more server properties, which win over ours.
-    ///   - heapMiB: of each broker.
+    ///   - home: the installed Kafka.
+    ///   - brokers: the number of brokers.
+    ///   - listeners: further listeners: a name, and a security protocol such as `SASL_SSL`.
+    ///   - isProxied: true for one more listener with a `FaultProxy` for each broker: see `proxied` and `proxy(_:)`.
+    ///   - properties: further server properties, which replace those of this type.
+    ///   - heapMiB: the heap of each broker, in MiB.
     public init(
         _ home: KafkaHome,
         brokers: Int,
@@ -49,66 +51,69 @@ public final class LocalKafka {
     }
 
     deinit {
-        // Before the folder goes.
+        // The brokers must end before the folder is removed.
         for broker in brokers { broker.process?.killNow() }
     }
 
-    /// Where the plain listeners are, as a client wants it: `127.0.0.1:PORT,…`.
+    /// The addresses of the plain listeners in the form for a client: `127.0.0.1:PORT,…`.
     public var bootstrap: String { bootstrap(of: KafkaBroker.plain) }
 
-    /// Where clients of the listeners of this name knock.
+    /// Returns the addresses of the listeners of this name for clients.
     public func bootstrap(of listener: String) -> String {
         brokers.map { $0.advertised(listener) }.joined(separator: ",")
     }
 
-    /// Where those knock who reach each broker through its proxy. Brokers reach each other without.
+    /// The addresses for clients that must reach each broker through its proxy. Brokers reach each other without a
+    /// proxy.
     public var proxied: String { bootstrap(of: KafkaBroker.proxied) }
 
-    /// What stands before a broker; nil where the brokers are not proxied.
+    /// Returns the proxy of a broker; nil if the brokers have none.
     public func proxy(_ broker: Int) -> FaultProxy? { self[broker].proxy }
 
-    /// Where the plain listener of one broker is.
+    /// Returns the address of the plain listener of one broker.
     public func address(_ broker: Int) -> String { self[broker].address(KafkaBroker.plain) }
 
-    /// The broker's process; nil before it was started.
+    /// Returns the broker's process; nil before it was started.
     public func process(_ broker: Int) -> ChildProcess? { self[broker].process }
 
-    /// Whether the broker's process is there, be it hung.
+    /// Returns true if the broker's process exists, even if it hangs.
     public func isRunning(_ broker: Int) -> Bool { self[broker].isRunning }
 
     private subscript(broker: Int) -> KafkaBroker { brokers[broker - 1] }
 
     // MARK: Trouble
 
-    /// SIGKILL.
+    /// Kills the broker with SIGKILL.
     public func kill(_ broker: Int) { self[broker].process?.killNow() }
 
-    /// SIGTERM: the broker hands its partitions over first. Killed if that takes more than `timeoutMs`.
+    /// Stops the broker with SIGTERM: it first hands over its partitions. It is killed if that takes more than
+    /// `timeoutMs`.
     public func stop(_ broker: Int, timeoutMs: Int = 15_000) {
         self[broker].process?.terminate(timeoutMs: timeoutMs)
     }
 
-    /// It hangs, its sockets stay open.
+    /// Makes the broker hang; its sockets stay open.
     public func pause(_ broker: Int) { self[broker].process?.pause() }
 
-    /// It goes on.
+    /// Lets the broker continue.
     public func resume(_ broker: Int) { self[broker].process?.resume() }
 
-    /// Starts those of these brokers that do not run, all at once, and waits until they are ready.
+    /// Starts the given brokers that do not run, all at once, and waits until they are ready.
     public func start(_ started: [Int]) throws(ChildProcess.Failure) {
         for broker in started { try launch(broker) }
         for broker in started { try self[broker].waitUntilReady() }
     }
 
-    /// Starts the broker if it does not run, and waits for nothing.
+    /// Starts the broker if it does not run, and does not wait.
     func launch(_ broker: Int) throws(ChildProcess.Failure) { try self[broker].launch(home, heapMiB: heapMiB) }
 
-    /// Whether the broker that was started takes clients.
+    /// Returns true if the started broker accepts clients.
     func isReady(_ broker: Int) -> Bool { self[broker].isReady }
 
     // MARK: Asking
 
-    /// The broker that is the active controller, as those that run have written it down; nil before the first election.
+    /// Returns the broker that is the active controller, according to the files of the running brokers; nil before the
+    /// first election.
     public func controller() -> Int? {
         let states = brokers.filter(\.isRunning).map {
             String(decoding: Files.bytes(of: "\($0.data)/__cluster_metadata-0/quorum-state"), as: UTF8.self)
@@ -121,14 +126,14 @@ public final class LocalKafka {
         return leaders.max { $0.epoch < $1.epoch }?.leader
     }
 
-    /// The broker that leads a partition, as Kafka's own tool says it; nil where none does.
+    /// Returns the broker that leads a partition, according to Kafka's own tool; nil if there is none.
     public func leader(of topic: String, _ partition: Int) throws(ChildProcess.Failure) -> Int? {
         let said = try tool("org.apache.kafka.tools.TopicCommand", ["--describe", "--topic", topic])
         let line = said.split(separator: "\n").first { $0.contains("Partition: \(partition)\t") }
         return line?.split(separator: "\t").first { $0.hasPrefix("Leader: ") }.flatMap { Int($0.dropFirst(8)) }
     }
 
-    /// Runs one of Kafka's own tools with `--bootstrap-server` in front of its arguments.
+    /// Runs one of Kafka's own tools with `--bootstrap-server` before its arguments.
     @discardableResult
     public func tool(_ mainClass: String, _ arguments: [String]) throws(ChildProcess.Failure) -> String {
         try home.run(mainClass, ["--bootstrap-server", bootstrap] + arguments)
@@ -141,8 +146,8 @@ public final class LocalKafka {
 
     // MARK: Disks
 
-    /// The disks, as Kafka's own tool makes them. It takes seconds, so it makes the first; those of the others are the
-    /// same but for their numbers.
+    /// Formats the disks. Kafka's own tool takes seconds, so it formats only the first disk. The others are copies with
+    /// other ids.
     private func format() throws(ChildProcess.Failure) {
         let (first, cluster) = (brokers[0], Self.randomID())
         try home.run(
@@ -158,7 +163,8 @@ public final class LocalKafka {
         }
     }
 
-    /// An id as Kafka writes them: 16 bytes in URL-safe Base64. No dash in front, which its tools take for a flag.
+    /// Returns an id in Kafka's form: 16 bytes in URL-safe Base64. It does not begin with a dash, which Kafka's tools
+    /// take for a flag.
     private static func randomID() -> String {
         let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
         // The last of the 22 letters carries two bits only.

@@ -1,12 +1,12 @@
 import Glibc
 
-/// A node of ours that runs as a process on this machine.
+/// A node of Reel that runs as a process on this machine.
 public final class LocalNode {
-    /// What we call it: `gateway-a`.
+    /// The name of the node, such as `gateway-a`.
     public let name: String
-    /// Where it listens, on the loopback.
+    /// The port of the loopback on which the node listens.
     let port: UInt16
-    /// What it logs.
+    /// The path of its log file.
     public let log: String
     /// Its process.
     public private(set) var process: ChildProcess
@@ -15,8 +15,15 @@ public final class LocalNode {
     private var launchedMs: Int64 = 0
     private static let prefix = "listening on "
 
-    /// Starts `reel` with these arguments (a role first) on a free port of the loopback, and waits until it says where
-    /// it listens. What it logs goes to `FOLDER/NAME.log`.
+    /// Starts `reel` on a free port of the loopback, and waits until it prints its address. Its log lines go to
+    /// `FOLDER/NAME.log`.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the node.
+    ///   - reel: the path of the program `reel`.
+    ///   - arguments: the arguments, beginning with a role.
+    ///   - folder: the folder of the log file.
+    ///   - timeoutMs: the maximum time in milliseconds until the node listens.
     public init(
         name: String,
         reel: String,
@@ -36,14 +43,14 @@ public final class LocalNode {
         self.port = port
     }
 
-    /// Where it listens: `http://127.0.0.1:PORT`.
+    /// The node's address: `http://127.0.0.1:PORT`.
     public var url: String { "http://127.0.0.1:\(port)" }
 
-    /// Starts it again where it was, killed first if it still runs, and waits until it listens.
+    /// Restarts the node on the same port, and waits until it listens. A running process is killed first.
     public func restart(timeoutMs: Int = 60_000) throws(ChildProcess.Failure) {
         let deadline = Clock.nowMs() + Int64(timeoutMs)
         try launch()
-        // Somebody's connection may have got its port meanwhile, and have it for a moment.
+        // Another connection may have got its port meanwhile, and keep it for a moment.
         while try process.readLine(timeoutMs: timeoutMs) == nil {
             process.wait(timeoutMs: 1_000)
             guard Clock.nowMs() < deadline else { throw Self.endedEarly(name, process, log) }
@@ -52,15 +59,15 @@ public final class LocalNode {
         }
     }
 
-    /// Starts it again where it was, killed first if it still runs, and waits for nothing.
+    /// Restarts the node on the same port, and does not wait. A running process is killed first.
     func launch() throws(ChildProcess.Failure) {
         process.killNow()
         process = try ChildProcess(reel, arguments + ["--listen", "127.0.0.1:\(port)"], errorLog: log)
         launchedMs = Clock.nowMs()
     }
 
-    /// Whether it has said that it listens since it was launched; one that ended instead is launched again, a second
-    /// later.
+    /// Returns true if the node has printed its address since it was launched. A node that ended instead is launched
+    /// again, a second later.
     func hasComeBack() throws(ChildProcess.Failure) -> Bool {
         if process.hasEnded(), Clock.nowMs() - launchedMs > 1_000 { try launch() }
         return (try? process.readLine(timeoutMs: 1))?.hasPrefix(Self.prefix) ?? false

@@ -1,11 +1,11 @@
 import Glibc
 
-/// Ports for servers that cannot be asked to take a free one themselves.
+/// Free ports, for servers that cannot choose a free port themselves.
 package enum LoopbackPort {
-    /// So many different ports of the loopback that nobody has now.
+    /// Returns `count` different ports of the loopback that are free now.
     ///
-    /// They lie below the range that the kernel gives to outgoing connections: a server that is down for a while finds
-    /// its port still free, and a client that knocks there meanwhile cannot be given that port and reach itself.
+    /// The ports are below the range that the kernel uses for outgoing connections. So a server that is down for a
+    /// while finds its port still free. A client that connects meanwhile cannot be given that port and reach itself.
     package static func free(_ count: Int) throws(ChildProcess.Failure) -> [Int] {
         var held: [Int32] = []
         defer { for socket in held { close(socket) } }
@@ -22,7 +22,7 @@ package enum LoopbackPort {
         return ports
     }
 
-    /// A socket that holds a port of the loopback and lets nobody in; nil: somebody else has it.
+    /// Returns a socket that holds a port of the loopback and accepts no connection; nil: the port is in use.
     package static func bound(to port: Int) -> Int32? {
         let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard socket >= 0 else { return nil }

@@ -1,22 +1,23 @@
 import Glibc
 import Synchronization
 
-/// A small shell beside this process, which kills its children and removes its temporary folders should it be killed
-/// itself.
+/// A small shell next to this process. It kills the children of this process and removes its temporary folders if this
+/// process is killed.
 ///
-/// The kernel's own signal for that (`PR_SET_PDEATHSIG`) comes when the thread that started a child ends; threads come
-/// and go here, and a child must not go with them.
+/// The kernel's own signal for that (`PR_SET_PDEATHSIG`) is sent when the thread that started a child ends. Threads of
+/// this process start and end all the time, and a child must outlive its thread.
 enum OrphanWatch {
-    /// A child was started.
+    /// Called when a child was started.
     static func began(_ pid: Int32) { say("process \(pid)\n") }
-    /// A child has been reaped: its number may belong to somebody else now.
+    /// Called when a child was reaped: its pid may belong to another process now.
     static func ended(_ pid: Int32) { say("ended \(pid)\n") }
-    /// A folder was made.
+    /// Called when a folder was created.
     static func made(_ folder: String) { say("folder \(folder)\n") }
-    /// A folder is gone, or is to stay.
+    /// Called when a folder was removed, or must stay.
     static func left(_ folder: String) { say("left \(folder)\n") }
 
-    /// It reads until this process is gone, whatever ended it. The lists have a newline before and after each word.
+    /// The shell's script. It reads until this process has ended for any reason. The lists have a newline before and
+    /// after each word.
     private static let script = #"""
         trap '' HUP INT TERM
         IFS='
@@ -34,14 +35,14 @@ enum OrphanWatch {
         for folder in $folders; do rm -rf "$folder" || { sleep 1; rm -rf "$folder"; }; done
         """#
 
-    /// Our end of what it reads; nil where it could not be started.
+    /// This process's end of the socket that the script reads; nil if the script could not be started.
     private static let line = Mutex<Int32?>(start())
 
     private static func say(_ words: String) {
         line.withLock { line in
             guard let line else { return }
             let bytes = Array(words.utf8)
-            // Short, and nobody else writes: it goes out whole.
+            // The message is short and the lock is held, so it is sent whole.
             send(line, bytes, bytes.count, Int32(MSG_NOSIGNAL))
         }
     }

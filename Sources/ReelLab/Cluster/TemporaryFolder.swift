@@ -1,16 +1,16 @@
 import Glibc
 
-/// A fresh folder under the system's folder for such things, removed with all in it when the last reference goes, or
-/// with this process.
+/// A new folder in the system's folder for temporary files. It is removed with its content when the last reference to
+/// this object is released, or with this process.
 public final class TemporaryFolder {
-    /// Where it is.
+    /// The path of the folder.
     public let path: String
-    /// Leave it behind.
+    /// True to keep the folder.
     public var keep = false {
         didSet { if keep { OrphanWatch.left(path) } }
     }
 
-    /// Makes the folder; its name begins with `prefix`.
+    /// Creates the folder; its name begins with `prefix`.
     public init(prefix: String) throws(ChildProcess.Failure) {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/\(prefix)XXXXXX".utf8CString)

@@ -3,7 +3,7 @@ import ReelClient
 import ReelCore
 
 extension Demo {
-    /// All devices publish while a gateway gets SIGKILL.
+    /// Lets all devices publish while a gateway gets SIGKILL.
     func killedGateway(_ publishers: [DemoDevice]) async throws {
         screen.chapter("A gateway is killed while four devices publish")
         let start = try await publishers[0].client.open(total)
@@ -23,14 +23,14 @@ extension Demo {
         }
     }
 
-    /// The same with the broker that has the last word on the stream. Others take over once it is missed, after a
-    /// second and a half.
+    /// Lets all devices publish while the broker that leads the stream's partition gets SIGKILL. Another broker takes
+    /// over once the loss is detected, after a second and a half.
     func killedBroker(of brokers: LocalKafka, _ publishers: [DemoDevice]) async throws {
         screen.chapter("The leading broker is killed while four devices publish")
         let partition = StreamName(total)?.partition(of: DemoCluster.partitions) ?? 0
         let topic = "reel.\(try await epoch())"
         guard let victim = try brokers.leader(of: topic, partition) else {
-            return screen.check(false, "nobody leads partition \(partition) of \(topic)")
+            return screen.check(false, "no broker leads partition \(partition) of \(topic)")
         }
         try await publish(from: publishers, pauseMs: 30_000) {
             brokers.kill(victim)
@@ -48,8 +48,8 @@ extension Demo {
         }
     }
 
-    /// All devices publish, and in the middle something is done; nothing must be lost or counted twice, and nobody wait
-    /// longer for an ack than `pauseMs`.
+    /// Lets all devices publish, and calls `strike` in the middle. Checks that nothing is lost or counted twice, and
+    /// that no device waits longer than `pauseMs` for an ack.
     private func publish(from publishers: [DemoDevice], pauseMs: Int64, _ strike: () -> Void) async throws {
         var streams: [SyncStream] = []
         for device in publishers { streams.append(try await device.client.open(total)) }

@@ -2,7 +2,7 @@ import ReelClient
 import ReelCore
 
 extension Demo {
-    /// Two devices press one switch at once: merging keeps the data equal, but only `set` keeps the meaning.
+    /// Lets two devices press one switch at once: merging keeps the data equal, but only `set` keeps the meaning.
     func lightSwitch(_ ann: DemoDevice, _ bob: DemoDevice) async throws {
         screen.chapter("The light switch: ann and bob see the lamp off, and both want it on")
         let streams = [try await ann.client.open(light), try await bob.client.open(light)]

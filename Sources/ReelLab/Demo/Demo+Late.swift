@@ -2,7 +2,7 @@ import ReelClient
 import ReelCore
 
 extension Demo {
-    /// A device that comes last does not read what happened, but what is.
+    /// Lets a device join last: it reads the present state, and not the history.
     func lateDevice() async throws {
         screen.chapter("Finn joins last, from a snapshot")
         let finn = try await device("finn", at: cluster.b)
@@ -16,9 +16,9 @@ extension Demo {
         let history = try await historyBytes(of: total)
         screen.say("\(snapshot) bytes of snapshot instead of \(history) bytes of history, folded after \(took) ms")
         let isSmall = (1..<Int64(history) / 10).contains(snapshot)
-        screen.check(isSmall, "the snapshot follows what is there, not what happened")
+        screen.check(isSmall, "the size of the snapshot follows the present state, not the history")
         let gone = try await devices[0].client.open(total).digest
-        screen.check(await stream.digest == gone, "and its state is that of those who read everything")
+        screen.check(await stream.digest == gone, "and its state equals that of the devices that read everything")
     }
 
     private func historyBytes(of stream: String) async throws -> Int {

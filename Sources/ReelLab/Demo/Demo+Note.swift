@@ -2,7 +2,7 @@ import ReelClient
 import ReelCore
 
 extension Demo {
-    /// Two people type into one text at once, letter by letter; their words stay whole.
+    /// Lets two people type into one text at once, letter by letter; their words stay whole.
     func twoTypists(_ ann: DemoDevice, _ bob: DemoDevice) async throws {
         screen.chapter("Two people type into one note, letter by letter, at the same time")
         let annsNote = try await ann.client.open(note)
@@ -19,7 +19,8 @@ extension Demo {
         screen.check(texts[0].contains(annsWords) && texts[0].contains(bobsWords), "each one's words are whole")
     }
 
-    /// Types at the end of what the device shows, then behind its own last letter. Returns the last letter's seq.
+    /// Types at the end of the text that the device shows, and then after its own last letter. Returns the last
+    /// letter's seq.
     private static func type(_ words: String, into note: SyncStream) async throws -> Seq {
         var typed = ""
         var last: Seq = 0

@@ -2,7 +2,7 @@ import ReelClient
 import ReelCore
 
 extension Demo {
-    /// Where everybody stands at the end: devices and nodes, with what they can prove.
+    /// Prints the final positions and digests of devices and nodes.
     func finalTable() async throws {
         screen.chapter("At the end")
         let heads = try await heads()
@@ -42,7 +42,7 @@ extension Demo {
         return heads
     }
 
-    /// What a node says of a stream's state, once it has folded up to `seq`.
+    /// Returns a node's state of a stream, once the node has folded up to `seq`.
     private func state(of stream: String, at node: LocalNode, seq: Seq) async throws -> (seq: Seq, digest: String) {
         var found: (seq: Seq, digest: String) = (.none, "")
         try await DemoWait.until("\(node.name) has folded \(stream) to \(seq)") {

@@ -3,8 +3,8 @@ import ReelClient
 import ReelCore
 
 extension Demo {
-    /// A device that was away shows what is new at once, knows by subtraction what it misses, and fetches that from the
-    /// other gateway.
+    /// Lets a device miss a range of events. It shows new events at once, computes its gap by subtraction, and fetches
+    /// the gap from the other gateway.
     func missedRange(_ ann: DemoDevice) async throws {
         screen.chapter("Eve misses a range")
         let tapeOfAnn = try await ann.client.open(tape)
@@ -19,14 +19,14 @@ extension Demo {
 
         let (here, there) = (cluster.a, cluster.b)
         eve = try await device("eve", at: here, gaps: .peers)
-        // The other gateway is held still for a moment, so that one can see what eve has before it answers.
+        // The other gateway is stopped for a moment, so that the demo can show what eve has before it answers.
         there.process.pause()
         defer { there.process.resume() }
         tapeOfEve = try await eve.client.open(tape, from: .now)
         let changes = await tapeOfEve.changes
         try await DemoWait.until("eve is live") { await tapeOfEve.gaps.contains(14) }
         let (held, missing, reached) = await (tapeOfEve.coverage, tapeOfEve.gaps, tapeOfEve.seq)
-        // Who is held still while it writes to the log holds up all others who write.
+        // A gateway that is stopped while it writes to the log blocks all other writers.
         let process = there.process.pid
         let release = Task {
             try await Task.sleep(for: .seconds(5))

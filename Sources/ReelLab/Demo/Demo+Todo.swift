@@ -2,7 +2,7 @@ import ReelClient
 import ReelCore
 
 extension Demo {
-    /// A list that two people keep: inserts, a change, a delete.
+    /// Lets two people keep one list: inserts, a change, a delete.
     func todoList(_ ann: DemoDevice, _ bob: DemoDevice) async throws {
         screen.chapter("A todo list")
         let annsList = try await ann.client.open(todo)

@@ -2,8 +2,9 @@ import Glibc
 import ReelClient
 import ReelCore
 
-/// The main job, shown: devices publish, every device gets every event in one order, one misses a range and fetches it,
-/// one starts cold from a snapshot, a gateway is killed in the middle, and at the end all hold the same digest.
+/// The demo of Reel's main features. Devices publish, and every device gets every event in one order. One device misses
+/// a range and fetches it, and one starts from a snapshot. A gateway is killed in the middle. At the end all have the
+/// same digest.
 public final class Demo {
     let screen: DemoScreen
     let cluster: DemoCluster
@@ -11,29 +12,34 @@ public final class Demo {
     let light, todo, note, tape, total: String
     var devices: [DemoDevice] = []
 
-    /// Starts the nodes: `reel` is the path of the program itself. The log is a SQLite file, or lies on three brokers
-    /// of this Kafka, one of which is killed as well.
+    /// Starts the nodes.
+    ///
+    /// - Parameters:
+    ///   - reel: the path of the program itself.
+    ///   - kafka: the Kafka whose three brokers hold the log, and one of which is killed as well; nil: the log is a
+    ///     SQLite file.
+    ///   - screen: the output.
     public init(reel: String, kafka: KafkaHome? = nil, screen: DemoScreen) throws {
         try Self.reserveDescriptors(kafka == nil ? 128 : 512)
         self.screen = screen
         screen.title("reel demo: two gateways and a snapshot node on one log, and devices that share data")
-        if kafka != nil { screen.say("The log lies on three Kafka brokers; they take a while to start.") }
+        if kafka != nil { screen.say("The log is on three Kafka brokers, which take a while to start.") }
         cluster = try DemoCluster(reel: reel, folder: try TemporaryFolder(prefix: "reel-demo-"), kafka: kafka)
         transport = try NetTransport()
         let names = DemoCluster.streamNames(["light", "todo", "note", "tape", "total"])
         (light, todo, note, tape, total) = (names[0], names[1], names[2], names[3], names[4])
     }
 
-    /// A snapshot node has 70 open, on Kafka 130; a broker has more.
+    /// A snapshot node has 70 descriptors open, on Kafka 130; a broker has more.
     private static func reserveDescriptors(_ needed: Int) throws(ChildProcess.Failure) {
-        guard let most = DescriptorLimit.reserve(needed) else { return }
+        guard let limit = DescriptorLimit.reserve(needed) else { return }
         throw ChildProcess.Failure(
-            description: "each process of the demo needs \(needed) file descriptors, and may have \(most); "
+            description: "each process of the demo needs \(needed) file descriptors, and may have \(limit); "
                 + DescriptorLimit.advice(needed)
         )
     }
 
-    /// Tells the story; true if everything that must hold held.
+    /// Runs all chapters. Returns true if every check has passed.
     public func run() async throws -> Bool {
         screen.chapter("Three processes, one log")
         if let brokers = cluster.brokers { screen.say("the log    \(brokers.bootstrap)") }
@@ -63,7 +69,7 @@ public final class Demo {
         return screen.failures == 0
     }
 
-    /// Says what to try, and leaves the nodes running until the process is asked to end.
+    /// Prints commands to try, and leaves the nodes running until the process is asked to end.
     public func keep() async throws {
         cluster.folder.keep = true
         let living = cluster.nodes.filter { !$0.process.hasEnded() }
@@ -85,8 +91,8 @@ public final class Demo {
         cluster.end()
     }
 
-    /// A device that begins at this gateway. A client chooses its first node by chance, so the device is made again
-    /// until it has chosen that one.
+    /// Returns a device that is connected to this gateway. A client chooses its first node at random, so the device is
+    /// recreated until it has chosen that one.
     func device(
         _ name: String,
         at node: LocalNode,

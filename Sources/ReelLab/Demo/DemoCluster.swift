@@ -2,17 +2,18 @@ import Glibc
 import ReelCore
 import ReelNet
 
-/// The nodes of a demo: two gateways and a snapshot node, with all that they keep in a folder of its own.
+/// The nodes of a demo: two gateways and a snapshot node, with all their files in one folder.
 final class DemoCluster {
     let folder: TemporaryFolder
     let interruption: DemoInterruption
     let brokers: LocalKafka?
     private let cluster: LocalCluster
 
-    /// A log has more partitions than the demo has streams, so that each can have one for itself.
+    /// The number of partitions. It is larger than the number of streams, so that each stream can have its own
+    /// partition.
     static let partitions = 8
 
-    /// On three brokers of this Kafka, or on a SQLite log where none is given.
+    /// Starts the nodes on three brokers of this Kafka, or on a SQLite log if it is nil.
     init(reel: String, folder: TemporaryFolder, kafka home: KafkaHome?) throws {
         self.folder = folder
         brokers = try home.map { try LocalKafka($0, brokers: 3) }
@@ -42,8 +43,8 @@ final class DemoCluster {
     func get(_ node: LocalNode, _ target: String) async throws -> [UInt8] { try await cluster.get(node, target) }
     func end() { cluster.end() }
 
-    /// A name for each stream so that no two share a partition, and seqs of a stream follow each other. The demo's are
-    /// chosen so that they share none as they are: nobody would understand a number behind a name.
+    /// Returns a name for each stream so that no two share a partition, and the seqs of a stream have no gaps. The
+    /// demo's names are chosen so that they need no number, which would only confuse a reader.
     static func streamNames(_ wanted: [String]) -> [String] {
         var taken: Set<Int> = []
         return wanted.map { name in

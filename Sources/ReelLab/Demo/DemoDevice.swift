@@ -1,7 +1,7 @@
 import ReelClient
 import ReelCore
 
-/// A device of a demo: a client with a name and a store of its own.
+/// A device of a demo: a client with a name and its own store.
 final class DemoDevice {
     let name: String
     let client: SyncClient
@@ -23,12 +23,12 @@ final class DemoDevice {
         )
     }
 
-    /// The name of the node that it is connected with.
+    /// The name of the node that the device is connected with.
     var node: String {
-        get async { await client.connectedNode.map(cluster.name(of:)) ?? "nobody" }
+        get async { await client.connectedNode.map(cluster.name(of:)) ?? "no node" }
     }
 
-    /// Waits until it is connected.
+    /// Waits until the device is connected.
     func connected() async throws {
         try await DemoWait.until("\(name) is connected") {
             try cluster.interruption.check()
@@ -37,7 +37,7 @@ final class DemoDevice {
     }
 }
 
-/// Waiting for what must come, with a limit.
+/// Waiting for a condition, with a time limit.
 enum DemoWait {
     static let limitMs: Int64 = 30_000
 

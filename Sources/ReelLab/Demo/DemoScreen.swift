@@ -1,11 +1,11 @@
-/// What a demo tells: lines with the time since its start, chapters, and a mark for each thing that was checked.
+/// The output of a demo: lines, chapters with the time since the start, and a mark for each check.
 public final class DemoScreen {
     private let write: (String) -> Void
     private let isTerminal: Bool
     private let start = Clock.nowMs()
     private(set) var failures = 0
 
-    /// Lines go to `write`, with colours if it is a terminal.
+    /// Creates an output that calls `write` for each line, with colours if `isTerminal`.
     public init(isTerminal: Bool, write: @escaping (String) -> Void) {
         self.isTerminal = isTerminal
         self.write = write
@@ -29,13 +29,13 @@ public final class DemoScreen {
         write("          " + text)
     }
 
-    /// Says whether something that must hold holds.
+    /// Prints the result of a check, and counts a failure.
     func check(_ holds: Bool, _ text: String) {
         if !holds { failures += 1 }
         write((holds ? styled("   ok     ", "32") : styled("   WRONG  ", "1;31")) + text)
     }
 
-    /// A table: the first row is its head.
+    /// Prints a table. The first row is its head.
     func table(_ rows: [[String]]) {
         let columns = rows.first?.count ?? 0
         let widths = (0..<columns).map { column in rows.map { $0[column].count }.max() ?? 0 }

@@ -1,14 +1,14 @@
 public import ReelCore
 
-/// An `events` frame as the judge needs it: which seqs it proves, and for each event enough to know it again.
+/// An `events` frame in the form that the checker needs: the proven seqs, and the identity of each event.
 public struct EventsProof: Sendable {
-    /// An event, known again by seq and hash.
+    /// An event, identified by seq and hash.
     public struct Event: Sendable {
-        /// Its seq.
+        /// The seq of the event.
         public var seq: Seq
-        /// Its site; nil for a barrier.
+        /// The site of the event; nil for a barrier.
         public var site: Site?
-        /// Its op; −1 for a barrier.
+        /// The op of the event; −1 for a barrier.
         public var op: Op
         /// FNV-1a 64 of the record's value.
         public var hash: UInt64
@@ -22,11 +22,11 @@ public struct EventsProof: Sendable {
     public var to: Seq
     /// The events.
     public var events: [Event]
-    /// Their sites, each once.
+    /// The sites of the events, each once.
     public var sites: [Site]
 
-    /// What the frame proves. `tables` are used for taking events apart, and `look` sees each event's value before the
-    /// tables hold the next.
+    /// Creates the proof of a frame. `tables`: reused for parsing the events. `look`: called with each event and its
+    /// value before `tables` holds the next event.
     public init(
         _ frame: ServerFrame.Events,
         tables: inout ParsedEvent,

@@ -1,8 +1,8 @@
 public import ReelCore
 
-/// What a client sees and does.
+/// The lines of a client.
 extension History {
-    /// A gateway said welcome: what follows, up to `disconnected`, is of this connection and epoch.
+    /// Notes that a gateway sent `welcome`. The lines up to `disconnected` are of this connection and epoch.
     public func connected(to url: String, _ welcome: ServerFrame.Welcome) {
         write("connect") { line in
             line.member("epoch", welcome.epoch.description)
@@ -12,7 +12,7 @@ extension History {
         }
     }
 
-    /// The connection is gone.
+    /// Notes that the connection has ended.
     public func disconnected(code: UInt16, reason: String) {
         write("disconnect") { line in
             line.member("code", code)
@@ -20,7 +20,7 @@ extension History {
         }
     }
 
-    /// Events of a site were handed over, those of the first op to the last.
+    /// Notes that events of a site were handed over: those from the first op to the last.
     public func sent(_ stream: StreamName, _ site: Site, ops: ClosedRange<Op>) {
         write("sent", about: [site]) { line in
             line.member("stream", stream.description)
@@ -29,7 +29,7 @@ extension History {
         }
     }
 
-    /// Events are durable.
+    /// Notes that events are durable.
     public func acked(_ ack: ServerFrame.Ack) {
         write("ack", about: ack.acks.map(\.site)) { line in
             line.member("stream", ack.stream.description)
@@ -40,7 +40,7 @@ extension History {
         }
     }
 
-    /// An event was not taken.
+    /// Notes that an event was not accepted.
     public func nacked(_ nack: ServerFrame.Nack) {
         write("nack", about: [nack.site]) { line in
             line.member("stream", nack.stream.description)
@@ -51,7 +51,7 @@ extension History {
         }
     }
 
-    /// The party publishes no more as this site: what of it was not acked it hands over as another's.
+    /// Notes that the client publishes no more as this site. It hands over its unacked events under another site.
     public func left(_ stream: StreamName, _ site: Site) {
         write("left", about: [site]) { line in
             line.member("stream", stream.description)
@@ -59,7 +59,8 @@ extension History {
         }
     }
 
-    /// A subscription stands. `isFiltered`: it asked for some models only, so its frames may leave events out.
+    /// Notes that a subscription has begun. `isFiltered`: true if it is for some models only, so that its frames may
+    /// omit events.
     public func subscribed(_ subscribed: ServerFrame.Subscribed, isFiltered: Bool = false) {
         write("subscribed") { line in
             line.member("stream", subscribed.stream.description)
@@ -72,7 +73,7 @@ extension History {
         }
     }
 
-    /// Events and the range that they prove; `isFetched`: the answer to a fetch.
+    /// Notes events and the range that they prove. `isFetched`: true for the answer to a fetch.
     public func received(_ frame: EventsProof, isFetched: Bool) {
         write("events", about: frame.sites) { line in
             line.member("stream", frame.stream.description)
@@ -93,7 +94,7 @@ extension History {
         }
     }
 
-    /// All live subscriptions of the partition are proven up to here.
+    /// Notes that all live subscriptions of the partition are proven up to `seq`.
     public func upto(partition: Int, seq: Seq) {
         write("upto") { line in
             line.member("partition", partition)
@@ -101,7 +102,7 @@ extension History {
         }
     }
 
-    /// A subscription has ended because its reader is too slow.
+    /// Notes that a subscription has ended because its reader is too slow.
     public func lagged(_ stream: StreamName, seq: Seq, head: Seq) {
         write("lagged") { line in
             line.member("stream", stream.description)
@@ -110,12 +111,12 @@ extension History {
         }
     }
 
-    /// A subscription has ended as was asked.
+    /// Notes that a subscription has ended as requested.
     public func unsubscribed(_ stream: StreamName) {
         write("unsubscribed") { $0.member("stream", stream.description) }
     }
 
-    /// This party took the folded state as of this seq, in place of the events up to it.
+    /// Notes that this client has loaded the folded state as of this seq, in place of the events up to it.
     public func loaded(_ stream: StreamName, _ epoch: Epoch, seq: Seq) {
         write("loaded") { line in
             line.member("stream", stream.description)
@@ -124,8 +125,8 @@ extension History {
         }
     }
 
-    /// This party shows its user all events of the stream up to this seq as there. Without an epoch, and with seq −1,
-    /// nobody ever told it anything of the stream.
+    /// Notes that this client shows its user all events of the stream up to this seq. Without an epoch, and with seq
+    /// −1, the client was never told anything of the stream.
     public func reached(_ stream: StreamName, _ epoch: Epoch?, seq: Seq) {
         write("reached") { line in
             line.member("stream", stream.description)
@@ -134,8 +135,8 @@ extension History {
         }
     }
 
-    /// The party ended as it wanted to; so many of its events were never acked. Nothing follows: what is still said
-    /// afterwards is not written.
+    /// Notes that the client ended as planned. `unacked`: the number of its events that were never acked. Later lines
+    /// are not written.
     public func ended(unacked: Int) {
         writeEnd { $0.member("unacked", unacked) }
     }

@@ -1,8 +1,8 @@
 public import ReelCore
 
-/// What the one who drives a run sees and does.
+/// The lines of the driver of a run, and of a program that asks nodes.
 extension History {
-    /// Something was done to a part of the cluster, and how it showed that it took effect.
+    /// Notes a fault of a part of the cluster, and the evidence that it took effect.
     public func fault(_ what: String, on target: String, proof: String) {
         write("fault") { line in
             line.member("what", what)
@@ -11,12 +11,12 @@ extension History {
         }
     }
 
-    /// From now on nothing is broken any more: what is not done at the end is stuck.
+    /// Notes that no fault is active from now on: anything unfinished at the end is stuck.
     public func healed() {
         write("heal") { _ in }
     }
 
-    /// A node, or a client that folds, says what the state of the stream is as of this seq.
+    /// Notes the state of the stream as of this seq, as a node or a folding client reports it.
     public func state(_ stream: StreamName, _ epoch: Epoch, seq: Seq, digest: String, of party: String) {
         write("state") { line in
             line.member("stream", stream.description)
@@ -27,7 +27,7 @@ extension History {
         }
     }
 
-    /// A node says which seqs of a partition can be read there.
+    /// Notes which seqs of a partition can be read at a node, as the node reports it.
     public func head(partition: Int, _ epoch: Epoch, first: Seq, head: Seq, of node: String) {
         write("head") { line in
             line.member("epoch", epoch.description)

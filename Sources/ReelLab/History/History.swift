@@ -2,29 +2,31 @@ import Glibc
 import ReelCore
 import Synchronization
 
-/// What one party saw and did, a line of JSON for each, gathered in memory and appended to its file. From any thread.
+/// The observations and actions of one party, each as a line of JSON, collected in memory and appended to a file. From
+/// any thread.
 ///
-/// It is evidence for `reel check`, which knows nothing of this type: docs/reference/history.md is what both keep to.
+/// It is evidence for `reel check`, which does not use this type: docs/reference/history.md defines the format for
+/// both.
 public final class History: Sendable {
-    /// Who writes it.
+    /// The kind of party that writes a history.
     public enum Kind: String, Sendable {
         /// A client that publishes or listens.
         case client
-        /// Somebody who asks a node what it holds.
+        /// A program that asks nodes for their state.
         case node
-        /// The one who starts and kills.
+        /// The program that starts and kills the processes.
         case driver
     }
 
-    /// How the name of a history's file ends.
+    /// The suffix of the name of a history's file.
     public static let suffix = ".history.jsonl"
 
     private struct Pending {
         var bytes: [UInt8] = []
-        /// Sites whose number has been explained in the file.
+        /// The numbers of the sites that the file has explained.
         var explained: Set<Int> = []
         var failure: ChildProcess.Failure?
-        /// How many lines there are.
+        /// The number of lines.
         var lines = 1
         var hasEnded = false
     }
@@ -34,8 +36,8 @@ public final class History: Sendable {
     private let path: String
     private let pending: Mutex<Pending>
 
-    /// So much is gathered before it is written.
-    private static let gathered = 64 << 10
+    /// The number of collected bytes from which they are written.
+    private static let bytesPerWrite = 64 << 10
 
     init(folder: HistoryFolder, path: String, name: String, kind: Kind) {
         self.kind = kind
@@ -51,7 +53,7 @@ public final class History: Sendable {
         pending = Mutex(Pending(bytes: line.finishLine()))
     }
 
-    /// Appends a line: what happened, when, and its members.
+    /// Appends a line: the event, its time, and its members.
     func write(_ what: String, about sites: [Site] = [], _ members: (inout JSONObjectWriter) -> Void) {
         let now = Clock.nowMs()
         pending.withLock { pending in
@@ -64,12 +66,12 @@ public final class History: Sendable {
             }
             pending.bytes.append("\n")
             pending.lines += 1
-            guard pending.bytes.count >= Self.gathered else { return }
+            guard pending.bytes.count >= Self.bytesPerWrite else { return }
             append(&pending)
         }
     }
 
-    /// Appends the last line, which says how many lines stand before it.
+    /// Appends the last line, which contains the number of the lines before it.
     func writeEnd(_ members: (inout JSONObjectWriter) -> Void) {
         let now = Clock.nowMs()
         pending.withLock { pending in
@@ -86,7 +88,7 @@ public final class History: Sendable {
         }
     }
 
-    /// The number of a site in this folder's files.
+    /// Returns the number of a site in this folder's files.
     func number(of site: Site) -> Int { folder.number(of: site) }
 
     private func explain(_ site: Site, _ pending: inout Pending) {
@@ -109,7 +111,7 @@ public final class History: Sendable {
         if let failure { throw failure }
     }
 
-    /// Takes back what has been written.
+    /// Removes everything that was written.
     func discard() {
         pending.withLock { pending in
             pending.bytes.removeAll()
@@ -117,7 +119,8 @@ public final class History: Sendable {
         }
     }
 
-    /// The file is open only for this moment: thousands of clients have a file each.
+    /// Appends the collected bytes. The file is open only during the write, because thousands of clients have a file
+    /// each.
     private func append(_ pending: inout Pending) {
         defer { pending.bytes.removeAll(keepingCapacity: true) }
         guard pending.failure == nil else { return }

@@ -2,17 +2,17 @@ import Glibc
 import ReelCore
 import Synchronization
 
-/// A folder of histories: one file for each client, node or driver. docs/reference/history.md says what stands in them.
+/// A folder of histories: one file for each client, node or driver. docs/reference/history.md defines their format.
 public final class HistoryFolder: Sendable {
-    /// Where it is.
+    /// The path of the folder.
     public let path: String
-    /// It was not there before.
+    /// True if this object has created the folder.
     private let isOwn: Bool
     private let sites = Mutex<[Site: Int]>([:])
     private let histories = Mutex<[History]>([])
 
-    /// Makes the folder if it is not there. Throws where it cannot be made, or holds histories already: those of two
-    /// runs are not one.
+    /// Creates the folder if it does not exist. Throws if it cannot be created, or if it already contains histories:
+    /// the histories of two runs must not be mixed.
     public init(_ path: String) throws(ChildProcess.Failure) {
         self.path = path
         isOwn = mkdir(path, 0o755) == 0
@@ -28,8 +28,8 @@ public final class HistoryFolder: Sendable {
         }
     }
 
-    /// A history of this party. The name is the file's, so letters, digits, `-`, `_` and `.`; another character
-    /// becomes `-`.
+    /// Returns a new history of this party. The name is also the file's, with letters, digits, `-`, `_` and `.`; any
+    /// other character becomes `-`.
     public func history(of name: String, _ kind: History.Kind) -> History {
         let file = String(name.map { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) ? $0 : "-" })
         let history = History(folder: self, path: "\(path)/\(file)\(History.suffix)", name: name, kind: kind)
@@ -37,14 +37,14 @@ public final class HistoryFolder: Sendable {
         return history
     }
 
-    /// Writes what has been gathered. Call it about once a second: what was not written when the process is killed is
-    /// no evidence. Throws where a file cannot be written.
+    /// Writes the collected lines. Call it about once a second: lines that were not written when the process is killed
+    /// are lost. Throws if a file cannot be written.
     public func flush() throws(ChildProcess.Failure) {
         for history in histories.withLock({ $0 }) { try history.flush() }
     }
 
-    /// Removes the histories of this kind, and the folder if the run has made it and nobody else writes there. Call it
-    /// where they recorded nothing, and write no more of the kind afterwards.
+    /// Removes the histories of this kind. Removes the folder too if this run has created it and nothing else is in it.
+    /// Call it if they recorded nothing, and do not write to them afterwards.
     func discard(_ kind: History.Kind) {
         let isEmpty = histories.withLock { histories in
             for history in histories where history.kind == kind { history.discard() }
@@ -54,7 +54,7 @@ public final class HistoryFolder: Sendable {
         if isEmpty, isOwn { rmdir(path) }
     }
 
-    /// Keeps other evidence: the snapshot of a node, the dump of a log. What cannot be written is none.
+    /// Keeps other evidence, such as the snapshot of a node or the dump of a log. Errors are ignored.
     public func keep(_ name: String, _ bytes: [UInt8]) {
         let file = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard file >= 0 else { return }
@@ -66,7 +66,7 @@ public final class HistoryFolder: Sendable {
         }
     }
 
-    /// The number that stands for a site in all files of the folder.
+    /// Returns the number of a site, which is the same in all files of the folder.
     func number(of site: Site) -> Int {
         sites.withLock { sites in
             if let number = sites[site] { return number }

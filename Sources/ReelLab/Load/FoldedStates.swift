@@ -1,12 +1,12 @@
 import ReelCore
 import ReelNet
 
-/// The folded states of streams, as nodes answer them over HTTP, and the way to ask nodes.
+/// The folded states of streams, as nodes return them over HTTP, and the requests to nodes.
 final class FoldedStates {
     private let gateways: LoadGateways
     private let http: HTTPClient
     private var turn = 0
-    /// As they were soon after an epoch began, and who waits to be told.
+    /// The states soon after an epoch began, and the callers that wait for them.
     private var begun: [StreamName: Fold] = [:]
     private var waiting: [Beginning: [(Fold?) -> Void]] = [:]
 
@@ -15,9 +15,9 @@ final class FoldedStates {
         let epoch: Epoch
     }
 
-    /// A state is as large as what lives in its stream.
+    /// The largest answer in bytes. A state is as large as the present objects of its stream.
     private static let bytesMax = 1 << 30
-    /// So many streams are asked about at the end of a run.
+    /// The maximum number of streams that are checked at the end of a run.
     static let streamsMax = 64
 
     init(_ gateways: LoadGateways, on loop: EventLoop) {
@@ -25,7 +25,7 @@ final class FoldedStates {
         http = HTTPClient(on: loop, maxIdle: 16)
     }
 
-    /// Loads a stream's state; nil if no node answers one for ten seconds.
+    /// Loads a stream's state. Calls `then` with nil if no node returns a state for ten seconds.
     func load(_ stream: StreamName, then: @escaping ((epoch: Epoch, seq: Seq)?) -> Void) {
         get(
             "/v1/streams/\(stream)/snapshot",
@@ -36,8 +36,8 @@ final class FoldedStates {
         )
     }
 
-    /// What a stream's log knew of its sites as the epoch began, or soon after, asked for once for all clients; nil if
-    /// no node knows for ten seconds.
+    /// Loads the state of a stream as the epoch began, or soon after, to learn what its log knew of sites. One request
+    /// serves all clients. Calls `then` with nil if no node returns the state for ten seconds.
     func beginning(of stream: StreamName, in epoch: Epoch, then: @escaping (Fold?) -> Void) {
         if let fold = begun[stream], fold.epoch == epoch { return then(fold) }
         let beginning = Beginning(stream: stream, epoch: epoch)
@@ -52,8 +52,8 @@ final class FoldedStates {
         }
     }
 
-    /// Keeps the states of the streams, and of each a delta, as evidence. Ends at the first that no node has, which it
-    /// says.
+    /// Keeps the states of the streams, and a delta of each, as evidence. Ends at the first stream whose state no node
+    /// has, and passes its name to `then`.
     func keep(_ streams: [StreamName], in folder: HistoryFolder, then: @escaping (_ missing: StreamName?) -> Void) {
         keep(streams.prefix(Self.streamsMax), in: folder, then: then)
     }
@@ -87,7 +87,7 @@ final class FoldedStates {
 
     // MARK: Asking
 
-    /// What these nodes answer, one after the other, asked again until it is what was wanted; nil once time is up.
+    /// Sends a GET to these nodes in turn until `read` accepts an answer. Calls `then` with nil after `untilMs`.
     func get<Answer>(
         _ target: String,
         of urls: [String],
@@ -109,7 +109,7 @@ final class FoldedStates {
         }
     }
 
-    /// Epoch and seq of the first line of a snapshot.
+    /// Returns epoch and seq of the first line of a snapshot.
     static func position(_ body: [UInt8]) -> (epoch: Epoch, seq: Seq)? {
         var (epoch, seq): (Epoch?, Seq?)
         members(body.prefix { $0 != 0x0A }) { (reader, key) throws(ReelError) in
@@ -123,7 +123,7 @@ final class FoldedStates {
         return (epoch, seq)
     }
 
-    /// Reads the members of an object; what is none has none.
+    /// Calls `member` for the members of an object. Text that is no object has none.
     static func members(
         _ object: ArraySlice<UInt8>,
         _ member: (inout JSONReader, JSONText) throws(ReelError) -> Void

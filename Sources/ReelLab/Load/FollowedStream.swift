@@ -1,23 +1,24 @@
 import ReelCore
 
-/// How far one reader is in one stream: what it holds, proven range by range, and what it still has to fetch. Pure.
+/// The position of one reader in one stream: the proven ranges, and the gaps to fetch. A pure state machine.
 struct FollowedStream {
     /// The epoch of all seqs here; nil before the first subscription.
     private(set) var epoch: Epoch?
-    /// What lies at or below it was not asked for, or came as a snapshot.
+    /// The seq up to which events were not requested, or were replaced by a snapshot.
     private(set) var start: Seq = .none
     private(set) var partition = 0
-    /// The subscription stands on the present connection: pushed frames and `upto` go on from `proven`.
+    /// True if the subscription is active on the present connection: pushed frames and `upto` continue from `proven`.
     private(set) var isLive = false
     private var covered = SeqRanges()
     private var proven: Seq = .none
-    /// A fetch is on its way.
+    /// True if a fetch is on its way.
     private(set) var isFetching = false
 
-    /// All seqs of the partition up to here are proven: of those behind `start`, nothing of the stream is missing.
+    /// The seq up to which the partition is proven: no event of the stream between `start` and this seq is missing.
     var reached: Seq { covered.contiguous(after: start) }
 
-    /// A subscription stands. True if it is of another epoch than what was held: all begins anew.
+    /// Called when a subscription has begun. Returns true if it is of another epoch than the held ranges: they are
+    /// dropped.
     mutating func subscribed(_ subscribed: ServerFrame.Subscribed) -> Bool {
         let isNew = epoch != nil && epoch != subscribed.epoch
         if epoch == nil || isNew {
@@ -31,26 +32,26 @@ struct FollowedStream {
         return isNew
     }
 
-    /// A frame has proven a range.
+    /// Called when a frame has proven a range.
     mutating func received(from: Seq, to: Seq, isFetched: Bool) {
         if from <= to { covered.insert(from...to) }
         if !isFetched { proven = max(proven, to) }
     }
 
-    /// The partition is proven up to here.
+    /// Called when the partition is proven up to `seq`.
     mutating func upto(_ seq: Seq) {
         guard isLive, seq > proven else { return }
         covered.insert(proven + 1...seq)
         proven = seq
     }
 
-    /// The subscription is over: the reader was too slow, or the connection is gone.
+    /// Called when the subscription has ended, because the reader was too slow or the connection was lost.
     mutating func ended() {
         isLive = false
         isFetching = false
     }
 
-    /// The folded state as of this seq has come, in place of the events up to it.
+    /// Called when the folded state as of this seq was loaded, in place of the events up to it.
     mutating func loaded(_ epoch: Epoch, seq: Seq) {
         if self.epoch != epoch {
             covered = SeqRanges()
@@ -59,8 +60,8 @@ struct FollowedStream {
         start = max(start, seq)
     }
 
-    /// The holes below what the subscription has proven, as one fetch may ask for them; empty if there are none, or
-    /// they are asked for already.
+    /// Returns the gaps below what the subscription has proven, within the limits of one fetch. Returns an empty list
+    /// if there are none, or if a fetch is on its way.
     mutating func fetch() -> [ClosedRange<Seq>] {
         guard isLive, !isFetching, proven > reached else { return [] }
         var ranges: [ClosedRange<Seq>] = []
@@ -75,12 +76,12 @@ struct FollowedStream {
         return ranges
     }
 
-    /// The last fetch was answered as far as it will be.
+    /// Called when the last fetch was answered completely.
     mutating func fetched() {
         isFetching = false
     }
 
-    /// Whether a fetch of these ranges is answered.
+    /// Returns true if a fetch of these ranges is answered.
     func holds(_ ranges: [ClosedRange<Seq>]) -> Bool {
         ranges.allSatisfy { covered.contains($0) }
     }

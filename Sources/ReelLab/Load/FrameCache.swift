@@ -1,10 +1,10 @@
 import Glibc
 import ReelCore
 
-/// Frames of events that were taken apart before. A gateway sends the same bytes to all who listen; those that came on
-/// another socket already are compared, and that is all the work.
+/// A cache of parsed frames of events. A gateway sends the same bytes to all listeners. So bytes that arrived on
+/// another socket already only need a comparison.
 final class FrameCache {
-    /// A frame of events, and when each of its events was due.
+    /// A frame of events, and the times at which its events were due.
     final class Frame {
         let proof: EventsProof
         let ref: [UInt8]?
@@ -25,7 +25,7 @@ final class FrameCache {
     private var slots = [Frame?](repeating: nil, count: 1 << 10)
     private var tables = ParsedEvent()
 
-    /// The frame, if these are the bytes of one of events that is known.
+    /// Returns the cached frame with these bytes; nil if there is none.
     func frame(_ bytes: [UInt8]) -> Frame? {
         guard let frame = slots[Self.slot(bytes)], frame.bytes.count == bytes.count,
             memcmp(frame.bytes, bytes, bytes.count) == 0
@@ -33,14 +33,14 @@ final class FrameCache {
         return frame
     }
 
-    /// Takes a frame of events apart and remembers it.
+    /// Parses a frame of events, and caches it.
     func add(_ bytes: [UInt8], _ events: ServerFrame.Events, ref: [UInt8]?) -> Frame {
         let frame = Frame(bytes, events, ref: ref, &tables)
         slots[Self.slot(bytes)] = frame
         return frame
     }
 
-    /// From the frame's length and its first bytes, where stream and range stand.
+    /// Returns the slot, from the frame's length and its first bytes, which contain stream and range.
     private static func slot(_ bytes: [UInt8]) -> Int {
         var hash = FNV1a()
         bytes.withUnsafeBytes { hash.add(Bytes(rebasing: $0.prefix(80))) }

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelNet
 
-/// One client of a load run: a connection, and on it a site that publishes, or a reader, or both, of one stream.
+/// One client of a load run. It has a connection, and on it a site that publishes, or a reader, or both, of one stream.
 final class LoadClient: LoadConnectionOwner {
     let name: String
     let stream: StreamName
@@ -10,30 +10,31 @@ final class LoadClient: LoadConnectionOwner {
     private(set) var connection: LoadConnection!
     private var welcome: ServerFrame.Welcome?
 
-    /// The site that it publishes as; nil for a reader.
+    /// The site under which the client publishes; nil for a reader.
     private(set) var site: Site?
-    /// The epoch that the site's events go to.
+    /// The epoch to which the site's events go.
     private var epoch: Epoch?
     private let kind: LoadEvent.Kind
     private(set) var queue = PublishQueue()
     private var lastAckNs: Int64 = 0
-    /// The longest time that it heard no ack while it waited for one.
+    /// The longest time without an ack while the client waited for one.
     private(set) var longestPauseNs: Int64 = 0
-    /// When it wanted to be back from being offline on purpose; `.max` while it is.
+    /// The time at which the client ended its last planned offline time; `.max` during that time.
     private(set) var backNs: Int64 = 0
     private var isHeld = false
     private(set) var isRefused = false
 
-    /// What it has read; nil for a publisher.
+    /// The position of the reader; nil for a publisher.
     private(set) var view: FollowedStream?
-    /// After a lost connection it goes on from "now" and fetches the hole, instead of having it pushed.
+    /// True if the client subscribes from "now" after a lost connection and fetches the gap, instead of having it
+    /// pushed.
     private let fetches: Bool
     private var asked: [ClosedRange<Seq>] = []
     private var fetchNumber: Int64 = 0
-    /// The head as of the subscription.
+    /// The head at the time of the subscription.
     private var head: Seq?
 
-    /// What a client does.
+    /// The role of a client.
     enum Role: String {
         case publisher, reader, editor
         /// A reader that begins with the folded state.
@@ -99,7 +100,8 @@ final class LoadClient: LoadConnectionOwner {
         }
     }
 
-    /// A question of this client cannot be answered. What another gateway may know is asked again a little later.
+    /// Called when a request of this client has failed. If another gateway may have the answer, it is sent again a
+    /// little later.
     private func failed(_ failure: ServerFrame.Failure) {
         stage.failed(self, failure.error)
         guard view != nil, failure.stream == stream else { return }
@@ -121,15 +123,16 @@ final class LoadClient: LoadConnectionOwner {
         }
     }
 
-    /// Is offline for so long, on purpose.
+    /// Goes offline for `duration`, as planned.
     func rest(_ duration: Duration) {
         backNs = .max
         connection.rest(duration) { [weak self] in self?.backNs = Clock.nowNs() }
     }
 
-    /// Ends, with what it knows written down.
+    /// Ends the client, and writes the end of its history.
     func end() {
-        // A cold reader that gets no state gives up; all others wait for as long as there is somebody to wait for.
+        // A cold reader that gets no state gives up, and reports no position. Any other reader waits until the run
+        // ends.
         if let view, view.epoch != nil || role != .cold { history?.reached(stream, view.epoch, seq: view.reached) }
         history?.ended(unacked: queue.unacked)
         connection.close()
@@ -139,13 +142,13 @@ final class LoadClient: LoadConnectionOwner {
 // MARK: - Publishing
 
 extension LoadClient {
-    /// An event is due.
+    /// Called when an event is due.
     func publish(dueNs: Int64) {
         queue.add(dueNs: dueNs)
     }
 
-    /// Publishes in this epoch. A log of which something was lost may know fewer events of the site than were acked:
-    /// behind that gap it would consume none, so another site goes on.
+    /// Publishes in this epoch. A log that has lost records may know fewer events of the site than were acked. It would
+    /// consume no event after that gap, so the client continues under another site.
     private func goOn(in epoch: Epoch) {
         guard let site, let former = self.epoch, former != epoch, queue.highestAcked >= 0 else {
             self.epoch = epoch
@@ -158,8 +161,8 @@ extension LoadClient {
         }
     }
 
-    /// Publishes in this epoch, whose log knows the events of the site up to this op. Where nobody can say (nil), such
-    /// as without a snapshot node, another site is right whatever the log knows.
+    /// Publishes in this epoch. `op`: the last op of the site that the epoch's log knows. Nil if it cannot be found
+    /// out, such as without a snapshot node: then the client takes another site, which is right in any case.
     func goOn(in epoch: Epoch, knowing op: Op?) {
         if op ?? -1 < queue.highestAcked {
             if let site { history?.left(stream, site) }
@@ -171,13 +174,13 @@ extension LoadClient {
         publishMore()
     }
 
-    /// Hands over what may go.
+    /// Hands over the events that may be sent.
     func publishMore() {
         guard let site, let welcome, backNs < .max, !isHeld, !isRefused else { return }
-        let most = max(1, min(welcome.limits.batch, 256, welcome.limits.frame / (stage.plan.size + 512)))
+        let batchMax = max(1, min(welcome.limits.batch, 256, welcome.limits.frame / (stage.plan.size + 512)))
         while true {
             let before = queue.handedOver
-            let entries = queue.next(most, backNs: backNs)
+            let entries = queue.next(batchMax, backNs: backNs)
             guard let first = entries.first, let last = entries.last else { return }
             history?.sent(stream, site, ops: first.op...last.op)
             let events = entries.map { LoadEvent.json(kind, site: site, entry: $0, fill: stage.fill) }
@@ -205,7 +208,7 @@ extension LoadClient {
         history?.nacked(nack)
         stage.nacked(self, nack.error)
         guard nack.site == site else { return }
-        // The gateway goes over to the next epoch, and what is not acked goes again to the log of that.
+        // The gateway moves to the next epoch, and unacked events are sent again to that epoch's log.
         if nack.error.code == .epochChanged {
             isHeld = true
             return later(.seconds(1)) { $0.connection.cut() }
@@ -229,7 +232,7 @@ extension LoadClient {
 // MARK: - Reading
 
 extension LoadClient {
-    /// Subscribes where it stands.
+    /// Subscribes from the present position.
     private func subscribe() {
         guard let view, let welcome else { return }
         var position = ClientFrame.Position.now
@@ -250,7 +253,7 @@ extension LoadClient {
         looksWhetherLive()
     }
 
-    /// Takes the folded state in place of the events up to its seq, then subscribes behind it.
+    /// Loads the folded state in place of the events up to its seq, then subscribes after it.
     func load(_ done: @escaping (Bool) -> Void) {
         stage.states.load(stream) { [weak self] loaded in
             guard let self else { return }
@@ -262,7 +265,7 @@ extension LoadClient {
         }
     }
 
-    /// A cold reader is done once it has what was there when it came.
+    /// Ends the start of a cold reader once it has everything up to the head of its subscription.
     private func looksWhetherLive() {
         guard role == .cold, let head, let view, view.reached >= head else { return }
         self.head = nil

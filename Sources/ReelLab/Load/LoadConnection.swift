@@ -2,45 +2,45 @@ import ReelClient
 import ReelCore
 import ReelNet
 
-/// What a load client learns of its connection.
+/// The callbacks of a load client's connection.
 protocol LoadConnectionOwner: AnyObject {
     func welcomed(_ welcome: ServerFrame.Welcome, by url: String)
     func received(_ frame: ServerFrame)
     func received(_ frame: FrameCache.Frame)
-    /// The connection, or the attempt to make it, is over; another one is tried.
+    /// Called when the connection has ended, or could not be made. Another attempt follows.
     func lost(_ url: String, _ loss: ConnectionLoss)
 }
 
-/// How a connection ended, or the attempt to make it.
+/// The end of a connection, or of the attempt to make it.
 struct ConnectionLoss {
     let code: UInt16
     let reason: String
-    /// The gateway had let the client in.
+    /// True if the gateway had sent `welcome`.
     let wasWelcome: Bool
-    /// There is no gateway: nobody listens, the name is not known, or somebody else listens there.
+    /// True if there is no gateway: no server listens, the name is not known, or another kind of server listens.
     let isNoGateway: Bool
 }
 
-/// A connection that stays: to one gateway after the other, as a client's does.
+/// A lasting connection: it reconnects to one gateway after the other, as a client's does.
 final class LoadConnection: WebSocketHandler {
     private let loop: EventLoop
     private let gateways: LoadGateways
     private let frames: FrameCache
     private var failover: Failover
-    /// Let go by `close`.
+    /// The owner; nil after `close`.
     private var owner: (any LoadConnectionOwner)?
     private var attempt: WebSocketClient?
     private var socket: WebSocket?
     private var timer: LoopTimer?
     private var isWelcome = false
-    /// When the gateway that refuses this client lets it in again, as it has said.
+    /// The time after which the gateway that refuses this client allows it again; nil: it has named none.
     private var retryMs: Int64?
     private var isPinged = false
     private var isClosed = false
     private(set) var isResting = false
     private lazy var silence = Deadline(on: loop) { [weak self] in self?.silent() }
 
-    /// A connection that was silent for so long is asked for a sign of life, and given up after as long again.
+    /// The silence after which a connection is pinged. After the same time again it is given up.
     static let silence = Duration.seconds(2)
 
     init(
@@ -57,12 +57,12 @@ final class LoadConnection: WebSocketHandler {
         failover = Failover(nodes: gateways.urls, seed: seed)
     }
 
-    /// Connects, and connects again whenever the connection is lost.
+    /// Connects, and reconnects when the connection is lost.
     func start() {
         connectNext()
     }
 
-    /// Ends for good.
+    /// Closes the connection, and does not reconnect.
     func close() {
         isClosed = true
         owner = nil
@@ -72,12 +72,12 @@ final class LoadConnection: WebSocketHandler {
         socket?.close()
     }
 
-    /// Cuts the connection off, as a network does; another one follows.
+    /// Aborts the connection, as a network failure does. Another one follows.
     func cut() {
         socket?.abort()
     }
 
-    /// Is offline for so long; `isOver` is called when it wants to be back, gateway or not.
+    /// Goes offline for `duration`. `isOver` is called when that time has passed, even if no gateway can be reached.
     func rest(_ duration: Duration, _ isOver: @escaping () -> Void) {
         isResting = true
         timer?.cancel()
@@ -113,7 +113,7 @@ final class LoadConnection: WebSocketHandler {
     private static func isNoGateway(_ error: NetError) -> Bool {
         switch error.code {
         case .refused, .nameNotFound, .badAddress: true
-        // A front whose gateways are not there yet says 503.
+        // A proxy whose gateways have not started yet answers 503.
         case .violation: error.httpStatus == 404
         default: false
         }

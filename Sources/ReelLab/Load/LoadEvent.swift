@@ -1,18 +1,18 @@
 import ReelCore
 
-/// The events that a load run publishes. Those of a publisher carry when they were due, so that whoever receives one
-/// knows how late it is; and each counts one up in its site's object, so that one that is applied twice shows in the
-/// state. Those of editors write in one text.
+/// The events that a load run publishes. Each contains the time at which it was due, so that a receiver can compute its
+/// delay. An event of a publisher also increments a counter in its site's object, so that a doubled event shows in the
+/// state. The events of editors write to one text.
 enum LoadEvent {
-    /// What a client publishes.
+    /// The kind of events that a client publishes.
     enum Kind: Equatable {
         /// Fields of an object of its own.
         case count
-        /// Words in a text that it shares with others.
+        /// Words in a text that it shares with other clients.
         case text
     }
 
-    /// The event of this op, as JSON.
+    /// Returns the event of this op, as JSON.
     static func json(_ kind: Kind, site: Site, entry: PublishQueue.Entry, fill: [UInt8]) -> [UInt8] {
         var json: [UInt8] = []
         json.reserveCapacity(fill.count + 224)
@@ -34,7 +34,8 @@ enum LoadEvent {
         return json
     }
 
-    /// Words go in at the start of the text, and every other time as much is taken out there: it stays short.
+    /// Appends the operation. Words are inserted at the start of the text, and every second event removes as many
+    /// there, so that the text stays short.
     private static func append(_ kind: Kind, _ op: Op, _ json: inout [UInt8]) {
         switch kind {
         case .count: json.append(#","ops":{"count":{"inc":1}}"#)
@@ -43,8 +44,8 @@ enum LoadEvent {
         }
     }
 
-    /// When the event was due, in nanoseconds of the monotonic clock of the machine that published it; nil if it is
-    /// none of a load run.
+    /// Returns the time at which the event was due, in nanoseconds of the monotonic clock of the machine that published
+    /// it. Nil if the event is not from a load run.
     static func due(_ event: ParsedEvent, _ value: Bytes) -> Int64? {
         guard event.parts.count == 1, let field = event.fields.first, "due" ~= value[field.name] else { return nil }
         return Int64(String(decoding: value[field.value], as: UTF8.self)).flatMap { due in
@@ -53,7 +54,7 @@ enum LoadEvent {
         }
     }
 
-    /// So many letters.
+    /// Returns `count` letters.
     static func fill(_ count: Int) -> [UInt8] {
         (0..<max(0, count)).map { UInt8(ascii: "a") + UInt8($0 % 26) }
     }

@@ -1,12 +1,12 @@
 import ReelNet
 
-/// The gateways of a load run: where they are, whom to believe there, and who asks.
+/// The gateways of a load run: their addresses, the trusted authorities, and the token.
 struct LoadGateways {
     let urls: [String]
     let token: String?
     private let trust: TLSClient?
 
-    /// Checks the addresses, and reads the authorities where they are needed.
+    /// Checks the addresses, and reads the authorities if they are needed.
     init(_ plan: LoadPlan) throws {
         (urls, token) = (plan.urls, plan.token)
         for url in plan.urls where HTTPOrigin(url) == nil {
@@ -16,7 +16,7 @@ struct LoadGateways {
         trust = speaksTLS ? try TLSClient(authorities: plan.authorities) : nil
     }
 
-    /// The socket of a gateway.
+    /// Returns the WebSocket target of a gateway; nil for an invalid URL.
     func socket(_ url: String) -> WebSocketTarget? {
         guard let origin = HTTPOrigin(url) else { return nil }
         var target = WebSocketTarget(
@@ -29,8 +29,8 @@ struct LoadGateways {
         return target
     }
 
-    /// A GET that this node is asked; nil for a URL that is none, or of TLS where nobody is trusted. Where gateways
-    /// speak TLS, the token goes over TLS only.
+    /// Returns a GET request to this node. Nil for an invalid URL, or for TLS without trusted authorities. If the
+    /// gateways use TLS, the token is sent over TLS only.
     func request(_ target: String, of url: String) -> HTTPClientRequest? {
         guard let origin = HTTPOrigin(url), !origin.isSecure || trust != nil else { return nil }
         var request = HTTPClientRequest("GET", host: origin.host, port: origin.port, target: target)

@@ -1,5 +1,5 @@
 extension LoadProfile.Number {
-    /// What it may be.
+    /// The range of valid values.
     public var bounds: ClosedRange<Int> {
         switch self {
         case .streams: 1...100_000
@@ -10,7 +10,7 @@ extension LoadProfile.Number {
         }
     }
 
-    /// What it says, without a full stop.
+    /// The help text, without a full stop.
     public var help: String {
         switch self {
         case .streams: "so many streams, NAME-0, NAME-1 and so on; 1 if nothing is said"

@@ -1,19 +1,19 @@
-/// A kind of load by name: the numbers of a plan that differ from the usual ones.
+/// A named kind of load: the numbers of a plan that differ from the defaults.
 public struct LoadProfile: Sendable, Equatable {
-    /// The numbers that a profile may name, with what each does to a plan.
+    /// A number that a profile may set.
     public enum Number: String, CaseIterable, Sendable {
-        /// As the members of `LoadPlan` say.
+        /// See the members of `LoadPlan`.
         case streams, publishers, sleepers, readers, editors, coldstarts, rate, size, storm, seconds
     }
 
-    /// What it is called.
+    /// The name of the profile.
     public let name: String
-    /// What it is for, a few words.
+    /// The purpose, in a few words.
     public let purpose: String
-    /// Its numbers.
+    /// The numbers that the profile sets.
     public private(set) var numbers: [Number: Int]
 
-    /// Those that come with the program.
+    /// The built-in profiles.
     public static let all = [
         LoadProfile("fanout", "one writes, a thousand listen", [.publishers: 1, .readers: 1_000, .rate: 100]),
         LoadProfile(
@@ -52,8 +52,8 @@ public struct LoadProfile: Sendable, Equatable {
         self.numbers = numbers
     }
 
-    /// Reads a profile of one's own: `name=value` a line, `#` before a remark. Throws the number of the line that is
-    /// none, and what was expected.
+    /// Reads a profile from a file's text: one `name=value` per line, `#` before a comment. Throws the number of the
+    /// first invalid line, and the expected form.
     public init(name: String, text: String) throws(LoadFailure) {
         self.init(name, "from a file", [:])
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {

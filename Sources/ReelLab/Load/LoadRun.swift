@@ -1,16 +1,16 @@
 import ReelCore
 public import ReelNet
 
-/// A load run in this process: as many clients as the plan says, all on one event loop.
+/// A load run in this process. All clients of the plan run on one event loop.
 ///
 ///     let load = try LoadRun(plan)
 ///     let report = try await load.run()
 public final class LoadRun: Sendable {
-    /// The loop that all clients live on.
+    /// The loop of all clients.
     public let loop: EventLoop
     private let stage: LoopBound<LoadStage>
 
-    /// Checks what can be checked before: addresses, streams, file descriptors.
+    /// Checks addresses, streams and file descriptors before the run.
     public init(_ plan: LoadPlan) throws {
         guard !plan.urls.isEmpty, !plan.streams.isEmpty else {
             throw LoadFailure(.plan, "found no gateway or no stream, expected at least one of each")
@@ -29,8 +29,8 @@ public final class LoadRun: Sendable {
         loop.stop()
     }
 
-    /// Connects, publishes for as long as the plan says, waits until everything is acked and has arrived, and says how
-    /// it went. Once. `progress` is called on the loop, about once a second.
+    /// Connects, publishes as the plan says, waits until everything is acked and has arrived, and returns the report.
+    /// Call it once. `progress` is called on the loop, about once a second.
     public func run(progress: (@Sendable (LoadProgress) -> Void)? = nil) async throws -> LoadReport {
         let result: Result<LoadReport, LoadFailure> = await withCheckedContinuation { continuation in
             loop.execute { [stage] in stage.value.start(progress) { continuation.resume(returning: $0) } }
@@ -38,36 +38,36 @@ public final class LoadRun: Sendable {
         return try result.get()
     }
 
-    /// Ends the publishing; `run` returns once what is under way has come to its end.
+    /// Ends the publishing. `run` returns once all running work has finished.
     public func stop() {
         loop.execute { [stage] in stage.value.stop() }
     }
 
-    /// What has been counted so far.
+    /// Returns the present counts.
     public func statistics() async throws -> LoadStatistics {
         try await loop.run { [stage] in stage.value.statistics }
     }
 }
 
-/// Why a load run says nothing about a cluster.
+/// The reason why a load run has no result.
 public struct LoadFailure: Error, Sendable {
-    /// What kind of trouble.
+    /// The kind of failure.
     public enum Code: Sendable {
-        /// The plan cannot be meant.
+        /// The plan is not valid.
         case plan
-        /// Not enough file descriptors.
+        /// There are not enough file descriptors.
         case descriptors
         /// No gateway answered.
         case unreachable
-        /// Gateways answered, and none of them takes the token.
+        /// Gateways answered, and all of them refuse the token.
         case unauthorized
         /// The histories cannot be written.
         case history
     }
 
-    /// What kind of trouble.
+    /// The kind of failure.
     public let code: Code
-    /// What was found, what was expected.
+    /// The details: what was found, what was expected.
     public let message: String
 
     init(_ code: Code, _ message: String) {
@@ -75,7 +75,7 @@ public struct LoadFailure: Error, Sendable {
         self.message = message
     }
 
-    /// No gateway has let a client in.
+    /// Returns the failure of a run in which no gateway has accepted a client.
     static func shutOut(_ code: Code, _ urls: [String], _ reason: String) -> LoadFailure {
         let rest =
             code == .unauthorized

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelNet
 
-/// A load run on its loop: the clients, the clock that makes events due, and what is counted.
+/// A load run on its loop: the clients, the clock that makes events due, and the counts.
 final class LoadStage {
     let plan: LoadPlan
     let gateways: LoadGateways
@@ -10,7 +10,7 @@ final class LoadStage {
     let fill: [UInt8]
     var statistics = LoadStatistics()
 
-    /// What a run is doing.
+    /// The phase of a run.
     enum Phase: String { case connecting, publishing, settling, asking, over }
 
     private(set) var phase = Phase.connecting
@@ -34,29 +34,30 @@ final class LoadStage {
     private var connecting: Set<ObjectIdentifier> = []
     private var lastReason = "no answer"
     private var problems: [String] = []
-    /// Gateways that have let a client in, and why others have not.
+    /// The gateways that have accepted a client, and the reasons of those that have not.
     private var open: Set<String> = []
     private var closed: [String: String] = [:]
-    /// Gateways that did not take the token.
+    /// The gateways that refused the token.
     private var unauthorized: Set<String> = []
-    /// URLs at which there was no gateway when one was last looked for, and since when that holds for all of them.
+    /// The URLs without a gateway at the last attempt, and the time since which all URLs are like that.
     private var missing: Set<String> = []
     private var missingNs: Int64?
-    /// No node had the folded state of this stream at the end.
+    /// A stream whose folded state no node had at the end; nil: there is none.
     private var stateless: StreamName?
-    /// The nodes that were asked then what they have folded; nil: none were.
+    /// The nodes that were asked at the end for their folded states; nil: none were.
     private var asked: AskedNodes?
-    /// The epochs in the order in which they were met, and for each stream the highest seq that was acked in which.
+    /// The epochs in the order in which they were seen, and for each stream the highest acked seq with the index of its
+    /// epoch.
     private var epochs: [Epoch] = []
     private var heads: [StreamName: (epoch: Int, seq: Seq)] = [:]
 
-    /// How many connections are made at a time.
+    /// The maximum number of connections that are made at the same time.
     private static let connectingMax = 256
-    /// How many readers may be in their cold start at a time.
+    /// The maximum number of readers in their cold start at the same time.
     static let coldMax = 1_000
-    /// A cold start that takes longer has failed.
+    /// The time after which a cold start has failed.
     private static let coldPatienceNs: Int64 = 30_000_000_000
-    /// A cluster that is just starting has so long until there is a gateway.
+    /// The time that a starting cluster has until there is a gateway.
     private static let missingPatienceNs: Int64 = 2_000_000_000
 
     init(_ plan: LoadPlan, _ gateways: LoadGateways, on loop: EventLoop) {
@@ -68,7 +69,7 @@ final class LoadStage {
 
     // MARK: The course of a run
 
-    /// Runs; the result comes when all is over. `progress` is called about once a second.
+    /// Starts the run. `finish` is called with the result. `progress` is called about once a second.
     func start(_ progress: ((LoadProgress) -> Void)?, _ finish: @escaping (Result<LoadReport, LoadFailure>) -> Void) {
         (self.progress, self.finish) = (progress, finish)
         startedNs = Clock.nowNs()
@@ -95,7 +96,7 @@ final class LoadStage {
         }
     }
 
-    /// No more events; what is under way comes to its end.
+    /// Stops new events. Running work is finished.
     func stop() {
         switch phase {
         case .connecting, .publishing: enter(.settling)
@@ -131,7 +132,7 @@ final class LoadStage {
             let until = plan.seconds.map { min(inPhase, Int64($0 * 1e9)) } ?? inPhase
             let wanted = publishers.isEmpty ? 0 : Int(Double(until) * plan.rate / 1e9)
             while statistics.due < wanted {
-                // When it was due, not when this tick came to it: a loop that is late makes events late, not few.
+                // The time at which it was due, not the time of this tick. So a slow loop makes events late, not few.
                 let dueNs = phaseNs + Int64(Double(statistics.due + 1) * 1e9 / plan.rate)
                 publishers[statistics.due % publishers.count].publish(dueNs: dueNs)
                 statistics.due += 1
@@ -147,7 +148,7 @@ final class LoadStage {
         }
     }
 
-    /// What a profile does to connections while events are published.
+    /// Applies the plan's storms and cold starts while events are published.
     private func disturb(_ now: Int64, _ inPhase: Int64) {
         if let period = plan.stormSeconds, now - stormNs > Int64(period * 1e9) {
             stormNs = now
@@ -155,7 +156,7 @@ final class LoadStage {
         }
         let due = Int(Double(inPhase) * Double(plan.coldStarts) / 1e9)
         while coldCount < due {
-            // When it was due, as an event: a loop that is late makes it late.
+            // The time at which it was due, as for an event: a slow loop makes the cold start late.
             let dueNs = phaseNs + Int64(Double(coldCount + 1) * 1e9 / Double(plan.coldStarts))
             if cold.count < Self.coldMax { startCold(dueNs) } else { statistics.coldFailed += 1 }
             coldCount += 1
@@ -174,7 +175,7 @@ final class LoadStage {
         }
     }
 
-    /// A cold reader has all that was there.
+    /// Called when a cold reader has received everything up to its head.
     func isLive(_ client: LoadClient) {
         guard let (_, startNs) = cold[ObjectIdentifier(client)] else { return }
         statistics.coldStart.add(Clock.nowNs() - startNs)
@@ -187,7 +188,7 @@ final class LoadStage {
         client.end()
     }
 
-    /// Sends a sleeper to bed, each at another time.
+    /// Sends the sleepers offline, each at another time.
     private func sleep() {
         let second = statistics.seconds.count
         for (number, client) in publishers.prefix(plan.sleepers).enumerated() where (second + number) % 10 == 0 {
@@ -195,7 +196,7 @@ final class LoadStage {
         }
     }
 
-    /// With histories, the folded states of the streams are evidence too, and what each node says of them.
+    /// Collects the folded states of the streams, and each node's report of them, as evidence if there are histories.
     private func askForStates() {
         guard let histories = plan.histories else { return end(.success(report())) }
         enter(.asking)
@@ -209,7 +210,7 @@ final class LoadStage {
         }
     }
 
-    /// Everything is acked, and every reader has all that was acked on its stream.
+    /// True if everything is acked, and every reader has all acked events of its stream.
     private var isSettled: Bool {
         cold.isEmpty && publishers.allSatisfy { $0.queue.unacked == 0 || $0.isRefused } && clients.allSatisfy(hasAll)
     }
@@ -242,7 +243,7 @@ final class LoadStage {
         }
     }
 
-    /// Latencies are counted in one place only, by the second.
+    /// Adds the latencies of the present second to the totals. Latencies are counted only by the second.
     private func addSecond() {
         statistics.ack.add(second.ack)
         statistics.delivery.add(second.delivery)
@@ -256,7 +257,8 @@ final class LoadStage {
         ticker?.cancel()
         for client in clients + cold.values.map(\.client) { client.end() }
         var result = result
-        // Who was let in by nobody has seen nothing: if nobody else writes there, the folder is free for the next try.
+        // Clients that were never accepted have recorded nothing. If nothing else is in the folder, it is removed, so
+        // that the next run can use it.
         if case .failure = result, epochs.isEmpty { plan.histories?.discard(.client) }
         do throws(ChildProcess.Failure) {
             try plan.histories?.flush()
@@ -278,7 +280,7 @@ final class LoadStage {
         if statistics.coldFailed > 0 {
             problems.append("\(statistics.coldFailed) cold starts did not come to their end")
         }
-        if behind > 0 { problems.append("\(behind) readers have not received all that was acked") }
+        if behind > 0 { problems.append("\(behind) readers have not received all acked events") }
         return LoadReport(
             plan: plan,
             statistics: statistics,
@@ -292,12 +294,12 @@ final class LoadStage {
         )
     }
 
-    /// Gateways that have let no client in, with the reason.
+    /// The gateways that have accepted no client, with the reason.
     private var shut: [String] {
         closed.filter { !open.contains($0.key) }.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value)" }
     }
 
-    // MARK: What clients tell
+    // MARK: Callbacks of clients
 
     func welcomed(_ client: LoadClient, _ welcome: ServerFrame.Welcome, by url: String) {
         open.insert(url)

@@ -1,51 +1,51 @@
-/// What a load run has counted so far.
+/// The counts of a load run up to now.
 public struct LoadStatistics: Sendable {
     /// Events that were due.
     public var due = 0
-    /// Events handed over to a gateway, also again.
+    /// Events handed over to a gateway, including repeated ones.
     public var sent = 0
-    /// Of these, the ones that had been handed over before.
+    /// Events that were handed over before and sent again.
     public var resent = 0
     /// Events acked.
     public var acked = 0
-    /// Nacks, also those that only ask to send again.
+    /// Nacks, including those that only request sending again.
     public var nacked = 0
     /// Events that a reader received.
     public var delivered = 0
-    /// Connections that were lost after a welcome.
+    /// Connections that were lost after `welcome`.
     public var reconnects = 0
-    /// Holes that a reader asked for.
+    /// Fetches of gaps by readers.
     public var fetches = 0
-    /// Subscriptions that were too slow.
+    /// Subscriptions that ended because the reader was too slow.
     public var lagged = 0
-    /// From when an event was due to its ack, in nanoseconds.
+    /// The time from when an event was due to its ack, in nanoseconds.
     public var ack = LatencyHistogram()
-    /// From when an event was due to its arrival at a reader, in nanoseconds.
+    /// The time from when an event was due to its arrival at a reader, in nanoseconds.
     public var delivery = LatencyHistogram()
-    /// From the question for the folded state until all that was there is there, in nanoseconds.
+    /// The time from the request for the folded state until everything up to the head has arrived, in nanoseconds.
     public var coldStart = LatencyHistogram()
-    /// Cold starts that did not come to their end.
+    /// Cold starts that did not finish.
     public var coldFailed = 0
-    /// The longest time that a publisher with events under way heard no ack, in nanoseconds.
+    /// The longest time without an ack of a publisher that waited for one, in nanoseconds.
     public var longestPauseNs: Int64 = 0
     /// At the end of the run, the longest such time of each publisher, in nanoseconds.
     public var pause = LatencyHistogram()
-    /// How often which code was said in a nack or an error.
+    /// The number of nacks and errors, by code.
     public var codes: [String: Int] = [:]
-    /// One for each second of the run.
+    /// The counts of each second of the run.
     public var seconds: [Second] = []
 
-    /// What happened in one second.
+    /// The counts of one second.
     public struct Second: Sendable {
         /// Events acked.
         public var acked = 0
         /// Events received by readers.
         public var delivered = 0
-        /// Their latencies to the ack.
+        /// The time from due to ack of these events, in nanoseconds.
         public var ack = LatencyHistogram()
-        /// Their latencies to the arrival.
+        /// The time from due to arrival of these events, in nanoseconds.
         public var delivery = LatencyHistogram()
-        /// Connections with a welcome at its end.
+        /// The number of connections with a `welcome` at the end of the second.
         public var connected = 0
     }
 }

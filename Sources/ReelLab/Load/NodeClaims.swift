@@ -1,19 +1,20 @@
 import ReelCore
 import ReelNet
 
-/// What every node that folds says of the streams at the end of a run. Each is asked by itself, and what it says is
-/// written down for the judge: the right answer of one node does not hide the wrong one of another.
+/// The states of the streams at the end of a run, as every folding node reports them. Each node is asked on its own,
+/// and its answer is recorded for the checker. So the right answer of one node does not hide the wrong answer of
+/// another.
 final class NodeClaims {
     private let gateways: LoadGateways
     private let states: FoldedStates
     private let loop: EventLoop
 
-    /// What is asked of each node, and where the answers go.
+    /// The questions to each node, and the history for the answers.
     private struct Visit {
         let streams: [StreamName]
         let epoch: Epoch
         let history: History
-        /// A gateway that stands for others behind it has no head of its own.
+        /// False for gateways that pass on the answers of other nodes, because they have no head of their own.
         var asksForHeads = true
     }
 
@@ -30,7 +31,7 @@ final class NodeClaims {
         let head: Seq
     }
 
-    /// So long a node that has no answer is asked again.
+    /// The time for which a node that has no answer is asked again.
     private static let patienceMs: Int64 = 2_000
 
     init(_ gateways: LoadGateways, asking states: FoldedStates, on loop: EventLoop) {
@@ -39,8 +40,8 @@ final class NodeClaims {
         self.loop = loop
     }
 
-    /// Asks all nodes that fold, as a gateway names them, for the states and heads of the streams in this epoch. Where
-    /// none of them is in reach, the gateways are asked, which pass on what one of them says.
+    /// Asks all folding nodes that a gateway names for the states and heads of the streams in this epoch. If none of
+    /// them can be reached, the gateways are asked, which pass on the answer of one of them.
     func write(
         _ streams: [StreamName],
         in epoch: Epoch,
@@ -59,7 +60,8 @@ final class NodeClaims {
         }
     }
 
-    /// The nodes that fold, as the first gateway says that knows some; none if no gateway does in time.
+    /// Finds the folding nodes: the list of the first gateway that knows some. The list is empty if no gateway does in
+    /// time.
     private func findNodes(turn: Int, untilMs: Int64, then: @escaping ([String]) -> Void) {
         let url = gateways.urls[turn % gateways.urls.count]
         states.get("/v1/cluster", of: [url], untilMs: 0, read: Self.nodes) { [self] nodes in
@@ -71,7 +73,7 @@ final class NodeClaims {
         }
     }
 
-    /// Asks these at once, and says how many of them have answered everything.
+    /// Asks these nodes at once. Calls `then` with the number of nodes that have answered everything.
     private func ask(_ urls: [String], _ visit: Visit, then: @escaping (Int) -> Void) {
         guard !urls.isEmpty else { return then(0) }
         var (open, answered) = (urls.count, 0)
@@ -84,7 +86,7 @@ final class NodeClaims {
         }
     }
 
-    /// Asks for one stream after the other, and ends at the first question that has no answer.
+    /// Asks for one stream after the other, and ends at the first question without an answer.
     private func ask(
         _ url: String,
         _ visit: Visit,
@@ -119,7 +121,7 @@ final class NodeClaims {
 
     // MARK: Answers
 
-    /// The URLs of the nodes that fold; nil if there are none.
+    /// Returns the URLs of the nodes that fold; nil if there are none.
     private static func nodes(_ body: [UInt8]) -> [String]? {
         var urls: [String] = []
         FoldedStates.members(body[...]) { (reader, key) throws(ReelError) in
@@ -142,7 +144,7 @@ final class NodeClaims {
         return urls.isEmpty ? nil : urls
     }
 
-    /// What the first and the last line of a snapshot say.
+    /// Reads the first and the last line of a snapshot.
     private static func state(_ body: [UInt8]) -> State? {
         let lines = body.last == 0x0A ? body.dropLast() : body[...]
         let last = lines[(lines.lastIndex(of: 0x0A).map { $0 + 1 } ?? lines.startIndex)...]
@@ -176,10 +178,10 @@ final class NodeClaims {
     }
 }
 
-/// How many nodes were asked at the end of a run for what they have folded.
+/// The number of nodes that were asked for their folded states at the end of a run.
 public struct AskedNodes: Sendable {
     /// Nodes that fold, as a gateway names them.
     public let known: Int
-    /// Of these, the ones that said all that they were asked.
+    /// Those of the known nodes that have answered everything.
     public let answered: Int
 }

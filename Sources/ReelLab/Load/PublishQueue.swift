@@ -1,63 +1,65 @@
 import ReelClient
 import ReelCore
 
-/// The events of one site that are not acked yet, in order of op, and what of them goes out next. A pure machine, as
-/// far as a client's outbox goes that writes to no disk: open-ended, resent from the first op without an ack.
+/// The unacked events of one site, in order of op, and the choice of those to send next. A pure state machine. It
+/// behaves like a client's outbox without a disk: it is unbounded, and sends again from the first op without an ack.
 struct PublishQueue {
     /// An event that waits for its ack.
     struct Entry: Equatable {
         var op: Op
-        /// When it was due, in nanoseconds of the monotonic clock: its latency counts from here.
+        /// The time at which the event was due, in nanoseconds of the monotonic clock. Its latency counts from here.
         var dueNs: Int64
         var isAcked = false
     }
 
-    /// What a nack asks for.
+    /// The consequence of a nack.
     enum Consequence: Equatable {
-        /// It was about something that is settled meanwhile.
+        /// Nothing: the nack is about something that is settled meanwhile.
         case none
-        /// Go on sending, at the earliest after so many milliseconds.
+        /// Continue sending, after `afterMs` milliseconds at the earliest.
         case sendAgain(afterMs: Int64)
-        /// No gateway will take it.
+        /// The event is refused: no gateway will accept it.
         case refused
     }
 
-    /// So many events of one site are handed over and not acked at a time.
+    /// The maximum number of events of one site that are handed over and not acked.
     static let window = 4_096
 
     private var entries: [Entry] = []
     private var first = 0
     private var nextOp: Op = 0
-    /// All ops up to here have been handed to the present connection.
+    /// The op up to which all events were handed to the present connection.
     private var sentThrough: Op = -1
     /// The highest op that was ever handed over.
     private(set) var handedOver: Op = -1
     /// The highest op that was acked.
     private(set) var highestAcked: Op = -1
-    /// Frames of an older generation have been overtaken: of what this one sends again their nacks say nothing new.
+    /// The number of restarts of sending. A nack of a frame from an older generation says nothing new about events that
+    /// this generation sends again.
     private(set) var generation: Int64 = 0
-    /// What this generation has sent begins here.
+    /// The first op that this generation has sent.
     private var generationStart: Op = 0
 
-    /// How many events are not acked, sent or not.
+    /// The number of events that are not acked, sent or not.
     var unacked: Int { entries.count - first }
 
-    /// When the oldest event that waits was due.
+    /// The time at which the oldest waiting event was due; nil if none waits.
     var oldestDueNs: Int64? { first < entries.count ? entries[first].dueNs : nil }
 
-    /// Adds an event that is due now, or was.
+    /// Adds an event with the time at which it is due.
     mutating func add(dueNs: Int64) {
         entries.append(Entry(op: nextOp, dueNs: dueNs))
         nextOp += 1
     }
 
-    /// The next events to hand over, at most so many; empty if there are none, or too many are on their way. What a
-    /// client made while it wanted to be offline is due when it is back, `backNs`.
-    mutating func next(_ most: Int, backNs: Int64) -> ArraySlice<Entry> {
+    /// Returns the next events to hand over, at most `countMax`. Returns an empty list if there are none, or too many
+    /// are unacked. `backNs`: the end of the planned offline time. Events created during that time count as due at its
+    /// end.
+    mutating func next(_ countMax: Int, backNs: Int64) -> ArraySlice<Entry> {
         guard first < entries.count else { return [] }
         let firstOp = entries[first].op
         let start = max(sentThrough + 1, firstOp)
-        let end = min(nextOp, start + Op(most), firstOp + Op(Self.window))
+        let end = min(nextOp, start + Op(countMax), firstOp + Op(Self.window))
         guard start < end else { return [] }
         sentThrough = end - 1
         for op in max(start, handedOver + 1)..<max(end, handedOver + 1, start) {
@@ -68,7 +70,7 @@ struct PublishQueue {
         return entries[first + Int(start - firstOp)..<first + Int(end - firstOp)]
     }
 
-    /// The op is durable. The entry, if this is news.
+    /// Marks an op as durable. Returns its entry if it was not acked before.
     mutating func acked(_ op: Op) -> Entry? {
         guard let index = index(of: op), !entries[index].isAcked else { return nil }
         entries[index].isAcked = true
@@ -82,22 +84,23 @@ struct PublishQueue {
         return entry
     }
 
-    /// The op was not taken. `generation`: that of the frame it was in, nil if unknown.
+    /// Called when an op was not accepted. `generation`: the generation of its frame, nil if unknown.
     mutating func nacked(_ op: Op, retryMs: Int64?, generation: Int64?) -> Consequence {
         let isOvertaken = generation ?? self.generation != self.generation && op >= generationStart
         guard let index = index(of: op), !entries[index].isAcked, !isOvertaken else { return .none }
         guard let retryMs else { return .refused }
-        // What was handed over before it was taken, and its acks will come: sent again it would be there twice.
+        // Events before this op were accepted, and their acks will arrive. If they were sent again, they would be in
+        // the log twice.
         rewind(to: op)
         return .sendAgain(afterMs: retryMs)
     }
 
-    /// In doubt: all goes out again from the first op without an ack.
+    /// Restarts sending at the first op without an ack, because the outcome of the rest is unknown.
     mutating func rewind() {
         rewind(to: first < entries.count ? entries[first].op : nextOp)
     }
 
-    /// Another site goes on with what is not acked: its ops begin at 0, and nothing of it was handed over.
+    /// Moves the unacked events to another site: their ops begin at 0, and none was handed over.
     mutating func restart() {
         entries = entries[first...].filter { !$0.isAcked }
         for index in entries.indices { entries[index].op = Op(index) }

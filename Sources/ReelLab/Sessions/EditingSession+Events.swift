@@ -1,16 +1,16 @@
 public import ReelCore
 
-/// A session as events of one stream: a third site makes the object that holds the text, then each edit is an update
-/// with a splice, written by its author's site.
+/// The events of a session in one stream. A third site makes the object that holds the text. Then each edit is an
+/// update with a splice, written by its author's site.
 extension EditingSession {
-    /// The object and field that hold the text.
+    /// The model of the object that holds the text.
     public static let model = "note"
     /// The object's id.
     public static let id = "recording"
     /// The field's name.
     public static let field = "text"
 
-    /// The event that makes the object with the text before the first edit; it is op 0 of its site.
+    /// Returns the event that makes the object with the text before the first edit. It is op 0 of its site.
     public func opening(site: Site) -> [UInt8] {
         var event: [UInt8] = []
         event.append(#"{"base":-1,"fields":{"text":"#)
@@ -21,7 +21,7 @@ extension EditingSession {
         return event
     }
 
-    /// Appends the event of an edit, canonical, with `base` as the seq that the edit's base has in the log.
+    /// Appends the canonical event of an edit. `base`: the seq in the log of the edit's base.
     public func write(_ edit: Edit, site: Site, base: Seq, to event: inout [UInt8]) {
         event.append(#"{"base":"#)
         event.append(integer: base)

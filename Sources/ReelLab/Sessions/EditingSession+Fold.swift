@@ -1,17 +1,17 @@
 public import ReelCore
 
 extension EditingSession {
-    /// What came of a session that went through the fold.
+    /// The result of folding a session.
     public struct Folded: Sendable {
-        /// How long taking apart and folding took, in nanoseconds.
+        /// The duration of parsing and folding, in nanoseconds.
         public var durationNs: Int64
-        /// The state.
+        /// The folded state.
         public var fold: Fold
-        /// Whether the text ends as it did in the authors' editors.
+        /// True if the text ends as it did in the authors' editors.
         public var isRight: Bool
     }
 
-    /// Sends the session through the fold, without any node, as records of one partition.
+    /// Folds the session as records of one partition, without any node.
     public func folded() -> Folded {
         let sites = (0...authors).map { Site(high: 0x7265_6c61_7900_4000, low: 0x8000_0000_0000_0000 | UInt64($0)) }
         var records: [[UInt8]] = [opening(site: sites[authors])]

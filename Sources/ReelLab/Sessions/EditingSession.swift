@@ -1,39 +1,39 @@
 public import ReelCore
 
-/// A recorded editing session: what one or two people typed into a text, edit by edit, and how the text ended.
+/// A recorded editing session: the edits of one or two people in a text, and the text at the end.
 public struct EditingSession: Sendable {
-    /// What one author changed at once.
+    /// One change by one author.
     public struct Edit: Equatable, Sendable {
-        /// Which author: 0 or 1.
+        /// The author: 0 or 1.
         public var author: Int
-        /// How many edits of this author came before.
+        /// The number of earlier edits of this author.
         public var op: Op
-        /// The author knew all edits up to this one, and of those behind it only the own; −1: none.
+        /// The author knew all edits up to this one, and only the own edits after it; −1: none.
         public var base: Int
-        /// One after the other; each sees the ones before.
+        /// The patches in order; each sees the result of the earlier ones.
         public var patches: [Patch]
     }
 
-    /// A place in the text, what goes there and what comes.
+    /// A position in the text, the number of removed scalars, and the inserted text.
     public struct Patch: Equatable, Sendable {
-        /// How many Unicode scalars stand before it.
+        /// The number of Unicode scalars before the position.
         public var offset: Int64
-        /// How many Unicode scalars it removes.
+        /// The number of Unicode scalars to remove.
         public var removed: Int64
-        /// What it inserts.
+        /// The text to insert.
         public var text: String
     }
 
-    /// How many authors there are.
+    /// The number of authors.
     public private(set) var authors = 1
     /// The text before the first edit.
     public private(set) var startText = ""
-    /// The text behind the last edit, as the authors' editors had it.
+    /// The text after the last edit, as the authors' editors had it.
     public private(set) var endText = ""
-    /// In an order in which each stands behind what its author had seen.
+    /// The edits, in an order in which each comes after all edits that its author had seen.
     public private(set) var edits: [Edit] = []
 
-    /// How many patches there are in all edits.
+    /// The number of patches in all edits.
     public var patchCount: Int {
         edits.reduce(0) { $0 + $1.patches.count }
     }
@@ -42,11 +42,11 @@ public struct EditingSession: Sendable {
 // MARK: Reading
 
 extension EditingSession {
-    /// What may come out of a packed file, in bytes.
+    /// The largest unpacked size of a packed file, in bytes.
     private static let unpackedMax = 1 << 29
 
-    /// Reads a file of the published `editing-traces`, packed by gzip or not: an object with `endContent`, perhaps
-    /// `startContent`, and `txns`, each with `patches` and, where two people wrote, `agent` and `parents`.
+    /// Reads a file of the published `editing-traces`, packed by gzip or not. It is an object with `endContent`,
+    /// perhaps `startContent`, and `txns`. Each of these has `patches`, and `agent` and `parents` if two people wrote.
     ///
     /// Throws `bad_json`, and `bad_event` for a file of another shape.
     public init(file: [UInt8]) throws(ReelError) {
@@ -80,14 +80,14 @@ extension EditingSession {
         try order(transactions)
     }
 
-    /// Finds out who knew what.
+    /// Computes op and base of each edit: which edits its author knew.
     private mutating func order(_ transactions: [Transaction]) throws(ReelError) {
         authors = (transactions.map(\.agent).max() ?? 0) + 1
         guard authors <= 2 else {
             throw ReelError(.badEvent, "found edits of \(authors) authors, expected at most two")
         }
         var ops: [Op] = [0, 0]
-        // Per author: the last foreign edit known, and the first edit that is foreign and unknown.
+        // For each author: the last known edit of the other, and the first edit of the other that is unknown.
         var known = [-1, -1]
         var unknown = [0, 0]
         for (index, transaction) in transactions.enumerated() {
@@ -115,7 +115,7 @@ extension EditingSession {
         }
     }
 
-    /// An edit as it stands in the file.
+    /// An edit in the form of the file.
     private struct Transaction {
         var agent = 0
         var parents: [Int] = []

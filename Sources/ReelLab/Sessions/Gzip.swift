@@ -1,14 +1,15 @@
 import CZlib
 
-/// Unpacks gzip, for the recorded sessions that lie packed.
+/// The unpacking of gzip, for the recorded sessions that are packed.
 enum Gzip {
-    /// The two bytes that a gzip file begins with.
+    /// The first two bytes of a gzip file.
     static let magic: [UInt8] = [0x1F, 0x8B]
 
-    /// The unpacked bytes; nil if they are not one whole gzip stream, or more than `limit` bytes come out.
+    /// Returns the unpacked bytes. Nil if `packed` is not one whole gzip stream, or if there are more than `limit`
+    /// bytes.
     static func unpacked(_ packed: [UInt8], limit: Int) -> [UInt8]? {
         var stream = z_stream()
-        // 16 + 15: a gzip head, and the largest window.
+        // 16 + 15: a gzip header, and the largest window.
         guard inflateInit2_(&stream, 31, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size)) == Z_OK else { return nil }
         defer { inflateEnd(&stream) }
         var unpacked: [UInt8] = []

@@ -1,22 +1,22 @@
 internal import ReelCore
 internal import Synchronization
 
-/// Appends many records to a log, each partition's in order, and waits for the answers. Blocks while enough of them are
-/// on their way.
+/// Appends many records to a log, in order per partition, and waits for the answers. Blocks while more than 8 MiB are
+/// in flight.
 final class BulkAppend {
     private struct State {
         var inFlight = 0
         var failure: LogError?
     }
 
-    /// What the answers come to, on a thread of the log.
+    /// The state that the log's answers change, on a thread of the log.
     private final class Shared: Sendable {
         let state = Mutex(State())
         let bell: WakeUp
 
         init() throws(LogError) { bell = try WakeUp() }
 
-        /// Waits until fewer bytes are on their way. Throws what an append was answered with.
+        /// Waits until fewer than `bytes` bytes are in flight. Throws the error of a failed append.
         func wait(below bytes: Int) throws(LogError) {
             while true {
                 let (inFlight, failure) = state.withLock { ($0.inFlight, $0.failure) }
@@ -40,15 +40,15 @@ final class BulkAppend {
         shared = try Shared()
     }
 
-    /// Throws what an earlier append was answered with.
+    /// Appends a record. Throws the error of an earlier append.
     func add(_ record: LogAppend, to partition: Int) throws(LogError) {
         batches[partition].records.append(record)
         batches[partition].bytes += record.key.count + record.value.count
         if batches[partition].bytes >= Self.batchBytes { try hand(over: partition) }
     }
 
-    /// Hands over what is left, and waits until all is in the log. Throws what an append was answered with; then the
-    /// others may be in the log or not.
+    /// Appends what is left, and waits until all of it is in the log. Throws the error of a failed append; the other
+    /// records may be in the log or not.
     func finish() throws(LogError) {
         for partition in batches.indices where !batches[partition].records.isEmpty { try hand(over: partition) }
         try shared.wait(below: 1)

@@ -1,15 +1,21 @@
 internal import ReelCore
 
-/// Ends the epoch of a deployment's log, and begins the next one with the state of the old: also to have another number
-/// of partitions, or where the old log is lost.
+/// A change of epoch: ends the current log of a deployment, and starts the next one with the state of the old one. It
+/// can also change the number of partitions, or replace a log that is lost.
 ///
-/// The steps are: make the new log; write `end` into partition 0 of the old one, where the first `end` decides what the
-/// new log is called; write `end` into the others; fold the old log, and write what it comes to as seeds into the new
-/// one; read these back, fold them, and compare; write `open` behind them; make the new log the current one. Until the
-/// last step nothing refers to the new log. Each step finds what an interrupted run, or another operator's, has left,
-/// and goes on from there.
+/// The steps are:
 ///
-/// Everything blocks. One partition is held folded in memory at a time.
+/// - Create the new log.
+/// - Write `end` into partition 0 of the old log. The first `end` there decides which epoch follows.
+/// - Write `end` into the other partitions.
+/// - Fold the old log, and write its state as seeds into the new log.
+/// - Read the seeds back, fold them, and compare.
+/// - Write `open` after the seeds.
+/// - Make the new log the current one. Until this step nothing refers to the new log.
+///
+/// Each step finds what an interrupted run, or another operator's run, has left, and continues from there.
+///
+/// Everything blocks. One folded partition at a time is held in memory.
 public struct EpochChange {
     private let store: any LogStore
     private let partitions: Int?
@@ -17,9 +23,14 @@ public struct EpochChange {
     private let skipsDamage: Bool
     private let progress: (EpochProgress) throws -> Void
 
-    /// A change to `partitions` partitions, or as many as there are (nil). With an archive the fold begins with its
-    /// states. With `skipsDamage` seqs of the old log that cannot be read are passed, and the report lists them.
-    /// `progress` is called again and again; what it throws interrupts the change.
+    /// Creates a change of epoch. Nothing happens before `run`.
+    ///
+    /// - Parameters:
+    ///   - store: The logs of the deployment.
+    ///   - partitions: The number of partitions of the new log; nil: as many as the old one has.
+    ///   - archive: States at which the fold of the old log starts; nil: it starts at the first record.
+    ///   - skipsDamage: If true, seqs of the old log that cannot be read are skipped, and the report lists them.
+    ///   - progress: Called repeatedly. An error that it throws interrupts the change.
     public init(
         _ store: any LogStore,
         partitions: Int? = nil,
@@ -34,8 +45,8 @@ public struct EpochChange {
         self.progress = progress
     }
 
-    /// Finds out what a run would do, as of now, and writes nothing. The report's new epoch is 0 where it has not been
-    /// decided.
+    /// Returns the report of what a run would do now, and writes nothing. The report's new epoch is 0 if it is not
+    /// decided yet.
     public func rehearse() throws -> EpochReport {
         let old = try OldLog(store, archive, skipsDamage: skipsDamage, progress)
         defer { old.close() }
@@ -51,10 +62,13 @@ public struct EpochChange {
         return report
     }
 
-    /// Does it, or goes on with what was begun. After an error it can be run again. `told` gets the report before the
-    /// new log becomes the current one: what is lost has been said then, whatever happens to the last step's answer.
+    /// Makes the change, or continues one that was started. After an error it can be run again.
+    ///
+    /// - Parameter onReport: Called with the report before the new log becomes the current one. So all losses are
+    ///   reported even if the last step fails or its answer is lost.
+    /// - Returns: The report.
     @discardableResult
-    public func run(_ told: (EpochReport) throws -> Void = { _ in }) throws -> EpochReport {
+    public func run(_ onReport: (EpochReport) throws -> Void = { _ in }) throws -> EpochReport {
         let old = try OldLog(store, archive, skipsDamage: skipsDamage, progress)
         defer { old.close() }
         try old.look()
@@ -73,7 +87,7 @@ public struct EpochChange {
         let seeds = SeededLog(new, progress)
         report.wasWritten = try seeds.isOpen()
         if report.wasWritten {
-            try tellLosses(old, seeds, &report)
+            try addLosses(old, seeds, &report)
         } else {
             let append = try BulkAppend(new)
             var sums: [StreamName: SeedSum] = [:]
@@ -88,14 +102,14 @@ public struct EpochChange {
             try seeds.verify(sums)
         }
         try seeds.open()
-        try told(report)
+        try onReport(report)
         try advance(to: next)
         return report
     }
 
-    /// Says what is lost by a state that an earlier run has written: it may have died before it could. Only those
-    /// snapshots tell that it was written of.
-    private func tellLosses(_ old: OldLog, _ seeds: SeededLog, _ report: inout EpochReport) throws {
+    /// Adds the losses of a state that an earlier run has written, because that run may have ended before it could
+    /// report them. The losses can be determined only with the snapshots from which that run wrote the state.
+    private func addLosses(_ old: OldLog, _ seeds: SeededLog, _ report: inout EpochReport) throws {
         guard archive != nil || skipsDamage else { return report.lossesAreKnown = false }
         var (found, sums) = (report, [StreamName: SeedSum]())
         for partition in 0..<old.current.partitions {
@@ -114,11 +128,11 @@ public struct EpochChange {
         report.damage = found.damage
     }
 
-    /// The new log, once partition 0 of the old one names it.
+    /// Returns the new log, once partition 0 of the old log names it.
     private func begin(_ old: OldLog) throws -> any EventLog {
         if let next = old.next { return try continued(next, old) }
         try old.checkThatItIsWhole()
-        // It is made first: where that is not possible the old log must not end.
+        // The new log is created first: if that fails, the old log must not end.
         let mine = Epoch.random()
         try store.create(mine, partitions: partitions ?? old.current.partitions)
         if old.isThere { try old.end(0, next: mine) }
@@ -126,7 +140,7 @@ public struct EpochChange {
         return try continued(next, old)
     }
 
-    /// The new log that somebody else, or an earlier run, has begun.
+    /// Returns the new log that another operator or an earlier run has started.
     private func continued(_ next: Epoch, _ old: OldLog) throws -> any EventLog {
         let log = try open(next, behind: old.current.epoch)
         if let partitions, partitions != log.partitions {
@@ -145,7 +159,8 @@ public struct EpochChange {
         case .success(let log): return log
         case .failure(let error):
             guard error.code == .damaged else { throw error }
-            // It was there before it was named, so its name may have been used: nothing else may be found under it.
+            // The next log was created before the old one named it, so clients may have used its name. No other log may
+            // take it.
             throw LogError(
                 .damaged,
                 "the log \(old) has ended, and goes on in \(next), which is missing: bring that back; if it is lost,"
@@ -155,7 +170,8 @@ public struct EpochChange {
         }
     }
 
-    /// Folds a partition of the old log, and hands out the seeds of its streams.
+    /// Folds a partition of the old log, and calls `body` with each seed of its streams. Returns the sums of the seeds
+    /// by stream.
     private func sums(
         of partition: Int,
         _ old: OldLog,

@@ -1,50 +1,50 @@
 public import ReelCore
 
-/// What became of an `EpochChange`.
+/// The result of an `EpochChange`.
 public struct EpochReport: Sendable {
-    /// What is not in the new log of what the old one had.
+    /// Records of the old log that are not part of the new log.
     public struct Loss: Sendable {
         /// The partition of the old log.
         public var partition: Int
-        /// The state is that of this seq; −1: there is none.
+        /// The last seq of the state that the new log begins with; −1: there is none.
         public var seq: Seq
-        /// The last seq behind that which the partition is known to have had; nil: none is known.
+        /// The last seq after `seq` that the partition is known to have had; nil: unknown.
         public var end: Seq?
-        /// What happened, a sentence without a full stop.
+        /// The reason: what happened, a sentence without a full stop.
         public var reason: String
     }
 
-    /// Seqs of the old log that cannot be read and were passed.
+    /// Seqs of the old log that cannot be read and were skipped.
     public struct Damage: Sendable {
         /// The seqs, and what was found there.
         public var range: DamagedRange
-        /// They stand inside the state that the epoch begins with: the rest of that state counts for nothing.
+        /// True if the seqs are inside the state that the epoch begins with. The rest of that state is then void.
         public var isInSeeds: Bool
-        /// With the last range of a partition: the events behind its first one that were refused as a gap. An event of
-        /// their site before them may be lost. 0 with each other range.
+        /// How many events after the partition's first damaged range were refused because of a gap. An earlier event of
+        /// their site may be lost. Only the last range of a partition has the number; the others have 0.
         public var gaps = 0
     }
 
-    /// The log whose epoch has ended.
+    /// The log of the epoch that has ended.
     public var old: CurrentLog
     /// The log that is the current one now.
     public var new: CurrentLog
-    /// The state had been written and read back by an earlier run: of it the losses alone are said here.
+    /// True if an earlier run had already written and verified the state. The report then contains only the losses.
     public var wasWritten = false
-    /// False where that run may have been made of snapshots, and this one was not: then only that one knows.
+    /// False if an earlier run may have used snapshots that this run was not given. The losses are then unknown.
     public var lossesAreKnown = true
-    /// False where the old log is gone with its store and the snapshots name no deployment: the epoch of the old log
-    /// stands for it.
+    /// False if the old log and its store are gone, and the snapshots name no deployment. The epoch of the old log is
+    /// then used as the deployment.
     public var deploymentIsKnown = true
     /// The number of streams that have a state.
     public var streams = 0
-    /// Sites, living objects and tombstones, and the bytes of their seeds.
+    /// The numbers of sites, living objects and tombstones, and the bytes of their seeds.
     public var sites = 0, objects = 0, tombstones = 0, bytes = 0
-    /// The events that were folded.
+    /// The number of events that were folded.
     public var events = 0
-    /// For each partition of the old log, by number, where it was cut off.
+    /// The losses of each partition of the old log, by partition number.
     public var losses: [Loss] = []
-    /// What was passed because it cannot be read, by partition and seq.
+    /// The ranges that were skipped because they cannot be read, by partition and seq.
     public var damage: [Damage] = []
 
     mutating func add(_ sum: SeedSum) {
@@ -56,26 +56,26 @@ public struct EpochReport: Sendable {
     }
 }
 
-/// How far an `EpochChange` is.
+/// The progress of an `EpochChange`.
 public struct EpochProgress: Sendable {
-    /// What is done at the moment.
+    /// A step of the change.
     public enum Step: String, Sendable {
-        /// Looking for barriers in the old log.
+        /// Searching the old log for barriers.
         case looking
-        /// Writing and reading back the `end` of a partition.
+        /// Writing the `end` of a partition, and reading it back.
         case ending
-        /// Folding the old log, and writing the new one's seeds.
+        /// Folding the old log, and writing the seeds of the new log.
         case folding
         /// Reading the new log back.
         case verifying
-        /// Writing `open` behind the seeds.
+        /// Writing `open` after the seeds.
         case opening
     }
 
-    /// What is done.
+    /// The current step.
     public var step: Step
-    /// The partition, of the old or the new log.
+    /// The partition of the old or the new log.
     public var partition: Int
-    /// The seq that was reached there, and the last one; −1: nothing to read.
+    /// The seq that was reached in the partition, and its last seq; −1: nothing to read.
     public var seq: Seq, last: Seq
 }

@@ -1,38 +1,37 @@
 internal import Glibc
 internal import ReelCore
 
-/// The log whose epoch ends: what can be read of it, and the snapshots for what cannot.
+/// The log of the epoch that ends: its readable records, and the snapshots for those that cannot be read.
 final class OldLog {
-    /// What was found in a partition.
+    /// The result of the search in a partition.
     struct Partition {
         var bounds: LogBounds
-        /// The last record that was looked at.
+        /// The last record that was examined.
         var last: Witness?
-        /// Where the epoch ends, and in which it goes on.
+        /// The seq of the epoch's end, and the next epoch; nil: no end was found.
         var end: (seq: Seq, next: Epoch)?
     }
 
     let current: CurrentLog
-    /// A store or the archive names the deployment of the log.
+    /// True if a store or the archive names the deployment of the log.
     let deploymentIsKnown: Bool
-    /// Nil: it is gone.
+    /// The log; nil: it is gone.
     private let log: (any EventLog)?
-    /// Why it is gone, a sentence.
+    /// Why the log is gone: a sentence.
     private let absence: String
     private let archive: (any StateArchive)?
-    /// True if seqs that cannot be read are passed.
+    /// True if seqs that cannot be read are skipped.
     private let skipsDamage: Bool
     private let progress: (EpochProgress) throws -> Void
     private(set) var found: [Partition] = []
-    /// The last seqs that nodes have announced.
+    /// The last seq that a node has announced, by partition.
     private var announced: [Int: Seq] = [:]
 
-    /// Stands for a number that nobody knows. Devices stay away from a log whose number is lower than one that they
-    /// have met; no operator has changed the epoch so often.
+    /// The substitute for an unknown log number. Devices refuse a log with a lower number than one that they have seen.
+    /// No operator has changed the epoch this many times.
     private static let unknownNumber = 1_000_000
 
-    /// The current log of the store, or the one of which the archive is where no store knows any: it may be there all
-    /// the same.
+    /// Opens the current log of the store. If the store knows no log, the archive's log is used: it may still exist.
     init(
         _ store: any LogStore,
         _ archive: (any StateArchive)?,
@@ -70,18 +69,18 @@ final class OldLog {
         switch store.find(current.epoch) {
         case .success(let log): (self.log, absence) = (log, "")
         case .failure(let error):
-            // A log that is only away, or that one may not look into, is no lost one.
+            // An unreachable log, or one that this user may not read, is not lost.
             guard archive != nil, ![.logUnavailable, .forbidden].contains(error.code) else { throw error }
             (log, absence) = (nil, known == nil ? "no log is known" : "the log cannot be opened: \(error.message)")
         }
     }
 
-    /// Whether the log itself is there.
+    /// True if the log itself exists.
     var isThere: Bool { log != nil }
 
     func close() { log?.close() }
 
-    /// What the nodes of the log announced lately says where a log that is gone has ended.
+    /// Takes recent announcements of the log's nodes: they say where a log that is gone has ended.
     func heard(_ nodes: [NodeAnnouncement]) {
         for position in nodes.flatMap({ $0.positions(in: current.epoch) }) {
             announced[position.partition] = max(announced[position.partition] ?? .none, position.seq)
@@ -90,23 +89,24 @@ final class OldLog {
 
     // MARK: Barriers
 
-    /// Looks through all partitions for the end of the epoch.
+    /// Searches all partitions for the end of the epoch.
     func look() throws {
         guard let log else { return }
         for partition in 0..<current.partitions {
             let bounds = try bounds(of: partition, log)
-            found.append(try look(partition, of: log, Partition(bounds: bounds, last: nil), from: max(0, bounds.first)))
+            let known = Partition(bounds: bounds, last: nil)
+            found.append(try search(partition, of: log, known, from: max(0, bounds.first)))
         }
     }
 
-    /// The epoch in which readers go on, if this one has ended. Partition 0 decides.
+    /// The next epoch, if this one has ended. Partition 0 decides.
     var next: Epoch? { found.first?.end?.next }
 
     private func bounds(of partition: Int, _ log: any EventLog) throws(LogError) -> LogBounds {
         skipsDamage ? try log.boundsPassingDamage(partition) : try log.bounds(partition)
     }
 
-    private func look(
+    private func search(
         _ partition: Int,
         of log: any EventLog,
         _ known: Partition,
@@ -155,11 +155,11 @@ final class OldLog {
         )
     }
 
-    /// How long what was written is looked for.
+    /// Timeout for reading back what was written.
     private static let readBackMs = 10_000
 
-    /// Ends the epoch in a partition, if it has not ended there yet, and reads that back. Somebody else may have been
-    /// faster, so `found` says in which epoch it goes on.
+    /// Ends the epoch in a partition, if it has not ended there yet, and reads the end back. Another operator may have
+    /// written an `end` first, so `found` has the next epoch.
     func end(_ partition: Int, next: Epoch) throws {
         guard let log, found[partition].end == nil else { return }
         let known = found[partition]
@@ -172,7 +172,7 @@ final class OldLog {
         try append.add(barrier, to: partition)
         try append.finish()
         for _ in 0..<Self.readBackMs / 20 {
-            found[partition] = try look(
+            found[partition] = try search(
                 partition,
                 of: log,
                 known,
@@ -188,7 +188,7 @@ final class OldLog {
 
     // MARK: State
 
-    /// Throws where a partition was trimmed and no archive holds what it lacks: then no state can be had of it.
+    /// Throws if a partition was trimmed and no archive holds the trimmed records: its state cannot be obtained then.
     func checkThatItIsWhole() throws {
         guard archive == nil else { return }
         for (partition, found) in found.enumerated() where found.bounds.first > 0 {
@@ -204,7 +204,8 @@ final class OldLog {
         )
     }
 
-    /// The state of a partition at the end of the epoch, or as of now where it has not ended; and what is missing.
+    /// Returns the state of a partition at the end of the epoch, or now if the epoch has not ended, and what is
+    /// missing.
     func state(
         of partition: Int
     ) throws -> (fold: PartitionFold, loss: EpochReport.Loss?, damage: [EpochReport.Damage]) {
@@ -214,7 +215,7 @@ final class OldLog {
         var damage: [EpochReport.Damage] = []
         let pass = { (range: DamagedRange) in
             damage.append(EpochReport.Damage(range: range, isInSeeds: fold.phase == .seeds && self.current.number > 0))
-            // Seqs that cannot be read are void, for this fold as for all others.
+            // Every fold treats seqs that cannot be read as void.
             fold.skip(to: range.seqs.upperBound + 1)
         }
         let gaps = fold.gaps
@@ -229,7 +230,7 @@ final class OldLog {
                 EpochProgress(step: .folding, partition: partition, seq: batch.seqs.upperBound - 1, last: last)
             )
         }
-        // A snapshot may have gone on through what lies behind the end, which is void.
+        // The fold of a snapshot may have continued after the end of the epoch, where every record is void.
         guard fold.next > last else {
             throw LogError(
                 .internal,
@@ -240,8 +241,8 @@ final class OldLog {
         return (fold, nil, damage)
     }
 
-    /// The state that a partition's fold begins with, and the log in which it goes on; nil: it ends there, and this is
-    /// missing.
+    /// Returns the state at which a partition's fold starts, and the log in which it continues. Log nil: the fold ends
+    /// there, and the loss says what is missing.
     private func start(
         of partition: Int
     ) throws -> (fold: PartitionFold, log: (any EventLog)?, loss: EpochReport.Loss?) {
@@ -261,7 +262,7 @@ final class OldLog {
         return rest(of: partition, nil, "the log begins at seq \(bounds.first), and no snapshot was found")
     }
 
-    /// Why the log does not go on where a snapshot ends; nil: it does.
+    /// Returns why the log does not continue where a snapshot ends; nil: it continues there.
     private func disagreement(
         _ archived: ArchivedState,
         _ partition: Int,
@@ -278,7 +279,7 @@ final class OldLog {
         do throws(LogError) {
             batch = try log.read(partition, from: last.seq, to: last.seq, bytes: 1)
         } catch {
-            // What cannot be read cannot be compared.
+            // A record that cannot be read cannot be compared.
             guard skipsDamage, error.code == .damaged else { throw error }
             return nil
         }
@@ -286,7 +287,7 @@ final class OldLog {
         return "the log holds another record at seq \(last.seq) than was folded: it was rolled back and written again"
     }
 
-    /// The state of the snapshot alone, and what is missing behind it.
+    /// Returns the state of the snapshot alone, and what is missing after it.
     private func rest(
         of partition: Int,
         _ archived: ArchivedState?,
@@ -295,7 +296,7 @@ final class OldLog {
         let fold =
             archived?.fold
             ?? PartitionFold(partition: partition, of: current.partitions, epoch: current.epoch)
-        // The end of the epoch was folded: nothing can be missing.
+        // The snapshot includes the end of the epoch, so nothing can be missing.
         if case .ended = fold.phase { return (fold, nil, nil) }
         let seq = fold.next - 1
         let end =
@@ -311,7 +312,7 @@ final class OldLog {
 }
 
 extension LogStore {
-    /// Opens a log, or says why that cannot be: `damaged` where it is not there.
+    /// Opens a log, or returns why that fails: `damaged` if the log does not exist.
     func find(_ epoch: Epoch) -> Result<any EventLog, LogError> {
         do throws(LogError) {
             return .success(try open(epoch))

@@ -1,10 +1,9 @@
 internal import Glibc
 internal import ReelCore
 
-/// The log of a new epoch, before it is the current one: an unbroken row of seeds in each partition, and `open` behind
-/// it.
+/// The log of a new epoch before it is the current one. Each partition has consecutive seeds, then `open`.
 final class SeededLog {
-    /// What was read of a partition so far.
+    /// The reading state of a partition.
     private struct Partition {
         var rules: PartitionRules
         var next: Seq = 0
@@ -24,13 +23,14 @@ final class SeededLog {
         }
     }
 
-    /// Whether `open` stands in any partition: it is written once the seeds of all are complete and were read back.
+    /// True if any partition has `open`. It is written only after the seeds of all partitions are complete and were
+    /// read back.
     func isOpen() throws -> Bool {
         for partition in partitions.indices { try readOn(partition) }
         return partitions.contains { $0.isOpen }
     }
 
-    /// Folds the seeds, and compares what they come to with what they were written of.
+    /// Folds the seeds, and compares the result with the state from which they were written.
     func verify(_ expected: [StreamName: SeedSum]) throws {
         var expected = expected
         for partition in partitions.indices {
@@ -42,7 +42,7 @@ final class SeededLog {
                 guard found == wanted else { throw difference(stream, found, wanted) }
             }
         }
-        // Of a stream that has only events without effect there is nothing to write.
+        // A stream without state has no seed to compare: all its events were without effect.
         if let (stream, wanted) = expected.first(where: { $0.value != SeedSum() }) {
             throw difference(stream, SeedSum(), wanted)
         }
@@ -58,10 +58,10 @@ final class SeededLog {
         )
     }
 
-    /// How long what was written is looked for.
+    /// Timeout for reading back what was written.
     private static let readBackMs = 10_000
 
-    /// Writes `open` where it is missing, and reads it back.
+    /// Writes `open` to each partition that lacks it, and reads it back.
     func open() throws {
         for partition in partitions.indices where !partitions[partition].isOpen {
             let append = try BulkAppend(log)
@@ -87,7 +87,7 @@ final class SeededLog {
         }
     }
 
-    /// Reads on, to `open` or the end that the log has now.
+    /// Continues to read a partition, up to `open` or to the current end of the log.
     private func readOn(_ number: Int, _ body: (_ key: Bytes, _ value: Bytes, _ seq: Seq) -> Void = { _, _, _ in })
         throws
     {

@@ -1,17 +1,17 @@
 public import ReelCore
 
-/// The folded state of a log, from elsewhere than the log: what the next epoch begins with where the log was lost.
+/// The folded state of a log from another source than the log. The next epoch begins with it if the log was lost.
 public protocol StateArchive: Sendable {
-    /// The log that was folded.
+    /// The epoch of the log that was folded.
     var epoch: Epoch { get }
-    /// How many partitions it has.
+    /// The number of partitions of that log.
     var partitions: Int { get }
-    /// How many logs were the current one before it; nil: not known.
+    /// How many logs were the current one before it; nil: unknown.
     var number: Int? { get }
-    /// The deployment of the log; nil: not known, since an older build folded it.
+    /// The deployment of the log; nil: unknown, because an older build folded it.
     var deployment: Deployment? { get }
-    /// The highest state of a partition that can be had whole, each stream's digest checked; nil: there is none. Throws
-    /// where there is one, and none that can be read.
+    /// Returns the latest complete state of a partition, after checking each stream's digest; nil: there is none.
+    /// Throws if there are states and none of them can be read.
     func state(of partition: Int) throws -> ArchivedState?
 }
 
@@ -19,12 +19,12 @@ public protocol StateArchive: Sendable {
 public struct ArchivedState: Sendable {
     /// The streams, and the next seq to read.
     public var fold: PartitionFold
-    /// The last record that was folded, by which the log is known again; nil: not known.
+    /// The last record that was folded; the log is recognised by it. Nil: unknown.
     public var last: Witness?
-    /// What could not be read of the places where it might be, and why: one sentence each, for people.
+    /// The places that may hold a state and could not be read, each with the reason: one sentence each, for people.
     public var unread: [String]
 
-    /// A state, and what was passed over for it.
+    /// Creates a state, with the places that could not be read.
     public init(fold: PartitionFold, last: Witness?, unread: [String] = []) {
         self.fold = fold
         self.last = last

@@ -1,31 +1,32 @@
 public import ReelCore
 
 extension MemoryLog {
-    /// What goes wrong with an append.
+    /// A fault of an append.
     public enum AppendFault: Sendable {
-        /// Nothing is appended, and the error is the answer.
+        /// Nothing is appended, and the answer is the error.
         case fail(LogError)
-        /// Nothing is appended, as too large; from now on records have so many bytes at most, key and value together.
+        /// Nothing is appended, because the records are too large. From now on a record may have `most` bytes, key and
+        /// value together.
         case tooLarge(most: Int)
-        /// All is appended, and the answer waits for `answerLate`.
+        /// All records are appended, and the answer waits for `answerLate`.
         case late
-        /// All is appended, and the answer is the error.
+        /// All records are appended, and the answer is the error.
         case appendedButFailed(LogError)
-        /// All is appended twice, and the answer names the second place.
+        /// All records are appended twice, and the answer has the seqs of the second time.
         case twice
-        /// All is appended, and the answer says that it is in but not where.
+        /// All records are appended, and the answer reports success without seqs.
         case withoutPlace
-        /// Nothing is appended, and the answer says that it is in but not where.
+        /// Nothing is appended, and the answer reports success without seqs.
         case lost
     }
 
-    /// Asks `rule` at each append, with the partition and the records, what shall go wrong; nil: nothing. The rule runs
-    /// inside `append` and must not call the log.
+    /// Sets the rule that returns the fault for each append; nil: no fault. The rule gets the partition and the
+    /// records. It runs inside `append` and must not call the log.
     public func onAppend(_ rule: (@Sendable (Int, [LogAppend]) -> AppendFault?)?) {
         change { $0.appendRule = rule }
     }
 
-    /// Answers what was appended late, in order.
+    /// Sends the late answers, in order.
     public func answerLate() {
         change { state in
             state.answers += state.lateAnswers
@@ -33,12 +34,13 @@ extension MemoryLog {
         }
     }
 
-    /// Tails of the partition deliver nothing until `resume`. A batch that is on its way still arrives.
+    /// Stops delivery to the tails of the partition until `resume`. A batch that is already being delivered still
+    /// arrives.
     public func stall(_ partition: Int) {
         change { $0.partitions[partition].isStalled = true }
     }
 
-    /// Tails of the partition go on.
+    /// Resumes delivery to the tails of the partition.
     public func resume(_ partition: Int) {
         change { $0.partitions[partition].isStalled = false }
     }
@@ -53,28 +55,28 @@ extension MemoryLog {
         for tail in tails { tail.fail(error) }
     }
 
-    /// Everything that is asked of the partition fails with this error, its running tails too; nil: no longer.
+    /// Makes every operation on the partition fail with this error, and ends its running tails; nil: ends the fault.
     public func lose(_ partition: Int, _ error: LogError?) {
         change { $0.partitions[partition].loss = error }
     }
 
-    /// Leaves the next seq of the partition without a record, as the marker of a transaction does.
+    /// Leaves the next seq of the partition without a record, as a transaction marker does.
     public func leaveHole(_ partition: Int) {
         change { $0.partitions[partition].leaveHole() }
     }
 
-    /// Drops all records of the partition before `seq`: who reads there meets `truncated`.
+    /// Drops all records of the partition before `seq`. A read before `seq` then fails with `truncated`.
     public func trim(_ partition: Int, before seq: Seq) {
         change { $0.partitions[partition].trim(before: seq) }
     }
 
-    /// Drops the record `seq` of the partition and all behind it, as a broker that lost its disk: nobody is told, and
-    /// the seqs are given again.
+    /// Drops the record `seq` of the partition and all later ones, as a broker that lost its disk does. No tail is
+    /// notified, and the seqs are used again.
     public func rollBack(_ partition: Int, to seq: Seq) {
         change { $0.partitions[partition].rollBack(to: seq) }
     }
 
-    /// Empties the log and gives it another epoch: running tails end with `epoch_changed`.
+    /// Empties the log and gives it another epoch. Running tails end with `epoch_changed`.
     public func recreate(_ epoch: Epoch) {
         let tails = change { state in
             state.epoch = epoch
@@ -83,7 +85,7 @@ extension MemoryLog {
             return state.tails
         }
         for tail in tails {
-            tail.fail(LogError(.epochChanged, "the log was made anew, with another epoch"))
+            tail.fail(LogError(.epochChanged, "the log was created again with another epoch"))
         }
     }
 }

@@ -1,9 +1,9 @@
 public import ReelCore
 internal import Synchronization
 
-/// A log in memory, for unit tests: it does what it is told, faults too (`MemoryLog+Faults`).
+/// A log in memory for unit tests. It can simulate faults (`MemoryLog+Faults`).
 public final class MemoryLog: EventLog {
-    /// P.
+    /// P, the number of partitions.
     public let partitions: Int
     let state: Mutex<State>
     private let bell: WakeUp
@@ -14,16 +14,16 @@ public final class MemoryLog: EventLog {
         var partitions: [MemoryPartition]
         var tails: [TailHandle] = []
         var nodes: [String: NodeAnnouncement] = [:]
-        /// What the worker has still to say.
+        /// Answers that the worker has to send.
         var answers: [@Sendable () -> Void] = []
-        /// What is said when a test asks for it.
+        /// Answers that wait for `answerLate`.
         var lateAnswers: [@Sendable () -> Void] = []
         var recordBytesMax = Int.max
         var appendRule: (@Sendable (Int, [LogAppend]) -> AppendFault?)?
         var isClosed = false
     }
 
-    /// An empty log.
+    /// Creates an empty log.
     public init(epoch: Epoch = Epoch(0x9f00_0000_0000_0001), partitions: Int = 4) throws(LogError) {
         self.partitions = partitions
         state = Mutex(State(epoch: epoch, partitions: Array(repeating: MemoryPartition(), count: partitions)))
@@ -34,18 +34,18 @@ public final class MemoryLog: EventLog {
         worker.withLock { $0 = thread }
     }
 
-    /// The identity of this log.
+    /// The epoch of this log.
     public var epoch: Epoch { state.withLock { $0.epoch } }
 
-    /// The largest record that is taken; see `AppendFault.tooLarge`.
+    /// The largest record that the log accepts, in bytes; see `AppendFault.tooLarge`.
     public var recordBytesMax: Int { state.withLock { $0.recordBytesMax } }
 
-    /// The ends of a partition.
+    /// Returns the first and the last seq of a partition.
     public func bounds(_ partition: Int) throws(LogError) -> LogBounds {
         try change { state throws(LogError) in try state.partition(partition).bounds }
     }
 
-    /// Hands records over; see `EventLog.append`.
+    /// Appends records; see `EventLog.append`.
     public func append(
         _ records: [LogAppend],
         to partition: Int,
@@ -82,7 +82,7 @@ public final class MemoryLog: EventLog {
         bell.ring()
     }
 
-    /// Reads on as the log grows; see `EventLog.tail`.
+    /// Reads a partition as the log grows; see `EventLog.tail`.
     public func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
         let tail = TailHandle(partition: partition, from: from, sink: sink)
         change { $0.tails.append(tail) }
@@ -101,13 +101,13 @@ public final class MemoryLog: EventLog {
         state.withLock { $0.nodes[node.id] = node }
     }
 
-    /// What the nodes announced lately.
+    /// Returns the recent announcements of the nodes.
     public func nodes() throws(LogError) -> [NodeAnnouncement] {
         let oldest = NodeAnnouncement.oldestMs()
         return state.withLock { $0.nodes.values.filter { $0.atMs >= oldest }.sorted { $0.id < $1.id } }
     }
 
-    /// Ends tails and answers what is open.
+    /// Ends the tails and sends all open answers.
     public func close() {
         change { state in
             state.isClosed = true
@@ -121,7 +121,7 @@ public final class MemoryLog: EventLog {
         thread?.join()
     }
 
-    /// Changes the state, and wakes the worker to look at it.
+    /// Changes the state, and wakes the worker.
     func change<R, E>(_ body: (inout sending State) throws(E) -> sending R) throws(E) -> sending R {
         defer { bell.ring() }
         return try state.withLock(body)
@@ -142,7 +142,7 @@ public final class MemoryLog: EventLog {
         for tail in tails { tail.cancel() }
     }
 
-    /// Says what there is to say; false if that was nothing.
+    /// Sends pending answers and batches. Returns false if there were none.
     private func speak() -> Bool {
         let (answers, tails, isClosed) = state.withLock { state in
             defer { state.answers = [] }
@@ -187,7 +187,8 @@ public final class MemoryLog: EventLog {
 }
 
 extension MemoryLog.State {
-    /// The partition of this number, if it is there and the log is open.
+    /// Returns the partition of this number. Throws if there is none, if the log is closed, or if the partition is
+    /// lost.
     func partition(_ number: Int) throws(LogError) -> MemoryPartition {
         guard !isClosed else { throw .closed }
         guard partitions.indices.contains(number) else { throw .noPartition(number, of: partitions.count) }

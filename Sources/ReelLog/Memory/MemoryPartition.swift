@@ -1,15 +1,15 @@
 internal import ReelCore
 
-/// One partition of a `MemoryLog`.
+/// A partition of a `MemoryLog`.
 struct MemoryPartition {
     private(set) var first: Seq = 0
-    /// Nil: a seq without a record.
+    /// The records from `first` on; nil: a seq without a record.
     private var records: [StoredRecord?] = []
     var isStalled = false
-    /// Why nothing can be done with it; nil: it can.
+    /// The error of every operation on the partition; nil: it works.
     var loss: LogError?
 
-    /// The next seq to be given.
+    /// The seq of the next record.
     var end: Seq { first + Seq(records.count) }
 
     var bounds: LogBounds { end == 0 ? .empty : LogBounds(first: first, last: end - 1) }
@@ -25,14 +25,14 @@ struct MemoryPartition {
         records.append(nil)
     }
 
-    /// Drops what lies before `seq`.
+    /// Drops the records before `seq`.
     mutating func trim(before seq: Seq) {
         let count = Int(min(max(seq, first), end) - first)
         records.removeFirst(count)
         first += Seq(count)
     }
 
-    /// Drops `seq` and what lies behind it.
+    /// Drops the record `seq` and all later ones.
     mutating func rollBack(to seq: Seq) {
         records.removeLast(Int(end - min(max(seq, first), end)))
     }
@@ -62,7 +62,7 @@ struct MemoryPartition {
     }
 }
 
-/// A record whose bytes stay where they are, so that batches share them.
+/// A record at a fixed address, so that batches can share it.
 private final class StoredRecord: @unchecked Sendable {
     let bytes: UnsafeMutableRawBufferPointer
     private let keySize: Int

@@ -1,14 +1,14 @@
 internal import ReelCore
 
-/// Gathers rows into one batch: copies what is asked for, into memory that never moves.
+/// Builds a batch from rows: copies the requested records into memory that never moves.
 struct BatchBuilder {
     enum Progress: Equatable {
         case more
-        /// The batch has all that it shall have.
+        /// The batch is complete.
         case full
         /// Records before this row are missing.
         case missing
-        /// Records at these seqs cannot be read; the last of them is what the damaged row says.
+        /// Records at these seqs cannot be read. The last seq is the one that the damaged row claims.
         case damaged(ClosedRange<Seq>)
     }
 
@@ -41,7 +41,7 @@ struct BatchBuilder {
         )
     }
 
-    /// Adds what is wanted of a row, which holds `count` records up to `last`.
+    /// Adds the requested records of a row, which holds `count` records up to `last`.
     mutating func add(last: Seq, count: Int64, row: UnsafeRawBufferPointer) -> Progress {
         let damaged = Progress.damaged(next...max(next, last))
         guard count > 0, last >= 0, count - 1 <= last,
@@ -53,7 +53,7 @@ struct BatchBuilder {
             guard cursor.next() != nil else { return damaged }
         }
 
-        // First how much of the row is wanted, then one copy, then the entries, which point into the copy.
+        // First find how much of the row is needed, then copy once, then add the entries, which point into the copy.
         let start = cursor.offset
         var probe = cursor
         var end = start
@@ -82,12 +82,13 @@ struct BatchBuilder {
             )
             next += 1
         }
-        // A row is read and checked as a whole, so the next one, likely as large, is left whole to the next batch.
+        // A row is read and checked as a whole. If a next row of the same size would not fit, it is left to the next
+        // batch.
         return isWhole && next <= to && size + row.count <= bytes ? .more : .full
     }
 }
 
-/// Memory that grows by pieces, which never move, and is freed as a whole.
+/// Memory that grows in pieces that never move, and is freed as a whole.
 private final class BatchMemory: @unchecked Sendable {
     private var pieces: [UnsafeMutableRawBufferPointer] = []
     private var used = 0
@@ -104,8 +105,8 @@ private final class BatchMemory: @unchecked Sendable {
             byteCount += pieces[pieces.count - 1].count
             used = 0
         }
-        let place = UnsafeMutableRawBufferPointer(rebasing: pieces[pieces.count - 1][used..<used + bytes.count])
-        place.copyMemory(from: bytes)
+        let target = UnsafeMutableRawBufferPointer(rebasing: pieces[pieces.count - 1][used..<used + bytes.count])
+        target.copyMemory(from: bytes)
         used += bytes.count
         return UnsafeRawPointer(pieces[pieces.count - 1].baseAddress! + (used - bytes.count))
     }

@@ -1,13 +1,14 @@
-/// Why a log's file may lack records that it had before. The file keeps the doubt until an operator settles it.
+/// A reason why a log's file may lack records that it had before. The file stores the doubt until an operator settles
+/// it.
 enum FileDoubt: String, Sendable {
-    /// The file has another identity than the one that it was last opened as.
+    /// The file has another identity than the one stored when it was last opened.
     case copied
-    /// The file knows of fewer times that it was closed than the lock file beside it.
+    /// The file has a lower count of closings than the lock file next to it.
     case rolledBack = "rolled_back"
-    /// The file was not closed, and there is no `-wal` beside it.
+    /// The file was not closed, and its `-wal` is missing.
     case withoutWAL = "without_wal"
 
-    /// What was found.
+    /// The finding in words.
     var finding: String {
         switch self {
         case .copied:
@@ -19,7 +20,7 @@ enum FileDoubt: String, Sendable {
         }
     }
 
-    /// What was found and what to do, in one sentence.
+    /// The finding and the advice, in one sentence.
     var notice: String {
         finding + "; if records may be missing, run `reel epoch new --from-snapshot DIR` with the data folder of the"
             + " snapshot node that is furthest, or without the option where none is further; if the file is whole, run"

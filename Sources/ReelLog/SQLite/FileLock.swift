@@ -3,31 +3,34 @@ internal import Glibc
 internal import ReelCore
 internal import Synchronization
 
-/// The file beside a log's file that its processes meet at: they take turns by a `flock` on it, and it is the bell by
-/// which a writer wakes the readers of other processes. A bell is rung by reading its one byte, which changes nothing
-/// on the disk, and heard by inotify. Who listens says so by a shared lock on that byte: nobody rings for nobody.
+/// The lock file next to a log's file, shared by all processes that use the log. It has two purposes:
+///
+/// - A `flock` on it serialises the processes.
+/// - It lets a writer wake the readers of other processes. The writer reads the file's first byte, which changes
+///   nothing on the disk, and readers receive the access by inotify. A listener holds a shared lock on that byte, so a
+///   writer without listeners skips the read.
 final class FileLock: Sendable {
     private let descriptor: Int32
     let path: String
     private let report: LockWaitReport
     private let wait = Mutex(Wait())
 
-    /// The wait of this user for the lock.
+    /// The state of this user's wait for the lock.
     private struct Wait {
-        /// Nil: no process waits.
+        /// When the wait began; nil: no wait.
         var since: ContinuousClock.Instant?
         var isReported = false
-        /// A thread looks how long it takes.
+        /// True while a thread watches the wait.
         var isWatched = false
     }
 
-    /// `report` is told of long waits.
+    /// Opens the lock file, or creates it. `report` is called with long waits.
     init(path: String, report: @escaping LockWaitReport = { _ in }) throws(LogError) {
         self.path = path
         self.report = report
         descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw LogError(errno: errno, "open \(path)") }
-        // A file of an earlier build, which any user of the machine could lock.
+        // Earlier builds created the file so that any user of the machine could lock it.
         var file = stat()
         if fstat(descriptor, &file) == 0, file.st_mode & 0o777 == 0o644 { fchmod(descriptor, 0o600) }
         var byte: UInt8 = 10
@@ -40,14 +43,14 @@ final class FileLock: Sendable {
         Glibc.close(descriptor)
     }
 
-    /// Runs `body` while no other process, and no other user of the file in this one, is inside.
+    /// Calls `body` while the lock is held: against other processes, and against other users of the file in this one.
     func whileHeld<R, E>(_ body: () throws(E) -> R) throws(E) -> R {
         if flock(descriptor, LOCK_EX | LOCK_NB) != 0 { waitForLock() }
         defer { flock(descriptor, LOCK_UN) }
         return try body()
     }
 
-    /// `flock` has no timeout, so a thread reports a wait that takes long.
+    /// Waits for the lock. `flock` has no timeout, so a thread reports a long wait.
     private func waitForLock() {
         let needsWatch = wait.withLock { wait in
             wait.since = .now
@@ -57,7 +60,10 @@ final class FileLock: Sendable {
         if needsWatch, (try? LogThread.detach("lock-watch") { [self] in watch() }) == nil {
             wait.withLock { $0.isWatched = false }
         }
-        while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
+        while flock(descriptor, LOCK_EX) != 0 {
+            // The kernel may lack room for the lock. Nothing is written without it.
+            if errno != EINTR { usleep(Self.retryMicros) }
+        }
         let reported = wait.withLock { wait in
             defer { (wait.since, wait.isReported) = (nil, false) }
             return wait.isReported ? wait.since : nil
@@ -65,7 +71,7 @@ final class FileLock: Sendable {
         if let reported { report(LockWait(file: path, waited: ContinuousClock.now - reported, isOver: true)) }
     }
 
-    /// Looks at the wait until it has ended.
+    /// Watches the wait until it has ended, and reports it once it is long.
     private func watch() {
         let shortest = LockWait.reported
         var isWaiting = true
@@ -87,8 +93,10 @@ final class FileLock: Sendable {
     }
 
     private static let watchMicros: UInt32 = 100_000
+    private static let retryMicros: UInt32 = 10_000
 
-    /// Runs `body` as `whileHeld` does. Returns nil if another process holds the lock for the whole timeout.
+    /// Calls `body` with the lock held, as `whileHeld` does. Returns nil if another process holds the lock for the
+    /// whole timeout.
     func whileHeld<R>(waitingAtMost time: Duration, _ body: () -> R) -> R? {
         let end = ContinuousClock.now + time
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
@@ -99,7 +107,8 @@ final class FileLock: Sendable {
         return body()
     }
 
-    /// How often the log's file was closed, as of the last time in this folder. Read and written by the holder.
+    /// How many times the log's file was closed, as last stored in this folder. Read and write it only with the lock
+    /// held.
     var closings: Int64 {
         get {
             var bytes = [UInt8](repeating: 0, count: 20)
@@ -119,13 +128,13 @@ final class FileLock: Sendable {
         return fcntl(descriptor, reel_open_file_getlk, &byte) != 0 || byte.l_type != Int16(F_UNLCK)
     }
 
-    /// Ends `listen`: the bell may be heard further on, but nobody rings it for this user.
+    /// Ends `listen`: writers no longer count this user as a listener. Notifications for other listeners still arrive.
     func stopListening() {
         var byte = Self.byte(F_UNLCK)
         _ = fcntl(descriptor, reel_open_file_setlk, &byte)
     }
 
-    /// Hears the bell from now on, until this lock and the watch are gone.
+    /// Starts to receive notifications. They end when this lock and the returned watch are released.
     func listen() throws(LogError) -> CommitNotifications {
         let watch = try CommitNotifications(path)
         var byte = Self.byte(F_RDLCK)
@@ -135,21 +144,22 @@ final class FileLock: Sendable {
         return watch
     }
 
-    /// Wakes the readers of other processes, and of other users of the file in this one; where there is one, also who
-    /// rings, if he listens. Who begins to listen behind the look finds what was committed before it.
+    /// Wakes the readers of other processes, and of other users of the file in this one. If there are any, this user's
+    /// own listener is woken too. A listener that starts after the check finds what was committed before.
     func ring() {
         guard isListenedTo else { return }
         var read: UInt8 = 0
         _ = pread(descriptor, &read, 1, 0)
     }
 
-    /// The lock of a listener is the open file's, not the process's: one's own is in nobody's way.
+    /// Returns the lock of the first byte. It belongs to the open file description, not to the process, so a user's own
+    /// lock does not conflict with its other calls.
     private static func byte(_ kind: Int32) -> Glibc.flock {
         Glibc.flock(l_type: Int16(kind), l_whence: Int16(SEEK_SET), l_start: 0, l_len: 1, l_pid: 0)
     }
 }
 
-/// Hears the bell of a `FileLock`; a descriptor that is readable once it has been rung.
+/// Receives the notifications of a `FileLock`. The descriptor is readable after a notification.
 final class CommitNotifications: Sendable {
     let descriptor: Int32
 
@@ -165,7 +175,7 @@ final class CommitNotifications: Sendable {
         Glibc.close(descriptor)
     }
 
-    /// Forgets the rings so far.
+    /// Discards the notifications that have arrived.
     func silence() {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
             while read(descriptor, buffer.baseAddress, buffer.count) > 0 {}

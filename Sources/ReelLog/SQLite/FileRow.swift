@@ -1,12 +1,12 @@
 internal import ReelSQLite
 
-/// What a log's file says of itself: the one row of the table `file`.
+/// The description of a log's file in the file itself: the one row of the table `file`.
 struct FileRow {
-    /// The file that it was last opened as.
+    /// The identity of the file when it was last opened.
     var identity: FileIdentity
-    /// A process has it open, or did not close it in good order: the last commits are in the `-wal`.
+    /// True if a process has the file open, or did not close it in order. The last commits are then in the `-wal`.
     var isOpen = false
-    /// How often it was closed in good order. The lock file beside it says the same number.
+    /// How many times the file was closed in order. The lock file next to it has the same number.
     var closings: Int64 = 0
     /// Why records may be missing; nil: no reason is known, or an operator has settled it.
     var doubt: FileDoubt?
@@ -31,14 +31,19 @@ struct FileRow {
         doubt = row.optionalText(4).flatMap { FileDoubt(rawValue: $0) }
     }
 
-    /// What is doubtful about the file that has this row, as it is found; nil: nothing.
+    /// Returns the doubt about the file that holds this row; nil: there is none.
+    ///
+    /// - Parameters:
+    ///   - present: The identity that the file has now.
+    ///   - hadWAL: True if there was a WAL next to the file, or another process has the file open.
+    ///   - closings: How many times the file was closed, according to the lock file.
     func doubt(_ present: FileIdentity, hadWAL: Bool, closings: Int64) -> FileDoubt? {
         if !identity.matches(present) { return .copied }
         if closings > self.closings { return .rolledBack }
         return isOpen && !hadWAL ? .withoutWAL : nil
     }
 
-    /// Writes the row in place of the one that is there. In a transaction.
+    /// Replaces the row. Call it inside a transaction.
     func write(_ connection: Connection) throws(SQLiteError) {
         try connection.execute("DELETE FROM file")
         let row = try connection.prepare("INSERT INTO file VALUES (?1, ?2, ?3, ?4, ?5)")

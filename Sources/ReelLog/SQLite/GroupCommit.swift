@@ -1,24 +1,24 @@
 internal import ReelCore
 internal import ReelSQLite
 
-/// The writer's connection, and how a group of jobs becomes one transaction. It belongs to the writer's thread.
+/// The writer's connection; it commits a group of jobs as one transaction. Used only on the writer's thread.
 final class GroupCommit {
     private let file: LogFile
     private let connection: Connection
     private let begin: Statement
     private let end: Statement
     private let putNode: Statement
-    /// Keep the table of nodes small.
+    /// The statements that keep the table of nodes small.
     private let (clampNodes, forgetNodes, boundNodes): (Statement, Statement, Statement)
     private var partitions: [PartitionStatements?]
     private var checkpoint: CheckpointPlan
 
-    /// The group's rows, first `rowCount` of the builders; the others are kept for later groups.
+    /// The row builders. The first `rowCount` hold the group's rows; the others are kept for later groups.
     private var rows: [RowBuilder] = []
     private var rowCount = 0
-    /// The row that takes the next record of a partition.
+    /// The index of the row that takes the next record of each partition.
     private var open: [Int?]
-    /// The next seq of each partition; in use only inside a transaction.
+    /// The next seq of each partition. Valid only inside a transaction.
     private var next: [Seq]
 
     private struct PartitionStatements {
@@ -26,7 +26,7 @@ final class GroupCommit {
         var insert: Statement
     }
 
-    /// Larger groups become several transactions.
+    /// The size in bytes at which a group is full. Further jobs go into the next transaction.
     private static let comfortableSize = 8 << 20
 
     init(_ file: LogFile, checkpointFrames: Int) throws(LogError) {
@@ -49,7 +49,11 @@ final class GroupCommit {
         }
     }
 
-    /// Takes jobs from the front, as many as make a group, commits and answers them.
+    /// Takes jobs from the front until the group is full, commits them, and answers them.
+    ///
+    /// - Parameters:
+    ///   - jobs: The waiting jobs; the committed ones are removed.
+    ///   - onCommit: Called after a commit with records, with a function that returns them.
     func commit(_ jobs: inout ArraySlice<LogWriter.Job>, _ onCommit: (_ batches: () -> [RecordBatch]) -> Void) {
         let group = gather(&jobs)
         let error = write(group)
@@ -58,7 +62,7 @@ final class GroupCommit {
         copyBack()
     }
 
-    /// Leaves a file that is whole without its WAL, as far as other users of the file let it.
+    /// Makes the file complete without its WAL, unless other users of the file prevent it.
     func close() {
         file.foldBack(connection)
     }
@@ -121,7 +125,7 @@ final class GroupCommit {
         for row in rows[..<rowCount] {
             let statements = try statements(row.partition)
             if row.partition != partition {
-                // Asked for in every transaction: another process may have written since the last one.
+                // Read in every transaction, because another process may have written since the last one.
                 partition = row.partition
                 let last = try statements.last.step() ? statements.last.integer(0) : .none
                 statements.last.reset()
@@ -158,14 +162,14 @@ final class GroupCommit {
         return statements
     }
 
-    // MARK: Behind the transaction
+    // MARK: After the transaction
 
     private func answer(_ group: ArraySlice<LogWriter.Job>, _ error: LogError?) {
         if let error {
             for job in group { job.fail(error) }
             return
         }
-        // The group's records of a partition end where the partition ends now.
+        // `next` is after the group's records here, so it is set back to the first of them.
         for row in rows[..<rowCount] { next[row.partition] -= Seq(row.count) }
         for job in group {
             switch job {
@@ -181,7 +185,7 @@ final class GroupCommit {
 
     private func copyBack() {
         guard let effort = checkpoint.next(walFrames: connection.walFrames) else { return }
-        // A checkpoint that fails loses nothing: the WAL keeps what it has and is tried again later.
+        // A failed checkpoint loses nothing: the WAL keeps its content, and a later checkpoint copies it.
         _ = file.lock.whileHeld { try? connection.checkpoint(effort) }
     }
 }

@@ -2,7 +2,7 @@ internal import Glibc
 internal import ReelCore
 internal import ReelSQLite
 
-/// A log in its file, which may hold others: how it is made, found and recognised.
+/// A log in its SQLite file, which may hold other logs too: creates, finds and recognises it.
 struct LogFile: Sendable {
     let path: String
     let lock: FileLock
@@ -10,13 +10,20 @@ struct LogFile: Sendable {
     private let identity: FileLook.Identity
     private let wal: FileLook.Identity
 
-    /// The identity of the log.
+    /// The epoch of the log.
     var epoch: Epoch { log.epoch }
-    /// How many partitions the log has.
+    /// The number of partitions of the log.
     var partitions: Int { log.partitions }
 
-    /// Opens the file's current log. Where there is none it is made, with `partitions` (nil: 4), and so is the file;
-    /// who comes first makes it. Another number of partitions than the log's is an error.
+    /// Opens the file's current log. If the file or the log is missing, it is created; concurrent callers create it
+    /// once.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - partitions: The expected number of partitions; nil: any, and a new log has 4.
+    ///   - walFrames: The length that the WAL gets at once, in frames.
+    ///   - report: Called with long waits for the file's lock.
+    /// - Throws: `bad_request` if the log has another number of partitions.
     init(
         path: String,
         partitions: Int?,
@@ -34,7 +41,7 @@ struct LogFile: Sendable {
         if let partitions, partitions != self.partitions { throw .otherPartitions(self.partitions, partitions, path) }
     }
 
-    /// Opens the log of this epoch.
+    /// Opens the log of `epoch` in the file.
     init(path: String, epoch: Epoch, walFrames: Int, report: @escaping LockWaitReport) throws(LogError) {
         try self.init(path: path, walFrames: walFrames, report: report) { (_, body) throws(LogError) in
             let log = try Self.withTablesIfMade(path) { tables -> LogTables.Log? in
@@ -47,7 +54,8 @@ struct LogFile: Sendable {
         }
     }
 
-    /// `find` is called with the lock held, and calls back with the tables once it has found the log.
+    /// Opens a log that `find` returns. `find` is called with the lock held. It calls back with the tables once it has
+    /// found the log.
     private init(
         path: String,
         walFrames: Int,
@@ -67,7 +75,7 @@ struct LogFile: Sendable {
         wal = try Self.identity(path + "-wal")
     }
 
-    /// A further connection to the file. Commits are made under the lock, checkpoints too.
+    /// Opens a further connection to the file. Commits and checkpoints must be made while the lock is held.
     func connect(_ mode: Connection.Mode) throws(LogError) -> Connection {
         do throws(SQLiteError) {
             let connection = try Connection(path: path, mode: mode, busyMs: 2000)
@@ -78,17 +86,20 @@ struct LogFile: Sendable {
         }
     }
 
-    /// Copies the WAL into the file, so that the file alone is whole, and notes that it was closed. While another user
-    /// has the file open, that is left to the last one; the file is then as whole as before. Never waits for long.
+    /// Copies the WAL into the file, so that the file is complete without it, and stores that the file was closed.
+    ///
+    /// If another user has the file open, the last user does this; the file is then as complete as before. Waits two
+    /// seconds at most for the lock.
     func foldBack(_ connection: Connection) {
         _ = lock.whileHeld(waitingAtMost: Self.closingTime) {
-            // Inside the lock: of two that close at the same time, the second sees that the first has gone.
+            // The lock is held here, so of two users that close at the same time the second sees that the first has
+            // gone.
             lock.stopListening()
             Self.foldBack(connection, lock)
         }
     }
 
-    /// As above, for a connection of a caller who holds the lock and has no log open.
+    /// Does the same as `foldBack(_:)`, for a caller that holds the lock and has no log open.
     static func foldBack(_ connection: Connection, _ lock: FileLock) {
         guard !lock.isListenedTo else {
             _ = try? connection.checkpoint(.passive)
@@ -102,19 +113,21 @@ struct LogFile: Sendable {
                 return
             }
         }
-        // A program that reads the file may hold the WAL back: then it stays, and the next opener finds it.
+        // A program that reads the file may block the truncation of the WAL. The WAL then stays, and the next opener
+        // finds it.
         guard (try? connection.checkpoint(.truncate)) == true else { return }
         lock.closings = row.closings
     }
 
-    /// Throws once another file or WAL lies at the path, or none: what is written to this one then would be lost.
+    /// Throws `epoch_changed` if the file or the WAL at the path is missing or another one. Commits to the open file
+    /// would be lost then.
     func checkThatItIsThere() throws(LogError) {
         for (path, identity) in [(path, identity), (path + "-wal", wal)] where FileLook(path)?.identity != identity {
             throw LogError(.epochChanged, "the file was removed or replaced while it was open: \(path)")
         }
     }
 
-    /// The error of records at these seqs that cannot be read as they were written.
+    /// Returns the error for records that cannot be read as they were written.
     func damaged(
         _ partition: Int,
         _ seqs: ClosedRange<Seq>,
@@ -128,21 +141,21 @@ struct LogFile: Sendable {
         )
     }
 
-    /// What to do where rows are damaged. The state of a snapshot node may hold what they said.
+    /// The advice for damaged rows. The state of a snapshot node may contain the lost records.
     static let passDamage =
         "`reel epoch new --skip-damaged --from-snapshot DIR` continues with the state of a snapshot node,"
         + " `reel epoch new --skip-damaged` without what is lost; `reel dump --skip-damaged` prints what can be read"
 
-    /// How long a process that closes the file waits for another one inside the lock.
+    /// How long a process that closes the file waits for the lock.
     private static let closingTime = Duration.seconds(2)
 
-    /// The table of a partition.
+    /// Returns the name of a partition's table.
     func table(_ partition: Int) -> String { log.table(partition) }
 
-    /// What to do where no log was ever in the file.
+    /// The advice for a path at which there never was a log.
     static let otherPlace = "say with --log or --data where the log is"
 
-    /// What to do with a file that cannot be used. The last commits are only in the WAL.
+    /// The advice for a file that cannot be used. The last commits are only in the WAL.
     static let putAside = "put the file aside together with its -wal, do not delete them"
 
     // MARK: Opening
@@ -157,13 +170,13 @@ struct LogFile: Sendable {
         }
     }
 
-    /// The folder of a file.
+    /// Returns the folder of a file.
     static func folder(_ path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// The lock of a file that is a log's, or will be.
+    /// Returns the lock of a file that is a log's file, or will be.
     static func lock(_ path: String, _ report: @escaping LockWaitReport) throws(LogError) -> FileLock {
         if access(folder(path), F_OK) != 0, errno == ENOENT {
             var error = LogError(
@@ -177,10 +190,10 @@ struct LogFile: Sendable {
         return try FileLock(path: path + ".lock", report: report)
     }
 
-    /// Looks into the file through SQLite alone: whoever opens and closes a database's file by himself takes away all
-    /// locks that SQLite holds on it for the whole process.
+    /// Throws if the path cannot be a log's file. The content is read through SQLite only: if a process opens and
+    /// closes a database's file directly, all its SQLite locks on that file are released.
     private static func refuseWhatIsNoFile(_ path: String) throws(LogError) {
-        // Who makes a log begins its file before the WAL, so the WAL is looked at first.
+        // The creator of a log creates the file before the WAL, so the WAL is checked first.
         var (status, wal) = (stat(), stat())
         let hasRecords = stat(path + "-wal", &wal) == 0 && wal.st_size > 0
         guard stat(path, &status) == 0 else {
@@ -194,7 +207,7 @@ struct LogFile: Sendable {
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw LogError(.damaged, "found a folder or device, expected a log's file: \(otherPlace): \(path)")
         }
-        // A file that cannot be written would open for reading only, and fail much later.
+        // SQLite would open a file without write permission as read-only, and fail much later.
         guard access(path, R_OK | W_OK) == 0 else { throw LogError(errno: errno, "write \(path)") }
         // SQLite would remove the WAL of an empty file.
         guard status.st_size > 0 || !hasRecords else {
@@ -203,31 +216,33 @@ struct LogFile: Sendable {
                 "found an empty file with records in the -wal beside it: put both aside, do not delete them: \(path)"
             )
         }
-        // Beside somebody else's file no lock is made.
+        // No lock file is created next to another program's file.
         if status.st_size > 0, access(path + ".lock", F_OK) != 0 {
             try withConnection(path, .readWrite) { _ = try $0.integer("PRAGMA schema_version") }
         }
     }
 
-    /// Looks into a file, which is made if it is not there, through a connection of its own. The lock must be held.
+    /// Calls `body` with the tables of a file, through a connection of its own. Creates a missing file. The lock must
+    /// be held.
     static func withTables<R>(
         _ path: String,
         _ lock: FileLock,
         _ body: (LogTables) throws -> R
     ) throws(LogError) -> R {
         try withConnection(path, .create) { connection in
-            // A new file was never closed, whatever the lock file says of the one before it.
+            // A new file was never closed, even if the lock file has a count of an earlier file.
             if try LogTables.areMissing(in: connection) { lock.closings = 0 }
             let result = try body(LogTables(connection))
-            // Only now: what a new file begins with is in the file itself.
+            // WAL mode starts only now, so the first content of a new file is in the file itself.
             try connection.useWAL(.full)
-            // The first read makes the WAL.
+            // The first read creates the WAL.
             _ = try connection.integer("PRAGMA schema_version")
             return result
         }
     }
 
-    /// Looks into a file that is there, and makes nothing; nil: nothing was made in it yet. The lock must be held.
+    /// Calls `body` with the tables of an existing file, and creates nothing; nil: the file has no tables yet. The lock
+    /// must be held.
     static func withTablesIfMade<R>(_ path: String, _ body: (LogTables) throws -> R) throws(LogError) -> R? {
         try withConnection(path, .readWrite) { try LogTables.areMissing(in: $0) ? nil : body(LogTables($0)) }
     }
@@ -250,14 +265,14 @@ struct LogFile: Sendable {
         }
     }
 
-    /// True if no record can be in a WAL that is missing: there is one, or a process has the file open under this name.
+    /// True if no records are lost with a missing WAL: the WAL exists, or a process has the file open under this name.
     static func hasWAL(_ path: String, _ lock: FileLock) -> Bool {
         lock.isListenedTo || FileLook(path + "-wal").map { $0.size > 0 } ?? false
     }
 
-    /// Gives the WAL its full length at once. SQLite writes it from the start again after each checkpoint, so commits
-    /// then overwrite and never lengthen a file, which halves what they wait for. Zeros behind the last frame mean
-    /// nothing to SQLite. Without room for it nothing is lost but time.
+    /// Extends the WAL to its full length at once. After each checkpoint SQLite writes the WAL from its start again.
+    /// Commits then overwrite the file and never extend it, which halves their waiting time. SQLite ignores zeros after
+    /// the last frame. If the disk has no space for it, commits are only slower.
     private static func lengthenWAL(_ path: String, frames: Int) {
         let file = Glibc.open(path + "-wal", O_RDWR | O_CLOEXEC)
         guard file >= 0 else { return }
@@ -290,7 +305,7 @@ extension LogError {
         )
     }
 
-    /// What SQLite said of a log's file.
+    /// Creates the error for an SQLite error of a log's file.
     init(_ error: SQLiteError, _ path: String) {
         switch error.kind {
         case .corrupt:

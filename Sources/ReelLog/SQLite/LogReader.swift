@@ -2,15 +2,18 @@ internal import Glibc
 internal import ReelCore
 internal import Synchronization
 
-/// Runs all tails of a log's file. What this process commits is handed to the tails that stand there as it is, by the
-/// thread that has committed it where it is little and no sink has to wait; all else is read from the file, on a thread
-/// that sleeps while nothing is written.
+/// Runs all tails of a log's file.
+///
+/// Records that this process commits are delivered to its tails from memory. Small groups are delivered directly on the
+/// writer's thread, if no sink would block. All other records are delivered on the reader's thread, from memory or from
+/// the file. That thread sleeps while nothing is written.
 final class LogReader: Sendable {
     private struct State {
-        /// Why records may be missing from the file, as of the last look.
+        /// Why records may be missing from the file, as of the last check.
         var doubt: FileDoubt?
         var tails: [TailHandle] = []
-        /// What was committed here and not given to the tails yet; nil: some of it was dropped.
+        /// Batches that were committed here and not delivered yet; nil: some were dropped and must be read from the
+        /// file.
         var committed: [RecordBatch]? = []
         var isClosed = false
     }
@@ -19,22 +22,28 @@ final class LogReader: Sendable {
     private let bell: WakeUp
     private let watch: CommitNotifications?
     private let state = Mutex(State())
-    /// Held by who delivers.
-    private let giving = Mutex(())
+    /// Held by the thread that delivers.
+    private let delivery = Mutex(())
     private let thread = Mutex<LogThread?>(nil)
 
-    /// How often the file is looked at, should a bell be lost, and checked to be the same; and where there is no bell.
-    private static let netMs: Int32 = 1000
+    /// How often the file is checked for being the same, and for commits with a lost notification. `pollMs` is the
+    /// interval without inotify. Both in milliseconds.
+    private static let checkMs: Int32 = 1000
     private static let pollMs: Int32 = 10
     private static let batchBytes = 1 << 20
-    /// A thread that falls behind by more rows reads them from the file.
+    /// How many batches may wait in memory. With more, the reader's thread reads the records from the file.
     private static let committedMax = 64
-    /// Who has committed more has other things to do: others wait for their commit.
-    private static let atOnceRecords = 64
-    private static let atOnceBytes = 64 << 10
+    /// Limits for delivery on the writer's thread. A larger group would delay the next commit, for which other callers
+    /// wait.
+    private static let directRecordsMax = 64
+    private static let directBytesMax = 64 << 10
 
-    /// A reader of the file that hears of others' commits by `watch`. The number of inotify instances of a user is
-    /// small; without one the file is looked at more often.
+    /// Starts the reader of a file.
+    ///
+    /// - Parameters:
+    ///   - file: The log's file.
+    ///   - watch: Notifications of other processes' commits; nil: the file is polled. A user may have only a few
+    ///     inotify instances.
     init(_ file: LogFile, watch: CommitNotifications?) throws(LogError) {
         self.file = file
         self.watch = watch
@@ -46,7 +55,7 @@ final class LogReader: Sendable {
         thread.withLock { $0 = started }
     }
 
-    /// Why records may be missing from the file. While a tail runs it is looked at again and again.
+    /// Why records may be missing from the file. It is checked repeatedly while a tail runs.
     var doubt: FileDoubt? { state.withLock { $0.doubt } }
 
     func start(_ tail: TailHandle) {
@@ -57,11 +66,11 @@ final class LogReader: Sendable {
         if isClosed { tail.fail(.closed) } else { bell.ring() }
     }
 
-    /// Takes what was committed here, a batch for each row. They are made only if there is somebody who reads.
+    /// Takes what was committed here, one batch for each row. `batches` is called only if there are tails.
     func take(_ batches: () -> [RecordBatch]) {
         guard state.withLock({ !$0.tails.isEmpty }) else { return }
         let batches = batches()
-        if giveAtOnce(batches) { return }
+        if deliverDirectly(batches) { return }
         state.withLock { state in
             if (state.committed?.count ?? 0) > Self.committedMax { state.committed = nil }
             state.committed?.append(contentsOf: batches)
@@ -69,13 +78,15 @@ final class LogReader: Sendable {
         bell.ring()
     }
 
-    /// Gives the tails what was just committed, on the thread that has committed it: it is there one thread sooner.
-    /// False if that is left to the reader's thread: it is at it, or a tail has not come so far, or may have to wait.
-    private func giveAtOnce(_ batches: [RecordBatch]) -> Bool {
+    /// Delivers committed batches to the tails on the writer's thread, which saves a thread change.
+    ///
+    /// Returns false if the reader's thread must deliver: it is delivering now, a tail has not read this far, or a sink
+    /// may block.
+    private func deliverDirectly(_ batches: [RecordBatch]) -> Bool {
         let entries = batches.lazy.flatMap(\.entries)
-        guard entries.count <= Self.atOnceRecords else { return false }
-        guard entries.reduce(0, { $0 + $1.byteCount }) <= Self.atOnceBytes else { return false }
-        return giving.withLockIfAvailable { _ in
+        guard entries.count <= Self.directRecordsMax else { return false }
+        guard entries.reduce(0, { $0 + $1.byteCount }) <= Self.directBytesMax else { return false }
+        return delivery.withLockIfAvailable { _ in
             var isAll = true
             for tail in state.withLock({ $0.tails }) where !tail.hasEnded {
                 for batch in batches where batch.partition == tail.partition {
@@ -119,15 +130,15 @@ final class LogReader: Sendable {
             if isClosed { return }
             let begins = tails.contains { !$0.hasStarted }
             let isOwnBell = begins || wait(hasTails: !tails.isEmpty)
-            giving.withLock { _ in
-                let isAll = give(tails)
+            delivery.withLock { _ in
+                let isAll = deliverCommitted(tails)
                 let isCheckDue = checkDue <= .now
-                // Without a watch, others may have committed as well.
+                // Without a watch, another process may have committed as well.
                 if isOwnBell, isAll, !begins, watch != nil, !isCheckDue { return }
                 do throws(LogError) {
                     if isCheckDue {
                         try checkTheFile(rows, tails)
-                        checkDue = .now + .milliseconds(Int(Self.netMs))
+                        checkDue = .now + .milliseconds(Int(Self.checkMs))
                     }
                     let current = try rows.version()
                     let isNew = current != version || begins
@@ -140,9 +151,9 @@ final class LogReader: Sendable {
         }
     }
 
-    /// Waits for a bell. Whether it was that of this process alone, which has committed or has something to say.
+    /// Waits for a wake-up. Returns true if only this process has caused it, by a commit, a new tail or `close`.
     private func wait(hasTails: Bool) -> Bool {
-        let time = !hasTails ? -1 : watch == nil ? Self.pollMs : Self.netMs
+        let time = !hasTails ? -1 : watch == nil ? Self.pollMs : Self.checkMs
         var waiting = [pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0)]
         if let watch, hasTails { waiting.append(pollfd(fd: watch.descriptor, events: Int16(POLLIN), revents: 0)) }
         let count = poll(&waiting, nfds_t(waiting.count), time)
@@ -152,8 +163,8 @@ final class LogReader: Sendable {
         return false
     }
 
-    /// Gives the tails what was committed here; false if the file has more for one of them, or may have.
-    private func give(_ tails: [TailHandle]) -> Bool {
+    /// Delivers the batches that were committed here. Returns false if the file has more for a tail, or may have.
+    private func deliverCommitted(_ tails: [TailHandle]) -> Bool {
         let committed = state.withLock { state in
             defer { state.committed = [] }
             return state.committed
@@ -170,7 +181,7 @@ final class LogReader: Sendable {
             }
     }
 
-    /// What no commit says: the file is another one, or an older state of itself.
+    /// Checks what no commit reports: that the file is the same, and that it was not rolled back.
     private func checkTheFile(_ rows: RowReader, _ tails: [TailHandle]) throws(LogError) {
         try file.checkThatItIsThere()
         let doubt = try rows.doubt()
@@ -189,10 +200,10 @@ final class LogReader: Sendable {
         }
     }
 
-    /// Gives each tail its next batch; false if there was none for any.
+    /// Delivers the next batch to each tail. Returns false if no tail had one.
     private func deliver(_ rows: RowReader, _ tails: [TailHandle]) -> Bool {
         var delivered = false
-        // Tails that stand at the same place share a batch.
+        // Tails at the same position share a batch.
         var latest: RecordBatch?
         for tail in tails where !tail.hasEnded {
             do throws(LogError) {

@@ -1,10 +1,14 @@
 internal import ReelSQLite
 
-// Whether the file is the one that it was.
+// Checks that the file is the one that was opened before.
 extension LogTables {
-    /// Notes that a log of the file is opened: a file that is not the one that it was, or lacks its WAL, is doubtful
-    /// from then on. `hadWAL`: there were records beside it; `closings`: how often it was closed, as the lock file
-    /// says. The lock must be held.
+    /// Stores that a log of the file is opened. If the file is not the same as before, or lacks its WAL, it is marked
+    /// as doubtful. The lock must be held.
+    ///
+    /// - Parameters:
+    ///   - hadWAL: True if there was a WAL next to the file, or another process has the file open.
+    ///   - closings: How many times the file was closed, according to the lock file.
+    /// - Throws: `Unusable` if the file is open, or was not closed, under another of its names.
     func open(hadWAL: Bool, closings: Int64) throws {
         guard let (present, names) = FileIdentity.look(at: connection.path) else { return }
         var row = FileRow(identity: present)
@@ -27,13 +31,14 @@ extension LogTables {
             // The file itself must say that a WAL belongs to it.
             try connection.checkpoint(.passive)
         } catch {
-            // On a full disk the log can be read nonetheless; the next opener finds the same.
+            // On a full disk the log can still be read, and the next opener finds the same doubt.
             if error.kind != .full { throw error }
         }
     }
 
-    /// Takes the file as it is for whole; returns what was doubtful about it, whether or not it was opened since, or
-    /// nil. Arguments as in `open`.
+    /// Accepts the file as complete. Parameters as in `open`.
+    ///
+    /// - Returns: The doubt about it, even if the file was not opened since; nil: there was none.
     func accept(hadWAL: Bool, closings: Int64) throws -> FileDoubt? {
         guard let (present, _) = FileIdentity.look(at: connection.path), var row = try FileRow(connection) else {
             return nil

@@ -1,32 +1,33 @@
 internal import ReelCore
 internal import ReelSQLite
 
-/// What a log's file says of the logs in it. To be used while the file is locked; what writes does so in one
-/// transaction.
+/// The tables of a log's file, except for reading and appending records. The file must be locked. Each method that
+/// writes uses one transaction.
 ///
 /// | table | row |
 /// | --- | --- |
-/// | `log` | a log: its epoch and P; the row's number names its tables of records |
-/// | `control` | which log was made the current one, by the number that it has as such |
+/// | `log` | a log: its epoch and P; the row number is part of the names of its record tables |
+/// | `control` | a log that was made the current one, by its number |
 /// | `deployment` | the deployment of the log of this number, and of later ones; missing in files of an older build |
-/// | `file` | which file the log lies in, and whether it was closed; see `FileRow` |
-/// | `nodes` | what a node announced |
+/// | `file` | which file holds the log, and whether it was closed; see `FileRow` |
+/// | `nodes` | a node's announcement |
 /// | `records_K`, and of a later log `records_K_of_ROW` | groups of records of partition K |
 struct LogTables {
     /// A log of the file.
     struct Log: Sendable {
-        /// Its row, which names its tables.
+        /// The number of its row, which is part of the names of its tables.
         var row: Int64
         var epoch: Epoch
         var partitions: Int
 
-        /// The table of a partition. The first log's are named as before there were others.
+        /// Returns the name of a partition's table. The first log keeps the names from the time when a file had one
+        /// log.
         func table(_ partition: Int) -> String {
             row == 1 ? "records_\(partition)" : "records_\(partition)_of_\(row)"
         }
     }
 
-    /// Why a file cannot be used as it is, and what to do.
+    /// The reason why a file cannot be used, and the advice.
     struct Unusable: Error {
         var reason: String
         var advice = LogFile.putAside
@@ -34,14 +35,14 @@ struct LogTables {
 
     let connection: Connection
 
-    /// "Reel" in ASCII, where SQLite keeps a program's mark.
+    /// "Reel" in ASCII, stored in SQLite's `application_id`.
     private static let applicationID: Int64 = 0x5265_656c
-    /// 1: one log, without `control`. 2: without `file` and hashes.
+    /// The version of the tables. Version 1 has one log and no `control`; version 2 has no `file` and no hashes.
     private static let version: Int64 = 3
     static let pageSize = 8192
     static let largestPartitionCount = 1024
 
-    /// The tables of a file; they are made, or brought to this version, where they are not.
+    /// Opens the tables of a file. Creates missing tables, and migrates an older version.
     init(_ connection: Connection) throws {
         self.connection = connection
         if try Self.areMissing(in: connection) {
@@ -72,12 +73,12 @@ struct LogTables {
         if found < Self.version { try migrate(from: found) }
     }
 
-    /// True if nothing was made in a file yet: it has no page.
+    /// True if a file has no tables yet: it has no page.
     static func areMissing(in connection: Connection) throws(SQLiteError) -> Bool {
         try connection.integer("PRAGMA page_count") == 0
     }
 
-    /// Makes the tables without a WAL: a file that has a page has all of them, whatever becomes of a `-wal`.
+    /// Creates the tables without a WAL, so a file with one page has all tables, even if a `-wal` is lost.
     private func make() throws(SQLiteError) {
         try connection.execute("PRAGMA page_size = \(Self.pageSize)")
         try connection.transaction { () throws(SQLiteError) in
@@ -96,7 +97,7 @@ struct LogTables {
         }
     }
 
-    /// Brings a file of an older version to this one, in one transaction.
+    /// Migrates a file of an older version to this one, in one transaction.
     private func migrate(from found: Int64) throws(SQLiteError) {
         try connection.transaction { () throws(SQLiteError) in
             if found < 2 { try addControl() }
@@ -108,7 +109,7 @@ struct LogTables {
         }
     }
 
-    /// A file of version 1 has one log, which is the current one.
+    /// Adds the table `control`. A file of version 1 has one log, which is the current one.
     private func addControl() throws(SQLiteError) {
         try connection.execute(
             """
@@ -118,7 +119,7 @@ struct LogTables {
         )
     }
 
-    /// Of a file of version 2 it is not known whether it is a copy: it counts as the one that it was.
+    /// Adds the table `file`. It is unknown whether a file of version 2 is a copy, so it counts as the original.
     private func addFile() throws(SQLiteError) {
         try connection.execute(FileRow.create)
         if let found = FileIdentity.look(at: connection.path) {
@@ -128,7 +129,7 @@ struct LogTables {
 
     // MARK: Hashes
 
-    /// What a row of `log`, `control` or `deployment` says, as two numbers beside its own.
+    /// The columns that the hash of a row of `log`, `control` or `deployment` covers: the row's number and two more.
     private static let columns: KeyValuePairs<RowHash.Table, String> = [
         .log: "rowid, epoch, partitions", .control: "number, epoch, 0", .deployment: "number, id, 0",
     ]
@@ -141,7 +142,7 @@ struct LogTables {
         return hash.stored
     }
 
-    /// Throws `Unusable` unless the current row of a statement, three numbers and the hash, has its hash.
+    /// Throws `Unusable` unless the hash in the statement's current row matches its three numbers.
     private static func check(_ table: RowHash.Table, _ row: Statement) throws(Unusable) {
         let hash = hash(table, row.integer(0), row.integer(1), row.integer(2))
         guard !row.isNull(3), row.integer(3) == hash else {
@@ -149,8 +150,8 @@ struct LogTables {
         }
     }
 
-    /// Adds the hashes of the rows that say what logs there are: another number of partitions would mislead all
-    /// readers. Rows of a file of version 2 get theirs as they are found.
+    /// Adds hashes to the rows that describe the logs: a wrong number of partitions would mislead all readers. Rows of
+    /// a file of version 2 get the hash of their present content.
     private func addHashes() throws(SQLiteError) {
         let hasDeployments = try hasDeployments()
         for (table, columns) in Self.columns where table != .deployment || hasDeployments {
@@ -174,7 +175,7 @@ struct LogTables {
 
     // MARK: Logs
 
-    /// The log that is the current one, with its number; nil: there is none yet.
+    /// Returns the current log and its number; nil: there is none yet.
     func current() throws -> (log: Log, number: Int)? {
         let statement = try connection.prepare(
             "SELECT number, epoch, 0, hash FROM control ORDER BY number DESC LIMIT 1"
@@ -186,7 +187,7 @@ struct LogTables {
         return (log, number)
     }
 
-    /// The log of an epoch; nil: there is none.
+    /// Returns the log of an epoch; nil: there is none.
     func log(_ epoch: Epoch) throws -> Log? {
         guard let log = try logs().first(where: { $0.epoch == epoch }) else { return nil }
         guard (1...Self.largestPartitionCount).contains(log.partitions) else {
@@ -195,10 +196,10 @@ struct LogTables {
         return log
     }
 
-    /// The epochs of the logs, in the order in which they were made.
+    /// Returns the epochs of the logs, in the order of their creation.
     func epochs() throws -> [Epoch] { try logs().map(\.epoch) }
 
-    /// All logs, in the order in which they were made.
+    /// Returns all logs, in the order of their creation.
     private func logs() throws -> [Log] {
         let rows = try connection.prepare("SELECT rowid, epoch, partitions, hash FROM log ORDER BY rowid")
         var logs: [Log] = []
@@ -210,7 +211,8 @@ struct LogTables {
         return logs
     }
 
-    /// The deployment of the log of this number. Files of an older build do not say it: the log's epoch stands for it.
+    /// Returns the deployment of the log of this number. In a file of an older build, the log's epoch is used as the
+    /// deployment.
     func deployment(of number: Int, _ epoch: Epoch) throws -> Deployment {
         guard try hasDeployments() else { return Deployment(beginningWith: epoch) }
         let statement = try connection.prepare(
@@ -226,14 +228,14 @@ struct LogTables {
         try connection.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'deployment'") != 0
     }
 
-    /// Makes an empty log.
+    /// Creates an empty log.
     func make(_ epoch: Epoch, partitions: Int) throws(SQLiteError) -> Log {
         try connection.transaction { () throws(SQLiteError) in
             try insert(epoch, partitions: partitions)
         }
     }
 
-    /// Makes an empty log and at once the current one, of a file that has none.
+    /// Creates an empty log in a file that has no current log, and makes it the current one.
     func makeFirst(_ epoch: Epoch, partitions: Int) throws(SQLiteError) -> Log {
         try connection.transaction { () throws(SQLiteError) in
             try write(CurrentLog(epoch: epoch, partitions: partitions, number: 0))
@@ -241,7 +243,7 @@ struct LogTables {
         }
     }
 
-    /// Makes a log the current one. What was doubtful about the file is settled: no client holds a seq of this log.
+    /// Makes a log the current one. This also clears the file's doubt, because no client holds a seq of this log.
     func advance(to next: CurrentLog) throws(SQLiteError) {
         try connection.transaction { () throws(SQLiteError) in
             try write(next)
@@ -270,7 +272,7 @@ struct LogTables {
     }
 
     private func insert(_ epoch: Epoch, partitions: Int) throws(SQLiteError) -> Log {
-        // The row's number is a part of the hash.
+        // The row number is part of the hash.
         let row = (try connection.integer("SELECT max(rowid) FROM log") ?? 0) + 1
         let statement = try connection.prepare(
             "INSERT INTO log (rowid, epoch, partitions, hash) VALUES (?1, ?2, ?3, ?4)"
@@ -282,8 +284,8 @@ struct LogTables {
         try statement.run()
         let log = Log(row: row, epoch: epoch, partitions: partitions)
         for partition in 0..<partitions {
-            // The last seq of a row's records is its key, so new rows go to the right-most leaf, and the row that holds
-            // a seq is the first one at or above it.
+            // The key of a row is the last seq of its records. New rows are therefore appended to the right-most leaf.
+            // The row of a seq is the first one with a key at or above it.
             try connection.execute(
                 """
                 CREATE TABLE \(log.table(partition))

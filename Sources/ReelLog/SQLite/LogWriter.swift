@@ -3,10 +3,10 @@ internal import ReelCore
 internal import ReelSQLite
 internal import Synchronization
 
-/// Writes a log's file. What all callers hand over while one group is being committed becomes the next group: one
-/// transaction, one wait for the disk.
+/// Writes a log's file. Jobs that arrive while a group is being committed form the next group: one transaction, one
+/// wait for the disk.
 final class LogWriter: Sendable {
-    /// What a caller handed over.
+    /// A job of a caller.
     enum Job: Sendable {
         case append(
             partition: Int,
@@ -28,7 +28,13 @@ final class LogWriter: Sendable {
     private let queue = Mutex(Queue())
     private let thread = Mutex<LogThread?>(nil)
 
-    /// Starts the writer's thread. `onCommit` is called on it after each commit, and may ask for what was committed.
+    /// Starts the writer's thread.
+    ///
+    /// - Parameters:
+    ///   - file: The log's file.
+    ///   - checkpointFrames: The length of the WAL, in frames, at which it is copied back.
+    ///   - onCommit: Called on the writer's thread after each commit, with a function that returns the committed
+    ///     batches.
     init(
         _ file: LogFile,
         checkpointFrames: Int,
@@ -37,13 +43,13 @@ final class LogWriter: Sendable {
         self.file = file
         self.onCommit = onCommit
         bell = try WakeUp()
-        // Made here, so that its errors are the opener's, and used by the thread alone from then on.
+        // Created here, so that the opener gets its errors. From then on only the thread uses it.
         nonisolated(unsafe) let groups = try GroupCommit(file, checkpointFrames: checkpointFrames)
         let started = try LogThread("reel-log-write") { self.work(groups) }
         thread.withLock { $0 = started }
     }
 
-    /// Never blocks for longer than another caller takes to hand over.
+    /// Queues a job. Blocks at most while another caller queues its job.
     func hand(over job: Job) {
         let (isClosed, wakes) = queue.withLock { queue in
             guard !queue.isClosed else { return (true, false) }
@@ -55,7 +61,7 @@ final class LogWriter: Sendable {
         if wakes { bell.ring() }
     }
 
-    /// Commits what was handed over, and ends.
+    /// Commits all queued jobs, and ends the thread.
     func close() {
         queue.withLock { $0.isClosed = true }
         bell.ring()
@@ -91,7 +97,7 @@ final class LogWriter: Sendable {
         var arrivals = 0
         while !rest.isEmpty {
             groups.commit(&rest) { batches in
-                // Before anybody is answered: who waits for that has not come yet.
+                // Counted before the answers: writers that wait for an answer have not sent their next job yet.
                 arrivals = queue.withLock { $0.isClosed ? 0 : $0.jobs.count }
                 onCommit(batches)
             }

@@ -1,11 +1,18 @@
 internal import ReelCore
 internal import ReelSQLite
 
-/// The table of node announcements: one row a node, its latest word. `positions` has words with spaces between: the
-/// epoch, `PARTITION:SEQ` for each partition, `folded=PARTITION:SEQ` for each that a node of the role `serve` folds,
-/// `admin=URL` of the operator's port, `ready=0` or `ready=1`, `stop=ROLE:PARTITION:CODE` for each partition that is
-/// not processed, with `:SEQ:HASH` behind it for a loss, and `left` of a node that leaves. A reader skips words that it
-/// does not know.
+/// The table of node announcements: one row per node, with its latest announcement. The column `positions` has words,
+/// separated by spaces:
+///
+/// - the epoch
+/// - `PARTITION:SEQ` for each partition
+/// - `folded=PARTITION:SEQ` for each partition that a node of the role `serve` folds
+/// - `admin=URL`: the operator's port
+/// - `ready=0` or `ready=1`
+/// - `stop=ROLE:PARTITION:CODE` for each partition that is not processed, followed by `:SEQ:HASH` for a loss
+/// - `left` for a node that leaves
+///
+/// A reader skips words that it does not know.
 enum NodeTable {
     static let list = """
         SELECT id, role, url, advertised, build, positions, at_ms FROM nodes WHERE at_ms >= ?1
@@ -13,8 +20,8 @@ enum NodeTable {
         """
     static let put = "INSERT OR REPLACE INTO nodes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
     static let forget = "DELETE FROM nodes WHERE at_ms < ?1"
-    /// An announcement from the future was made while a clock was wrong. From now on it counts as made now, so that it
-    /// is forgotten like others.
+    /// Sets announcements from the future to the present: they were made while a clock was wrong. So they expire like
+    /// others.
     static let clamp = "UPDATE nodes SET at_ms = ?1 WHERE at_ms > ?1"
     static let bound = """
         DELETE FROM nodes WHERE id IN
@@ -43,7 +50,7 @@ enum NodeTable {
         put.bind(7, words.joined(separator: " "))
     }
 
-    /// Returns the nodes by id. None is heard later than `nowMs`.
+    /// Returns the nodes, sorted by id. No `heardMs` is later than `nowMs`.
     static func read(
         _ list: Statement,
         since oldestMs: Int64,
@@ -67,7 +74,7 @@ enum NodeTable {
             node.hasLeft = words.last == left[...]
             for word in words {
                 if word.hasPrefix(folded) {
-                    if let place = position(word.dropFirst(folded.count)) { node.folded.append(place) }
+                    if let known = position(word.dropFirst(folded.count)) { node.folded.append(known) }
                 } else if word.hasPrefix(admin) {
                     node.adminURL = String(word.dropFirst(admin.count))
                 } else if word.hasPrefix(ready) {

@@ -5,11 +5,11 @@ internal import ReelCore
 //     check (8 bytes)  then for each record:
 //     varint key size, varint value size · 2 + (1 if there is a witness), [seq, hash (8 bytes each)], key, value
 //
-// Integers are little-endian. The check is the row's hash over partition, last seq, count and all bytes behind it
-// (`RowHash`): SQLite does not notice a flipped byte in a blob. Rows that a build wrote before version 3 of the file
-// have an older check, without the count. Either is accepted.
+// Integers are little-endian. The check is the row's hash over partition, last seq, count and all bytes after the check
+// (`RowHash`), because SQLite does not detect a flipped byte in a blob. Rows that a build wrote before version 3 of the
+// file have an older check, without the count. Either is accepted.
 
-/// A row as it is built.
+/// A builder of a row.
 final class RowBuilder {
     private(set) var partition = 0
     private(set) var count = 0
@@ -18,7 +18,7 @@ final class RowBuilder {
     private var used = checkSize
     private var digest: UInt64 = 0
 
-    /// How large a row grows before the next one begins, unless one record is larger.
+    /// The size in bytes at which a row is full. Only a single larger record makes a larger row.
     static let comfortableSize = 256 << 10
 
     deinit {
@@ -32,7 +32,7 @@ final class RowBuilder {
         if memory.count > 2 * Self.comfortableSize { resize(to: 4096) }
     }
 
-    /// Adds a record; false if it belongs into the next row.
+    /// Adds a record. Returns false if it must go into the next row.
     func add(_ record: LogAppend) -> Bool {
         let room = record.key.count + record.value.count + 2 * 10 + 16
         if used + room > memory.count {
@@ -51,12 +51,12 @@ final class RowBuilder {
         return true
     }
 
-    /// Makes the check's costly part, before the file is locked.
+    /// Computes the expensive part of the check, before the file is locked.
     func finish() {
         digest = RowHash.digest(of: UnsafeRawBufferPointer(rebasing: memory[checkSize..<used]))
     }
 
-    /// The blob, once the last record's seq is known.
+    /// Returns the blob, once the last record's seq is known. Valid until the builder changes.
     func end(_ last: Seq) -> UnsafeRawBufferPointer {
         self.last = last
         memory.storeBytes(
@@ -66,7 +66,7 @@ final class RowBuilder {
         return bytes
     }
 
-    /// The records of the row that has ended, as they are read from the file.
+    /// The records of the finished row, as they are read from the file.
     var batch: RecordBatch {
         var builder = BatchBuilder(partition: partition, from: last - Seq(count) + 1, to: last, bytes: .max)
         _ = builder.add(last: last, count: Int64(count), row: bytes)
@@ -104,12 +104,12 @@ final class RowBuilder {
     }
 }
 
-/// A row as it is read, in memory that is lent.
+/// A reader of a row, over memory that it borrows.
 struct RowCursor {
     private let bytes: UnsafeRawBufferPointer
     private(set) var offset = checkSize
 
-    /// Nil if the row is damaged. A row of an older build does not vouch for the count.
+    /// Returns nil if the row is damaged. The check of an older build does not protect the count.
     init?(_ bytes: UnsafeRawBufferPointer, partition: Int, last: Seq, count: Int64) {
         guard bytes.count >= checkSize else { return nil }
         let body = UnsafeRawBufferPointer(rebasing: bytes[checkSize...])
@@ -122,7 +122,7 @@ struct RowCursor {
         self.bytes = bytes
     }
 
-    /// Whether the row has so many records, from a seq of 0 or more up to `last`, and nothing else.
+    /// True if the row has exactly `count` records and no other bytes, and they fit between seq 0 and `last`.
     func holds(_ count: Int64, upTo last: Seq) -> Bool {
         guard count > 0, count - 1 <= last else { return false }
         var cursor = self
@@ -132,14 +132,14 @@ struct RowCursor {
         return cursor.offset == bytes.count
     }
 
-    /// Where a record's parts lie in the row.
+    /// The ranges of a record's key and value in the row, and its witness.
     struct Record {
         var key: Range<Int>
         var value: Range<Int>
         var witness: Witness?
     }
 
-    /// The next record; nil if the row ends or is damaged.
+    /// Returns the next record; nil if the row ends or is damaged.
     mutating func next() -> Record? {
         guard let keySize = varint(), let tagged = varint() else { return nil }
         var witness: Witness?
@@ -186,7 +186,7 @@ private func rowCheck(digest: UInt64, partition: Int, last: Seq, count: Int64) -
     return hash.value
 }
 
-/// The check of rows that a build before version 3 of the file wrote: the idea of FNV-1a on words of eight bytes.
+/// The check of rows from before version 3 of the file: FNV-1a's method applied to words of eight bytes.
 enum OlderCheck {
     static func row(_ body: UnsafeRawBufferPointer, partition: Int, last: Seq) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325 ^ UInt64(body.count)

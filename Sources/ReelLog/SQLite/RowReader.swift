@@ -2,8 +2,8 @@ internal import Glibc
 internal import ReelCore
 internal import ReelSQLite
 
-/// Reads a log's file through a connection of its own. It belongs to one thread at a time, and holds the file's state
-/// only while a call runs, so that it never keeps a checkpoint waiting.
+/// Reads a log's file through a connection of its own. Used by one thread at a time. It holds a read transaction only
+/// during a call, so it never delays a checkpoint.
 final class RowReader {
     private let file: LogFile
     private let connection: Connection
@@ -27,7 +27,7 @@ final class RowReader {
         }
     }
 
-    /// A number that changes with every commit of another connection.
+    /// Returns a number that changes with every commit of another connection.
     func version() throws(LogError) -> Int64 {
         try asLogError { () throws(SQLiteError) in
             defer { dataVersion.reset() }
@@ -35,7 +35,7 @@ final class RowReader {
         }
     }
 
-    /// Why records may be missing from the file; nil: no reason is known.
+    /// Returns why records may be missing from the file; nil: no reason is known.
     func doubt() throws(LogError) -> FileDoubt? {
         try asLogError { () throws(SQLiteError) in
             defer { readDoubt.reset() }
@@ -57,7 +57,8 @@ final class RowReader {
             defer { statement.reset() }
             guard try statement.step() else { return LogBounds.empty }
             let (last, count, row) = (statement.integer(0), statement.integer(1), statement.bytes(2))
-            // SQLite does not notice a flipped bit in the count: records before what it says would be gone unseen.
+            // SQLite does not detect a flipped bit in the count. A wrong count would hide the first records without an
+            // error.
             let isWhole = Self.isWhole(row, partition, last: last, count: count)
             return isWhole ? LogBounds(first: last - count + 1, last: statement.integer(3)) : nil
         }
@@ -80,13 +81,13 @@ final class RowReader {
         RowCursor(row, partition: partition, last: last, count: count)?.holds(count, upTo: last) ?? false
     }
 
-    /// The first seq from `from` on that can be read where rows or pages before it are damaged, and the last one that
+    /// Returns the first seq at or after `from` that can be read despite damaged rows or pages, and the last seq that
     /// was written; see `EventLog.readable`.
     func readable(_ partition: Int, from: Seq) throws(LogError) -> LogBounds {
         try check(partition)
         let table = file.table(partition)
-        /// Walks rows in this order up to the first damaged page, and returns the last seq of the first row, and the
-        /// lowest seq from `from` on that a row can be read from. Without `isWholeWalk` the first such row ends it.
+        /// Reads rows in the given order up to the first damaged page. Returns the last seq of the first row, and the
+        /// first seq at or after `from` in an intact row. Unless `isWholeWalk`, the walk ends at the first intact row.
         func walk(_ order: String, isWholeWalk: Bool) throws(LogError) -> (first: Seq?, lowest: Seq?, isCut: Bool) {
             var (first, lowest): (Seq?, Seq?) = (nil, nil)
             do throws(SQLiteError) {
@@ -108,20 +109,20 @@ final class RowReader {
             }
         }
         let forward = try walk("ASC", isWholeWalk: false)
-        // What lies behind a damaged page is reached from the end.
+        // Rows after a damaged page can only be reached from the end.
         let backward = try walk("DESC", isWholeWalk: forward.isCut && forward.lowest == nil)
         let last = max(backward.first ?? .none, from - 1)
         guard last < largestInteger else { throw LogError(.damaged, "found a row that ends with seq \(last)") }
         return LogBounds(first: forward.lowest ?? (forward.isCut ? backward.lowest : nil) ?? last + 1, last: last)
     }
 
-    /// Records `from ... to`, at most about `bytes`; empty beyond the end.
+    /// Returns records from `from` to `to`, at most about `bytes` bytes; empty beyond the end.
     func read(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch {
         try check(partition)
         guard from >= 0 else { throw .belowTheFirst(from, first: max(0, try bounds(partition).first)) }
         guard from <= to else { return RecordBatch(partition: partition, empty: from..<from) }
         if let batch = try readOnce(partition, from: from, to: to, bytes: bytes) { return batch }
-        // A hole is read again before it is believed; rows are also missing where the log has been trimmed.
+        // A gap is read twice before it is reported. Rows are also missing where the log has been trimmed.
         if let batch = try readOnce(partition, from: from, to: to, bytes: bytes) { return batch }
         let bounds = try bounds(partition)
         if from < bounds.first { throw .belowTheFirst(from, first: bounds.first) }
@@ -131,7 +132,7 @@ final class RowReader {
         )
     }
 
-    /// Nil if the first of the records is missing, though there are later ones.
+    /// Returns nil if the first of the records is missing although there are later ones.
     private func readOnce(_ partition: Int, from: Seq, to: Seq, bytes: Int) throws(LogError) -> RecordBatch? {
         var builder = BatchBuilder(partition: partition, from: from, to: to, bytes: bytes)
         let found: BatchBuilder.Progress
@@ -139,12 +140,12 @@ final class RowReader {
             found = try gather(partition, from: from, into: &builder)
         } catch {
             guard error.kind == .corrupt else { throw LogError(error, file.path) }
-            // What stands before a damaged page is read first.
+            // The records before a damaged page are returned first.
             if !builder.isEmpty { return builder.finish() }
             throw file.damaged(partition, from...from, "\(error)")
         }
         switch found {
-        // What stands before the damage is read first.
+        // The records before the damage are returned first.
         case .damaged(let seqs) where builder.isEmpty:
             throw file.damaged(partition, seqs)
         case .missing where builder.isEmpty:
@@ -154,7 +155,7 @@ final class RowReader {
         }
     }
 
-    /// Adds rows until the batch has all that it shall have.
+    /// Adds rows until the batch is full.
     private func gather(
         _ partition: Int,
         from: Seq,

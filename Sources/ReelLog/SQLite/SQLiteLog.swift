@@ -2,28 +2,35 @@ internal import Glibc
 public import ReelCore
 internal import Synchronization
 
-/// The log of one box: an SQLite file that several processes share. An append is answered once it is on the disk.
+/// The log of a single machine: an SQLite file that several processes share. An append is answered once it is on the
+/// disk.
 ///
-/// Commits and checkpoints of all processes take turns by a lock on `PATH.lock`, which is also the bell that wakes the
-/// readers of other processes. Two threads a log: one writes, and hands a few records to the tails by itself; one runs
-/// the tails for all else. Both sleep while nothing happens.
+/// Commits and checkpoints of all processes are serialised by a lock on `PATH.lock`. That file also wakes the readers
+/// of other processes. A log has two threads. The writer's thread commits, and delivers small groups to the tails
+/// directly. The reader's thread runs the tails for everything else. Both sleep while nothing happens.
 public final class SQLiteLog: EventLog {
-    /// Random, given when the file was made.
+    /// The epoch of the log: random, chosen when the log was created.
     public let epoch: Epoch
-    /// P, given when the file was made.
+    /// P, the number of partitions. It is fixed when the log is created.
     public let partitions: Int
     private let writer: LogWriter
     private let reader: LogReader
     private let rows: Mutex<RowReader?>
 
-    /// The largest record, key and value together; a contract's record is far smaller.
+    /// The largest record in bytes, key and value together. The records of the data format are far smaller.
     private static let recordBytesMax = 16 << 20
-    /// 8 MiB: long enough that checkpoints cost little, short enough that they do not take long.
+    /// The default WAL length in pages, 8 MiB: long enough that checkpoints cost little, short enough that each is
+    /// quick.
     public static let checkpointFramesDefault = 1024
 
-    /// Opens the file's current log, or makes it with `partitions` (nil: 4). Another number of partitions than it was
-    /// made with is an error. `checkpointFrames` is the length of the WAL, in pages of 8 KiB, at which it is copied
-    /// back. `report` is told of long waits for the file's lock.
+    /// Opens the file's current log, or creates it.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - partitions: The expected number of partitions; nil: any, and a new log has 4.
+    ///   - checkpointFrames: The length of the WAL, in pages of 8 KiB, at which it is copied back into the file.
+    ///   - report: Called with long waits for the file's lock.
+    /// - Throws: `bad_request` if the log has another number of partitions.
     public convenience init(
         path: String,
         partitions: Int? = nil,
@@ -56,15 +63,16 @@ public final class SQLiteLog: EventLog {
         close()
     }
 
-    /// That the file is a copy, or older than it was, until `reel epoch new` or `reel log accept` settles that.
+    /// The warning that the file is a copy, or older than it was, until `reel epoch new` or `reel log accept` settles
+    /// that.
     public var notice: String? { reader.doubt?.notice }
 
-    /// The ends of a partition.
+    /// Returns the first and the last seq of a partition.
     public func bounds(_ partition: Int) throws(LogError) -> LogBounds {
         try withRows { rows throws(LogError) in try rows.bounds(partition) }
     }
 
-    /// Hands records over; see `EventLog.append`.
+    /// Appends records; see `EventLog.append`.
     public func append(
         _ records: [LogAppend],
         to partition: Int,
@@ -87,7 +95,7 @@ public final class SQLiteLog: EventLog {
         writer.hand(over: .append(partition: partition, records: records, done: done))
     }
 
-    /// Reads on as the log grows; see `EventLog.tail`.
+    /// Reads a partition as the log grows; see `EventLog.tail`.
     public func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {
         let tail = TailHandle(partition: partition, from: from, sink: sink)
         reader.start(tail)
@@ -99,15 +107,15 @@ public final class SQLiteLog: EventLog {
         try withRows { rows throws(LogError) in try rows.read(partition, from: from, to: to, bytes: bytes) }
     }
 
-    /// What can be read although rows are damaged; see `EventLog.readable`.
+    /// Returns what can be read although rows are damaged; see `EventLog.readable`.
     public func readable(_ partition: Int, from: Seq) throws(LogError) -> LogBounds? {
         try withRows { rows throws(LogError) in try rows.readable(partition, from: from) }
     }
 
-    /// The file has both.
+    /// True: the file holds both records and announcements.
     public var keepsAnnouncements: Bool { true }
 
-    /// Announces a node to the others, and waits until it is written.
+    /// Announces a node to the others, and waits until the announcement is written.
     public func announce(_ node: NodeAnnouncement) throws(LogError) {
         let answer = Mutex<Result<Void, LogError>?>(nil)
         let bell = try WakeUp()
@@ -123,12 +131,12 @@ public final class SQLiteLog: EventLog {
         }
     }
 
-    /// What the nodes announced lately.
+    /// Returns the recent announcements of the nodes.
     public func nodes() throws(LogError) -> [NodeAnnouncement] {
         try withRows { rows throws(LogError) in try rows.nodes(since: NodeAnnouncement.oldestMs()) }
     }
 
-    /// Ends tails, commits and answers what was handed over, and closes the file. The last user of the file copies the
+    /// Ends the tails, commits and answers pending appends, and closes the file. The last user of the file copies the
     /// WAL into it.
     public func close() {
         writer.close()

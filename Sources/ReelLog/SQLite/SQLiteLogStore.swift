@@ -1,26 +1,30 @@
 internal import Glibc
 public import ReelCore
 
-/// The logs of one box, one epoch after the other, all in one SQLite file that several processes share. What was
-/// written to a log stays in the file when another one follows it.
+/// The logs of a single machine, one per epoch, in one SQLite file that several processes share. The records of a log
+/// stay in the file when the next log follows.
 public final class SQLiteLogStore: LogStore {
     private let path: String
     private let report: LockWaitReport
 
-    /// The logs of the file at this path; it is made with the first log. `report` is told of long waits for its lock.
+    /// Creates a store for the file at `path`. The file is created with its first log.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file.
+    ///   - report: Called with long waits for the file's lock.
     public init(path: String, report: @escaping LockWaitReport = { _ in }) {
         self.path = path
         self.report = report
     }
 
-    /// Whether there is a file. One that this user may not look for is no missing one.
+    /// True if the file exists. Throws if this user has no right to look for it: it may exist then.
     public func exists() throws(LogError) -> Bool {
         if access(path, F_OK) == 0 { return true }
         guard errno == ENOENT || errno == ENOTDIR else { throw LogError(errno: errno, "look for \(path)") }
         return false
     }
 
-    /// The current log; nil: there is no file, or no log in it.
+    /// Returns the current log; nil: there is no file, or no log in it.
     public func current() throws(LogError) -> CurrentLog? {
         try lockedIfMade { tables in
             try tables.current().map { (log, number) in
@@ -30,12 +34,12 @@ public final class SQLiteLogStore: LogStore {
         } ?? nil
     }
 
-    /// The epochs of all logs of the file, in the order in which they were made.
+    /// Returns the epochs of all logs of the file, in the order of their creation.
     public func epochs() throws(LogError) -> [Epoch] {
         try lockedIfMade { tables in try tables.epochs() } ?? []
     }
 
-    /// Makes the log of a new epoch; see `LogStore.create`.
+    /// Creates the log of a new epoch; see `LogStore.create`.
     public func create(_ epoch: Epoch, partitions: Int) throws(LogError) {
         try LogFile.check(partitions)
         let found = try locked { tables in
@@ -70,8 +74,10 @@ public final class SQLiteLogStore: LogStore {
         }
     }
 
-    /// Settles what is doubtful about the file (see `EventLog.notice`): an operator knows that it is whole. Returns
-    /// what was found when it became doubtful, or nil where nothing was. Throws `bad_request` where there is no log.
+    /// Clears the file's doubt (see `EventLog.notice`), because an operator knows that the file is complete.
+    ///
+    /// - Returns: The finding that caused the doubt; nil: there was none.
+    /// - Throws: `bad_request` if there is no log.
     public func accept() throws(LogError) -> String? {
         guard try current() != nil else { throw LogError(.badRequest, "there is no log at \(path)") }
         let lock = try LogFile.lock(path, report)
@@ -81,10 +87,10 @@ public final class SQLiteLogStore: LogStore {
         }
     }
 
-    /// Closes the file. Logs that were opened stay open.
+    /// Does nothing: the store holds no file open. Logs that were opened stay open.
     public func close() {}
 
-    /// Asks a file, which stays as it is; nil: there is none, or nothing was made in it.
+    /// Reads the tables of a file without changing it; nil: there is no file, or it has no tables.
     private func lockedIfMade<R>(_ body: (LogTables) throws -> R) throws(LogError) -> R? {
         guard try exists() else { return nil }
         return try LogFile.lock(path, report).whileHeld { () throws(LogError) in
@@ -97,7 +103,7 @@ public final class SQLiteLogStore: LogStore {
         return try lock.whileHeld { () throws(LogError) in try change(lock, body) }
     }
 
-    /// Changes the file, with the lock held, and leaves it whole where no process has it open.
+    /// Changes the file, with the lock held. If no process has the file open, it is then complete without its WAL.
     private func change<R>(_ lock: FileLock, _ body: (LogTables) throws -> R) throws(LogError) -> R {
         try LogFile.withTables(path, lock) { tables in
             let result = try body(tables)

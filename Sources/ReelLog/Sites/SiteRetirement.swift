@@ -8,7 +8,7 @@ public struct SiteRetirement {
     private let partition: Int
     private let readBackMs: Int
 
-    /// A retirement in this log. `readBackMs`: timeout for reading the barrier back.
+    /// Creates a retirement in this log. `readBackMs`: timeout for reading the barrier back.
     public init(_ log: any EventLog, stream: StreamName, readBackMs: Int = 10_000) {
         self.log = log
         self.stream = stream
@@ -16,18 +16,19 @@ public struct SiteRetirement {
         partition = stream.partition(of: log.partitions)
     }
 
-    /// Ends every site of the stream whose last consumed event lies at or before a seq. Returns the seq of the barrier.
+    /// Ends every site of the stream with a last consumed event at or before a seq.
     ///
-    /// Where the same barrier already lies behind `folded`, nothing is written. An append that fails is looked for in
-    /// the log, since its record may be there, and is not repeated.
+    /// If the same barrier is already in the log after `folded`, nothing is written. After a failed append the record
+    /// may still be in the log, so it is searched for and the append is not repeated.
     ///
     /// - Parameters:
-    ///   - before: The seq of the barrier's content, at most `folded`. A site with a later event goes on, so a publish
-    ///     on its way does not race with the barrier.
-    ///   - folded: The last seq of the partition that the caller has folded, without the end of the epoch in it.
-    /// - Throws: `bad_request` for a `before` out of range; `ahead_of_log` if the log ends before `folded`; `truncated`
-    ///   if records behind `folded` are gone; `epoch_changed` if the epoch has ended, also if it ends before the
-    ///   barrier, which is then void; `internal` for a barrier that this version does not know; the log's own errors.
+    ///   - before: The seq in the barrier, at most `folded`. A site with a later event stays active, so a publish in
+    ///     flight does not race with the barrier.
+    ///   - folded: The last seq of the partition that the caller has folded. The end of the epoch must not be in it.
+    /// - Returns: The seq of the barrier.
+    /// - Throws: `bad_request` for a `before` out of range. `ahead_of_log` if the log ends before `folded`. `truncated`
+    ///   if records after `folded` are gone. `epoch_changed` if the epoch has ended; also if it ends before the
+    ///   barrier, which is then void. `internal` for a barrier that this version does not know. The log's own errors.
     public func run(before: Seq, foldedTo folded: Seq) throws(LogError) -> Seq {
         let bounds = try log.bounds(partition)
         guard folded <= bounds.last else {
@@ -55,14 +56,14 @@ public struct SiteRetirement {
         }
         let barrier = Barrier.retire(before: before, stream: stream).value
         var search = Search(barrier: barrier, next: folded + 1)
-        try look(&search, to: bounds.last)
-        if let place = search.place { return place }
+        try find(&search, to: bounds.last)
+        if let found = search.found { return found }
         let last = if let last = search.last { last } else { try witness(of: bounds.last) }
         let failure = append(barrier, witness: last)
         return try readBack(&search, failure)
     }
 
-    /// Appends once. Returns the error of the answer, if any; the record may be in the log all the same.
+    /// Appends the barrier once. Returns the error of the answer, if any; the record may be in the log even then.
     private func append(_ barrier: [UInt8], witness: Witness?) -> LogError? {
         do throws(LogError) {
             let append = try BulkAppend(log)
@@ -79,8 +80,8 @@ public struct SiteRetirement {
         var failure = failure
         for _ in 0...readBackMs / 20 {
             do throws(LogError) {
-                try look(&search, to: try log.bounds(partition).last)
-                if let place = search.place { return place }
+                try find(&search, to: try log.bounds(partition).last)
+                if let found = search.found { return found }
             } catch  where error.code == .logUnavailable {
                 failure = failure ?? error
             }
@@ -99,21 +100,21 @@ public struct SiteRetirement {
     private struct Search {
         let barrier: [UInt8]
         var next: Seq
-        /// The last record that was looked at.
+        /// The last record that was examined.
         var last: Witness?
         /// The seq of the barrier.
-        var place: Seq?
+        var found: Seq?
     }
 
-    /// Looks through the partition for the barrier. Throws where another barrier stands before it that ends the search.
-    private func look(_ search: inout Search, to last: Seq) throws(LogError) {
-        while search.place == nil, search.next <= last {
+    /// Searches the partition for the barrier. Throws if an earlier barrier ends the epoch or is unknown.
+    private func find(_ search: inout Search, to last: Seq) throws(LogError) {
+        while search.found == nil, search.next <= last {
             let batch = try log.piece(partition, from: search.next, to: last)
-            for entry in batch.entries where search.place == nil {
-                let isIt = try batch.withRecord(entry) { (key, value) throws(LogError) in
+            for entry in batch.entries where search.found == nil {
+                let isMatch = try batch.withRecord(entry) { (key, value) throws(LogError) in
                     try isBarrier(search.barrier, key, value, at: entry.seq)
                 }
-                if isIt { search.place = entry.seq }
+                if isMatch { search.found = entry.seq }
             }
             if let entry = batch.entries.last { search.last = batch.witness(of: entry) }
             search.next = batch.seqs.upperBound

@@ -2,11 +2,11 @@ internal import CLinux
 internal import Glibc
 internal import ReelCore
 
-/// A thread that runs one function to its end: the logs' own, and those that fold a log.
+/// A thread that runs one function to its end. Logs use it, and code that folds a log.
 public final class LogThread: @unchecked Sendable {
     private let thread: pthread_t
 
-    /// Starts the thread; `name` has at most 15 bytes and is seen in `top -H`.
+    /// Starts the thread. `name` has at most 15 bytes; `top -H` shows it.
     public init(_ name: String, _ body: @escaping @Sendable () -> Void) throws(LogError) {
         var thread = pthread_t()
         let start = Unmanaged.passRetained(Start(name: name, body: body))
@@ -18,7 +18,7 @@ public final class LogThread: @unchecked Sendable {
         self.thread = thread
     }
 
-    /// Runs `body` on a thread of its own that nobody waits for.
+    /// Runs `body` on a new thread that no caller joins.
     public static func detach(_ name: String, _ body: @escaping @Sendable () -> Void) throws(LogError) {
         _ = try LogThread(name) {
             pthread_detach(pthread_self())
@@ -26,12 +26,12 @@ public final class LogThread: @unchecked Sendable {
         }
     }
 
-    /// Waits for its end. To be called once, from another thread.
+    /// Waits until the thread has ended. Call it once, from another thread.
     public func join() {
         pthread_join(thread, nil)
     }
 
-    /// The caller runs on this thread.
+    /// True if the caller runs on this thread.
     public var isCurrent: Bool { pthread_equal(thread, pthread_self()) != 0 }
 
     private final class Start {

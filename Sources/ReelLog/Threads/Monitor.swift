@@ -1,6 +1,7 @@
 internal import Glibc
 
-/// A state behind a lock, on which threads wait for one another. Not for event loops, which never wait.
+/// A state protected by a mutex, with a condition variable on which threads wait. Not for event loops, which never
+/// wait.
 package final class Monitor<State>: @unchecked Sendable {
     private var state: State
     private let lock = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -19,19 +20,19 @@ package final class Monitor<State>: @unchecked Sendable {
         changed.deallocate()
     }
 
-    /// Lends the state to be looked at.
+    /// Calls `body` with the state, under the lock.
     package func read<R>(_ body: (State) -> R) -> R {
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }
         return body(state)
     }
 
-    /// Lends the state to be changed: all who wait look at it again.
+    /// Calls `body` to change the state, under the lock, and wakes all waiting threads.
     package func change<R>(_ body: (inout State) -> R) -> R {
         wait(until: { _ in true }, then: body)
     }
 
-    /// Waits until the state is so, and then lends it to be changed.
+    /// Waits until `isSo` returns true for the state, then calls `body` to change the state. All under the lock.
     package func wait<R>(until isSo: (State) -> Bool, then body: (inout State) -> R) -> R {
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }

@@ -2,13 +2,15 @@ internal import Glibc
 package import ReelCore
 internal import Synchronization
 
-/// A tail between the threads of its log, one at a time, and its sink. It keeps the promise of `LogTail.cancel`: a lock
-/// is held while the sink is called, and the lock is recursive because a sink may cancel its own tail.
+/// The connection between a tail's sink and the threads of its log. One thread at a time uses it.
+///
+/// It guarantees what `LogTail.cancel` promises: the lock is held while the sink is called. The lock is recursive,
+/// because a sink may cancel its own tail.
 package final class TailHandle: LogTail, @unchecked Sendable {
     package let partition: Int
-    /// The next seq to deliver; belongs to who delivers, one at a time.
+    /// The next seq to deliver. Used only by the thread that delivers, one at a time.
     package var next: Seq
-    /// The log has looked where it begins; belongs to who delivers.
+    /// True once the log has checked the tail's first seq. Used only by the thread that delivers.
     var hasStarted = false
     private var sink: (any LogSink)?
     private let isOver = Atomic(false)
@@ -31,7 +33,7 @@ package final class TailHandle: LogTail, @unchecked Sendable {
         lock.deallocate()
     }
 
-    /// It has been cancelled or has failed.
+    /// True if the tail was cancelled or has failed.
     package var hasEnded: Bool { isOver.load(ordering: .acquiring) }
 
     package func deliver(_ batch: RecordBatch) {
@@ -42,7 +44,7 @@ package final class TailHandle: LogTail, @unchecked Sendable {
         }
     }
 
-    /// Whether its sink would take a batch without waiting for anybody.
+    /// True if the sink can accept a batch without blocking, or the tail has ended.
     var hasRoom: Bool { locked { sink?.hasRoom ?? true } }
 
     package func fail(_ error: LogError) {

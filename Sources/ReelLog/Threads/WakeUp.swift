@@ -2,8 +2,8 @@ internal import CLinux
 internal import Glibc
 internal import ReelCore
 
-/// Wakes one waiting thread: any number of rings before it looks count as one. It is an `eventfd`, so that it can be
-/// waited for together with other descriptors.
+/// Wakes one waiting thread. Several calls of `ring` before the thread wakes count as one. It is an `eventfd`, so a
+/// thread can wait for it together with other descriptors.
 final class WakeUp: Sendable {
     let descriptor: Int32
 
@@ -16,19 +16,19 @@ final class WakeUp: Sendable {
         Glibc.close(descriptor)
     }
 
-    /// Wakes the thread that waits, or the next one that does.
+    /// Wakes the waiting thread, or the next one that waits. From any thread.
     func ring() {
         eventfd_write(descriptor, 1)
     }
 
-    /// Waits for a ring.
+    /// Waits until `ring` is called.
     func wait() {
         var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         while poll(&waiting, 1, -1) < 0, errno == EINTR {}
         silence()
     }
 
-    /// Forgets the rings so far.
+    /// Discards the pending wake-ups.
     func silence() {
         var count: eventfd_t = 0
         eventfd_read(descriptor, &count)

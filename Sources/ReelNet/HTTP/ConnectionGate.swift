@@ -1,16 +1,17 @@
 import Synchronization
 
-/// How many connections a node has: in all, and from each address. The servers of its loops share it.
+/// The number of connections of a node, in total and per address, with limits on both. The servers of all loops share
+/// it. Any thread may use it.
 ///
 /// An IPv6 address counts by its first 64 bits, which is what one customer of a network has.
 public final class ConnectionGate: Sendable {
-    /// Why a connection is not taken.
+    /// The reason for which a connection is refused.
     public enum Refusal: String, CaseIterable, Sendable {
-        /// As many are open as there may be.
+        /// The limit on open connections is reached.
         case connections
-        /// As many of its address are open as there may be.
+        /// The limit on open connections from one address is reached.
         case address
-        /// The process has as much memory as it may have.
+        /// The process has reached its memory limit.
         case memory
     }
 
@@ -23,54 +24,60 @@ public final class ConnectionGate: Sendable {
         var lacksMemory = false
     }
 
-    /// Connections at most.
+    /// The maximum number of connections.
     public let limit: Int
-    /// Connections of one address at most; 0: no fewer than in all.
+    /// The maximum number of connections from one address; 0: connections are not counted by address.
     public let addressLimit: Int
-    /// Whether connections from this machine count for their address.
+    /// True if connections from this machine are counted by their address.
     private let countsLoopback: Bool
     private let state = Mutex(State())
 
-    /// A gate that nobody has passed yet.
+    /// Creates a gate without connections.
+    ///
+    /// - Parameters:
+    ///   - limit: The maximum number of connections.
+    ///   - addressLimit: The maximum number of connections from one address; 0 for no such limit.
+    ///   - countsLoopback: True if connections from this machine are counted by their address.
     public init(limit: Int, addressLimit: Int = 0, countsLoopback: Bool = true) {
         self.limit = limit
         self.addressLimit = addressLimit
         self.countsLoopback = countsLoopback
     }
 
-    /// Connections that are open, WebSockets included.
+    /// The number of open connections, WebSockets included.
     public var open: Int { state.withLock { $0.open } }
 
-    /// How many were not taken for this reason.
+    /// Returns the number of connections that were refused for this reason.
     public func refused(_ refusal: Refusal) -> Int { state.withLock { $0.refused[refusal] ?? 0 } }
 
-    /// Whether there is too little memory for more of them, and for large messages of those that are open.
+    /// True if memory is too short for further connections, and for large messages on open connections.
     public var lacksMemory: Bool {
         get { state.withLock { $0.lacksMemory } }
         set { state.withLock { $0.lacksMemory = newValue } }
     }
 
-    /// So much of a message is taken also where there is too little memory: what most are, and what is waited for.
+    /// The number of bytes of a message that is accepted even if memory is short. Most messages are smaller.
     static let partBytesMax = 16 << 10
 
-    /// Whether there is too little memory for a message of which so many bytes have come and more are to come.
+    /// True if memory is too short for a message of which `bytes` bytes have arrived and more are to come.
     func lacksMemory(for bytes: Int) -> Bool { bytes > Self.partBytesMax && lacksMemory }
 
-    /// How often there was no descriptor left for a connection that waited.
+    /// The number of times that no descriptor was left for a waiting connection.
     public var descriptorShortages: Int { state.withLock { $0.descriptorShortages } }
 
-    /// How many were reset because too little was taken of what waited: while they were answered, or, of WebSockets,
-    /// while they closed.
+    /// The number of connections that were reset because the peer read too slowly: during a response, or while a
+    /// WebSocket closed.
     public var slow: Int { state.withLock { $0.slow } }
 
     func metSlow() { state.withLock { $0.slow += 1 } }
 
     func lackedDescriptor() { state.withLock { $0.descriptorShortages += 1 } }
 
-    /// Whether connections of an address are counted.
+    /// True if connections from this address are counted by it.
     func counts(_ address: SocketAddress) -> Bool { addressLimit > 0 && (countsLoopback || !address.isLoopback) }
 
-    /// Counts one in, unless there is a reason not to. `origin`: its address; 0: it is not counted.
+    /// Counts a new connection, or returns the reason to refuse it. `origin` is the number of its address
+    /// (`SocketAddress.origin`); 0: it is not counted by address.
     func enter(_ origin: UInt64) -> Refusal? {
         state.withLock { state in
             let refusal: Refusal? =
@@ -93,7 +100,7 @@ public final class ConnectionGate: Sendable {
         }
     }
 
-    /// Counts one of the connections that are in for the address that a proxy has named, if it may be one more.
+    /// Counts an open connection for the address that a proxy has named, or returns the reason to refuse it.
     func name(_ origin: UInt64) -> Refusal? {
         state.withLock { state in
             guard state.byOrigin[origin, default: 0] < addressLimit else {
@@ -105,7 +112,7 @@ public final class ConnectionGate: Sendable {
         }
     }
 
-    /// Counts it out.
+    /// Removes a connection from the count. `origin` is the number that it was counted under.
     func leave(_ origin: UInt64) {
         state.withLock { state in
             state.open -= 1

@@ -1,10 +1,12 @@
-/// The header with which proxies say for whom they ask, RFC 7239.
+/// The header in which proxies name the client of a request (RFC 7239).
 enum ForwardedHeader {
-    /// The hops that are looked at; more come from nobody who is to be believed.
+    /// The maximum number of hops that are read. A longer list cannot come from trusted proxies only.
     private static let hopsMax = 16
 
-    /// The client of a request that came through a trusted proxy: of the `for` parameters, which each proxy adds at the
-    /// end, the last one that is no trusted proxy. Nil: the header names nobody, or cannot be read.
+    /// Returns the client of a request that came through a trusted proxy. Each proxy adds a `for` parameter at the end;
+    /// the client is the last one that is not a trusted proxy. If all of them are trusted proxies, it is the first one.
+    ///
+    /// Returns nil if the header names no client or cannot be read.
     static func client(in headers: HTTPHeaders, trusting proxies: AddressRanges) -> SocketAddress? {
         let elements = headers.all("forwarded").flatMap { split($0[...], at: ",") }
         var nearest: SocketAddress?
@@ -16,7 +18,7 @@ enum ForwardedHeader {
         return nearest
     }
 
-    /// The parts of a text between separators that do not stand within quotes.
+    /// Returns the parts of a text between separators; a separator in quotes does not count.
     private static func split(_ text: Substring, at separator: Character) -> [Substring] {
         var (isQuoted, isEscaped) = (false, false)
         return text.split { character in
@@ -31,14 +33,14 @@ enum ForwardedHeader {
             let parts = pair.split(separator: "=", maxSplits: 1)
             guard parts.count == 2, parts[0].filter({ $0 != " " }).lowercased() == "for" else { continue }
             var node = parts[1].filter { $0 != " " && $0 != "\"" }
-            // An IPv6 address stands in brackets, and a port may follow either.
+            // An IPv6 address is in brackets, and a port may follow an address of either family.
             if node.hasPrefix("[") {
                 guard let end = node.firstIndex(of: "]") else { return nil }
                 node = String(node[node.index(after: node.startIndex)..<end])
             } else if let colon = node.firstIndex(of: ":") {
                 node = String(node[..<colon])
             }
-            // A loopback address is never another machine's client.
+            // The client of another machine never has a loopback address.
             guard SocketAddress.isNumeric(node), let address = try? SocketAddress(node, port: 0), !address.isLoopback,
                 !address.isUnspecified
             else { return nil }

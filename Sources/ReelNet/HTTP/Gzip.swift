@@ -1,11 +1,11 @@
 import CZlib
 
-/// Packs a body as gzip (RFC 1952), piece by piece. It belongs to one thread at a time.
+/// A gzip packer (RFC 1952) that takes a body in pieces. One thread at a time may use it.
 final class Gzip: @unchecked Sendable {
-    /// zlib keeps a pointer to it: it may not move.
+    /// The state of zlib. zlib keeps a pointer to it, so it must not move.
     private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
 
-    /// Nil where there is no memory for it.
+    /// Creates a packer. Returns nil if there is no memory for it.
     init?() {
         stream.initialize(to: z_stream())
         // The fastest level: on events it packs nearly as well as the default, in a third of the time.
@@ -27,7 +27,7 @@ final class Gzip: @unchecked Sendable {
         stream.deallocate()
     }
 
-    /// What comes out for these bytes, which may be nothing yet; with `isLast` the rest of all.
+    /// Returns the packed bytes for `bytes`, which may be none yet. With `isLast` it returns all remaining bytes too.
     func pack(_ bytes: [UInt8], isLast: Bool) -> [UInt8] {
         var packed: [UInt8] = []
         var bytes = bytes
@@ -48,13 +48,13 @@ final class Gzip: @unchecked Sendable {
     }
 }
 
-/// The body of an answer on its way through gzip: pieces are packed in their order on the pool, where that holds up no
-/// connection.
+/// The body of a response that is packed with gzip. The pieces are packed in order on the pool of `offload`, so that no
+/// connection waits for it.
 final class PackedBody {
-    /// A body of fewer bytes is not worth it.
+    /// The smallest body in bytes that is worth packing.
     static let bytesMin = 1_024
 
-    /// Bytes that are not packed yet.
+    /// The number of bytes that are not packed yet.
     private(set) var pendingBytes = 0
     private let loop: EventLoop
     private let gzip: Gzip
@@ -63,7 +63,7 @@ final class PackedBody {
     private var isPacking = false
     private let packed: (_ bytes: [UInt8], _ isLast: Bool) -> Void
 
-    /// `packed` is given what comes out, on the loop. Nil where there is no memory for it.
+    /// Creates a body. `packed` is called on the loop with the packed bytes. Returns nil if there is no memory for it.
     init?(on loop: EventLoop, packed: @escaping (_ bytes: [UInt8], _ isLast: Bool) -> Void) {
         guard let gzip = Gzip() else { return nil }
         self.loop = loop
@@ -104,7 +104,7 @@ final class PackedBody {
 extension PackedBody: Sendable {}
 
 extension HTTPRequestHead {
-    /// Whether the client can read a body that is packed as gzip (RFC 9110, 12.5.3).
+    /// True if the client can read a gzip body (RFC 9110, 12.5.3).
     public var acceptsGzip: Bool {
         guard !isOld else { return false }
         var qualities: [Substring: Bool] = [:]

@@ -26,7 +26,7 @@ enum HTTPAuthority {
         return text.utf8.count <= 5 && text.utf8.allSatisfy { (48...57).contains($0) } && UInt16(text) != nil
     }
 
-    /// What a name or an IPv4 address may hold; no brackets, and no user before an `@`.
+    /// True for a byte of a name or an IPv4 address; brackets, colons and the `@` after a user name are refused.
     private static func isName(_ byte: UInt8) -> Bool {
         HTTPCharacters.isAuthority(byte) && ![UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: ":")].contains(byte)
     }

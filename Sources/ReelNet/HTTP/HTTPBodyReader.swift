@@ -1,11 +1,12 @@
-/// How long the body of a message is.
+/// The rule by which the end of a message's body is found.
 enum HTTPFraming: Equatable {
     case length(Int)
     case chunked
-    /// An answer that ends with its connection.
+    /// The body ends with the connection. Only for a response.
     case untilClose
 
-    /// What the head says of a body; nil if it says nothing. Whatever could be read in two ways is refused.
+    /// Reads the rule from the head; nil if the head has none. A head that two readers could understand differently is
+    /// refused.
     init?(_ headers: HTTPHeaders, isOld: Bool) throws(HTTPViolation) {
         let codings = headers.all("transfer-encoding")
         let lengths = headers.all("content-length")
@@ -31,13 +32,13 @@ enum HTTPFraming: Equatable {
     }
 }
 
-/// Finds the body in bytes that come in any pieces.
+/// A reader that finds the body in bytes that arrive in pieces of any size.
 struct HTTPBodyReader {
-    /// What the bytes at hand are.
+    /// A part of the message.
     enum Part: Equatable {
-        /// These bytes of the input are body.
+        /// These bytes of the input belong to the body.
         case data(Range<Int>)
-        /// The message is whole.
+        /// The message is complete.
         case end
     }
 
@@ -68,12 +69,12 @@ struct HTTPBodyReader {
         }
     }
 
-    /// Whether the connection's end is the body's.
+    /// True if the body ends with the connection.
     var endsWithConnection: Bool {
         if case .untilClose = state { true } else { false }
     }
 
-    /// The next part from `position` on, which moves behind it; nil if it takes more bytes.
+    /// Returns the next part from `position` on, and moves `position` after it. Returns nil if more bytes are needed.
     mutating func next(
         _ bytes: Span<UInt8>,
         _ position: inout Int,
@@ -112,7 +113,7 @@ struct HTTPBodyReader {
         }
     }
 
-    /// One byte of what stands between the chunks. True at the end of the message.
+    /// Reads one byte between two chunks. Returns true at the end of the message.
     private mutating func step(_ byte: UInt8, _ limits: HTTPLimits) throws(HTTPViolation) -> Bool {
         switch state {
         case .size(let value, let digits): try stepSize(byte, value, digits)

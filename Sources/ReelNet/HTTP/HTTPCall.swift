@@ -1,4 +1,4 @@
-/// One request on its way. It lives until its last event, whether or not anyone keeps it.
+/// A request that is under way. It lives until its last event, even if its caller discards it.
 public final class HTTPCall {
     private let client: HTTPClient
     private let request: HTTPClientRequest
@@ -9,7 +9,7 @@ public final class HTTPCall {
     private var isReused = false
     private var hasAnswer = false
     private var staysOpen = false
-    /// How long the other side may be silent.
+    /// The time without any byte from the server after which the request fails.
     private var timeout: Duration
 
     init(_ client: HTTPClient, _ request: HTTPClientRequest, _ receive: @escaping (HTTPClient.Event) -> Void) {
@@ -21,24 +21,24 @@ public final class HTTPCall {
         decoder.answersHead = request.method == "HEAD"
     }
 
-    /// Gives up; `failed` follows unless the last event has come.
+    /// Cancels the request; the event `failed` follows unless the last event was delivered already. On the loop.
     public func cancel() {
         fail(NetError(.closed, "the request was cancelled"))
     }
 
-    /// From now on the other side may be silent for so long.
+    /// Sets a new limit on the server's silence, from now on. On the loop.
     public func allowSilence(of duration: Duration) {
         timeout = duration
         tcp?.setDeadline(duration)
     }
 
-    /// Reads no more until `resume`: for who passes an answer on to a slower reader.
+    /// Stops reading until `resume`. Meant for a caller that passes the response on to a slower reader. On the loop.
     public func pause() {
         tcp?.clearDeadline()
         tcp?.pauseReading()
     }
 
-    /// Goes on to read.
+    /// Resumes reading. On the loop.
     public func resume() {
         tcp?.setDeadline(timeout)
         tcp?.resumeReading()
@@ -115,7 +115,7 @@ extension HTTPCall: TCPHandler {
         var position = 0
         do {
             while receive != nil, let event = try decoder.next(bytes, &position) {
-                // Bytes behind the answer belong to no question.
+                // Bytes after the response belong to no request.
                 if event == .end, position < bytes.count { staysOpen = false }
                 handle(event, bytes)
             }
@@ -147,8 +147,8 @@ extension HTTPCall: TCPHandler {
         broke(error ?? NetError(.closed, "the connection was closed"))
     }
 
-    /// A kept connection may have been closed by the other side while the question was on its way: what can be asked
-    /// twice is asked again.
+    /// Handles a broken connection. The server may have closed a kept connection while the request was on its way. So a
+    /// request that is safe to repeat is sent again.
     private func broke(_ error: NetError) {
         guard isReused, !hasAnswer, request.method == "GET" || request.method == "HEAD" else { return fail(error) }
         let tcp = tcp

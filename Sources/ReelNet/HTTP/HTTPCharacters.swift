@@ -1,6 +1,6 @@
 /// The classes of bytes of RFC 9110 and 9112.
 enum HTTPCharacters {
-    /// `tchar`: what names, methods and tokens are made of.
+    /// True for a `tchar`: a byte of a name, a method or a token.
     static func isToken(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -14,17 +14,18 @@ enum HTTPCharacters {
         }
     }
 
-    /// What a field's value may hold: visible bytes, blanks, and bytes from 0x80 on.
+    /// True for a byte that a field's value may contain: visible bytes, blanks, and bytes from 0x80 on.
     static func isValue(_ byte: UInt8) -> Bool {
         byte >= 0x20 && byte != 0x7F || byte == 0x09
     }
 
-    /// What a request target may hold: visible ASCII but the fragment's sign.
+    /// True for a byte that a request target may contain: visible ASCII except `#`, which begins a fragment.
     static func isTarget(_ byte: UInt8) -> Bool {
         (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "#")
     }
 
-    /// What a host with port may hold: names, addresses, brackets, percent signs; no user before an `@`.
+    /// True for a byte that a host with a port may contain: names, addresses, brackets, percent signs. The `@` after a
+    /// user name is refused.
     static func isAuthority(_ byte: UInt8) -> Bool {
         isToken(byte) && byte != UInt8(ascii: "#") && byte != UInt8(ascii: "|") && byte != UInt8(ascii: "^")
             && byte != UInt8(ascii: "`")
@@ -34,12 +35,12 @@ enum HTTPCharacters {
             ].contains(byte)
     }
 
-    /// The byte, and of a capital letter the small one.
+    /// Returns the byte, with a capital letter turned into the small one.
     static func lowercased(_ byte: UInt8) -> UInt8 {
         (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
     }
 
-    /// The value of a hex digit.
+    /// Returns the value of a hex digit; nil for any other byte.
     static func hex(_ byte: UInt8) -> UInt8? {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")

@@ -1,23 +1,30 @@
-/// What a client asks, and of whom.
+/// A request of a client, with the address of its server.
 public struct HTTPClientRequest: Hashable, Sendable {
-    /// `GET`, `POST`, …
+    /// The method: `GET`, `POST`, …
     public var method: String
-    /// A name or an address.
+    /// The server's name or address.
     public var host: String
-    /// The port.
+    /// The server's port.
     public var port: UInt16
-    /// Whom to believe where TLS is spoken (https); nil: it is not.
+    /// The trust settings for TLS (https); nil for a connection without TLS.
     public var tls: TLSClient?
-    /// Path and query, encoded as they have to be.
+    /// The path and the query, percent-encoded.
     public var target: String
-    /// Header fields; host and length are added when it is sent.
+    /// The header fields. The host and the length are added when the request is sent.
     public var headers = HTTPHeaders()
     /// The body.
     public var body: [UInt8] = []
-    /// How long connecting may take, then how long the other side may be silent.
+    /// The time limit for connecting, and then for the server's silence.
     public var timeout = Duration.seconds(30)
 
-    /// A request with the default timeout.
+    /// Creates a request with the default timeout.
+    ///
+    /// - Parameters:
+    ///   - method: `GET`, `POST`, …
+    ///   - host: The server's name or address.
+    ///   - port: The server's port.
+    ///   - target: The path and the query, percent-encoded.
+    ///   - body: The body.
     public init(_ method: String, host: String, port: UInt16, target: String, body: [UInt8] = []) {
         self.method = method
         self.host = host
@@ -28,7 +35,7 @@ public struct HTTPClientRequest: Hashable, Sendable {
 
     var authority: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
-    /// Requests that agree in this may use the same connection.
+    /// The key of a connection: requests with the same origin may share one.
     var origin: Origin { Origin(authority: authority, tls: tls) }
 
     struct Origin: Hashable {
@@ -44,28 +51,32 @@ public struct HTTPClientRequest: Hashable, Sendable {
     }
 }
 
-/// Asks HTTP servers, on one loop, and keeps a few connections for the next questions.
+/// An HTTP client on one loop. It keeps a few idle connections for later requests.
 public final class HTTPClient {
-    /// What comes of a request: `head`, any number of `data`, then `end`; or at any time `failed`.
+    /// An event of a request: `head`, any number of `data`, then `end`; or `failed` at any time.
     public enum Event: Sendable {
-        /// The status and the header fields.
+        /// The status and the header fields have arrived.
         case head(HTTPResponseHead)
-        /// A piece of the body.
+        /// A piece of the body has arrived.
         case data([UInt8])
-        /// The answer is whole.
+        /// The response is complete.
         case end
-        /// There is no answer, or no rest of it.
+        /// The request has failed: there is no response, or its rest is missing.
         case failed(NetError)
     }
 
-    /// The loop that it lives on.
+    /// The loop that the client belongs to.
     public let loop: EventLoop
     private let maxIdle: Int
     private let idleDeadline: Duration
     private var idle: [IdleConnection] = []
 
-    /// A client that keeps so many connections open, each for so long: shorter than servers do. On the loop, as
-    /// everything here.
+    /// Creates a client. All its methods are called on the loop too.
+    ///
+    /// - Parameters:
+    ///   - loop: The loop of the client and its connections.
+    ///   - maxIdle: The maximum number of idle connections that are kept.
+    ///   - idleDeadline: The time for which an idle connection is kept. It is shorter than the idle time of servers.
     public init(on loop: EventLoop, maxIdle: Int = 4, idleDeadline: Duration = .seconds(20)) {
         loop.checkIsolated()
         self.loop = loop
@@ -73,7 +84,9 @@ public final class HTTPClient {
         self.idleDeadline = idleDeadline
     }
 
-    /// Asks, and gives the answer on as it comes.
+    /// Sends a request, and passes the events of the response to `receive` as they arrive. On the loop.
+    ///
+    /// - Returns: The request under way, to cancel or pause it.
     @discardableResult
     public func send(_ request: HTTPClientRequest, _ receive: @escaping (Event) -> Void) -> HTTPCall {
         let call = HTTPCall(self, request, receive)
@@ -81,7 +94,13 @@ public final class HTTPClient {
         return call
     }
 
-    /// Asks, and gives the whole answer once it is there; `violation` if its body has more bytes than allowed.
+    /// Sends a request, and passes on the whole response. On the loop.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - maxBody: The maximum size of the response's body in bytes; a larger one fails with `violation`.
+    ///   - then: Called once, on the loop.
+    /// - Returns: The request under way, to cancel it.
     @discardableResult
     public func fetch(
         _ request: HTTPClientRequest,
@@ -118,7 +137,7 @@ public final class HTTPClient {
         return started
     }
 
-    /// Closes the connections that are kept.
+    /// Closes the idle connections. On the loop.
     public func close() {
         for connection in idle { connection.tcp.close() }
     }
@@ -145,7 +164,12 @@ public final class HTTPClient {
 extension HTTPClient: Sendable {}
 
 extension LoopBound where Value == HTTPClient {
-    /// Asks from anywhere, and waits for the whole answer.
+    /// Sends a request and waits for the whole response. From any thread.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - maxBody: The maximum size of the response's body in bytes; a larger one fails with `violation`.
+    /// - Throws: The `NetError` of the request, or `closed` if the loop has stopped.
     public func fetch(_ request: HTTPClientRequest, maxBody: Int = 64 << 20) async throws -> HTTPResponse {
         try await withCheckedThrowingContinuation { continuation in
             let isTaken = loop.execute {
@@ -156,7 +180,7 @@ extension LoopBound where Value == HTTPClient {
     }
 }
 
-/// A connection that waits for the next question. Whatever happens on it, it is of no use any more.
+/// A connection that waits for the next request. Any event on it makes it unusable, so it is closed.
 private final class IdleConnection: TCPHandler {
     let tcp: TCPConnection
     let origin: HTTPClientRequest.Origin

@@ -1,11 +1,11 @@
 import Glibc
 
-/// The `Date` of answers, made anew once a second. For one loop.
+/// The `Date` header of responses, formatted at most once a second. One loop uses it.
 final class HTTPDate {
     private var second: time_t = -1
     private var text = ""
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`, as of now.
+    /// Returns the current time as `Sun, 06 Nov 1994 08:49:37 GMT`.
     func now() -> String {
         let now = time(nil)
         if now != second {

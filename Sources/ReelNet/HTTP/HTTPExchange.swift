@@ -1,26 +1,30 @@
-/// One request of a connection and its answer. Either `respond`, or `start`, any number of `write`, `end`.
-/// On the loop; whatever is called behind the end or on a broken connection does nothing. The answer to HEAD is the
-/// head of what GET would be answered: `start` is its end.
+/// A request of a connection and its response. On the loop.
+///
+/// The handler calls either `respond`, or `start`, then any number of `write`, then `end`. Calls after the end or on a
+/// broken connection do nothing. The response to HEAD is the head of the response to GET: it ends with `start`.
 public final class HTTPExchange {
-    /// The loop that it lives on.
+    /// The loop that the exchange belongs to.
     public let loop: EventLoop
-    /// Called when all that was written is with the kernel: time to write more of a long answer.
+    /// Called when the kernel has taken all written bytes: the handler may then write more of a long response.
     public var drained: (() -> Void)?
-    /// Called if the connection breaks before the end.
+    /// Called if the connection breaks before the response has ended.
     public var broken: (() -> Void)?
 
     /// The head of the request.
     public let request: HTTPRequestHead
-    /// Fields that the answer carries besides its own, whatever it is.
+    /// Header fields that are added to the response, whatever it is.
     public var moreHeaders = HTTPHeaders()
 
     private enum State {
         case waiting
         case streaming(isChunked: Bool)
-        /// All was written, and is being packed.
+        /// All bytes were written, and the packer still works on them.
         case ending(isChunked: Bool)
         case over
     }
+
+    /// The size in bytes from which a body is written as an array of its own. A smaller one is joined to the head.
+    private static let joinedBodyMax = 4_096
 
     private var connection: HTTPServerConnection?
     private var state = State.waiting
@@ -32,7 +36,7 @@ public final class HTTPExchange {
         self.request = request
     }
 
-    /// Whether an answer, or the rest of one, can still be given.
+    /// True if a response, or the rest of one, can still be written.
     public var isOpen: Bool {
         switch state {
         case .waiting, .streaming: true
@@ -40,16 +44,16 @@ public final class HTTPExchange {
         }
     }
 
-    /// Bytes written and not yet with the kernel.
+    /// The number of bytes that were written and are not with the kernel yet.
     public var pendingBytes: Int { (connection?.pendingBytes ?? 0) + (packing?.pendingBytes ?? 0) }
 
-    /// Called once, with the status, when the answer begins.
+    /// Called once, with the status, when the response begins.
     public var answered: ((Int) -> Void)?
 
-    /// The client's address, as far as trusted proxies say so.
+    /// The client's address. It comes from trusted proxies if they name it.
     public var client: SocketAddress? { request.client }
 
-    /// Gives the whole answer.
+    /// Sends the whole response.
     public func respond(_ response: HTTPResponse) {
         guard case .waiting = state, let connection else { return }
         let hasBody = response.status != 204 && response.status != 304
@@ -59,12 +63,12 @@ public final class HTTPExchange {
             return end()
         }
         var headers = response.headers
-        // A 304 stands for an answer that may be long.
+        // No `Vary` on 204, which has no body. A 304 stands for a response that may be long.
         if response.status != 204 { sayVary(&headers, hasBody ? response.body.count : nil) }
         if hasBody { headers.add("content-length", String(response.body.count)) }
         var bytes = head(response.status, headers, connection)
         if hasBody, request.method != "HEAD" {
-            if response.body.count < 4096 {
+            if response.body.count < Self.joinedBodyMax {
                 bytes += response.body
             } else {
                 connection.write(bytes)
@@ -75,7 +79,12 @@ public final class HTTPExchange {
         finish()
     }
 
-    /// Begins an answer of the given length, or of any length, in chunks.
+    /// Begins a response that is written in pieces.
+    ///
+    /// - Parameters:
+    ///   - status: The status code.
+    ///   - headers: The header fields.
+    ///   - length: The size of the body in bytes; nil if it is unknown, and the body is then sent in chunks.
     public func start(status: Int, headers: HTTPHeaders, length: Int? = nil) {
         guard case .waiting = state, let connection else { return }
         var (headers, length) = (headers, length)
@@ -98,34 +107,35 @@ public final class HTTPExchange {
         if isHead { finish() }
     }
 
-    /// Writes a piece of the body.
+    /// Writes a piece of the body. The pieces go to the kernel at the end of the round.
     public func write(_ bytes: [UInt8]) {
         guard case .streaming(let isChunked) = state, !bytes.isEmpty else { return }
         if let packing { packing.write(bytes) } else { write(bytes, isChunked: isChunked) }
     }
 
-    /// Ends a streamed answer.
+    /// Ends a response that was begun with `start`.
     public func end() {
         guard case .streaming(let isChunked) = state else { return }
         state = .ending(isChunked: isChunked)
         if let packing { packing.end() } else { finishStream(isChunked: isChunked) }
     }
 
-    /// Breaks the connection off, so that the client sees that a streamed answer is not whole.
+    /// Closes the connection at once, so that the client sees that the response is incomplete.
     public func abort() {
         connection?.abort()
     }
 
     // MARK: Packing
 
-    /// Whether the body is worth it, and nobody has packed it yet. What is said a bit at a time would wait in the
-    /// packer.
+    /// True if the body is large enough to pack and is not encoded yet. Event streams are never packed: their small
+    /// pieces would wait in the packer.
     private func isPackable(_ headers: HTTPHeaders, _ length: Int?) -> Bool {
         (length ?? .max) > PackedBody.bytesMin && headers["content-encoding"] == nil
             && headers["content-type"] != "text/event-stream"
     }
 
-    /// Tells caches that others may get it packed, or plain. An answer that is passed on may say so already.
+    /// Adds `Vary`, which tells caches that other clients may get the body packed, or plain. A response from another
+    /// node may have that field already.
     private func sayVary(_ headers: inout HTTPHeaders, _ length: Int?) {
         guard isPackable(headers, length), !headers.has("vary", token: "accept-encoding") else { return }
         headers.add("vary", "accept-encoding")
@@ -140,7 +150,7 @@ public final class HTTPExchange {
         case .streaming(let isChunked), .ending(let isChunked):
             if !bytes.isEmpty { write(bytes, isChunked: isChunked) }
             if isLast { return finishStream(isChunked: isChunked) }
-            // What the packer keeps for itself never drains.
+            // The packer may have kept all bytes. Then the connection gets none, and no `drained` follows from it.
             if pendingBytes == 0 { drained?() }
         case .waiting, .over: break
         }

@@ -1,12 +1,13 @@
-/// What a server asks its owner. All calls are on the server's loop.
+/// The owner of a server, which answers its requests. All calls are on the server's loop.
 public protocol HTTPHandler: AnyObject {
-    /// Answers a whole request through the exchange, now or later. Requests of one connection come one by one.
+    /// Called with a complete request, which the handler answers through the exchange, now or later. The requests of
+    /// one connection are delivered one at a time.
     func respond(to request: HTTPRequest, _ exchange: HTTPExchange)
 
-    /// Decides on a WebSocket that a client asks for in due form.
+    /// Called with a valid request for a WebSocket. Returns the decision.
     func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision
 
-    /// The answer to what is no proper request, or comes when the server is full.
+    /// Returns the response to an invalid request, or to one that arrives when the server is full.
     func refusal(of violation: HTTPViolation) -> HTTPResponse
 
     /// Returns the refusal of a request that can be refused by its head alone; nil: the body is to be read. The server
@@ -21,29 +22,29 @@ extension HTTPHandler {
     /// Refuses no request by its head.
     public func refusal(of head: HTTPRequestHead) -> HTTPResponse? { nil }
 
-    /// Takes no request for a health check.
+    /// Treats no request as a health check.
     public func isHealthCheck(_ head: HTTPRequestHead) -> Bool { false }
 }
 
-/// A client's wish for a WebSocket.
+/// A client's request for a WebSocket.
 public struct WebSocketOffer: Hashable, Sendable {
-    /// The request that carries it.
+    /// The head of the request.
     public let head: HTTPRequestHead
-    /// The subprotocols that the client knows, the best first.
+    /// The subprotocols that the client supports, in order of preference.
     public let subprotocols: [String]
-    /// The client's address, as far as trusted proxies say so; nil once it is gone.
+    /// The client's address. It comes from trusted proxies if they name it. Nil once the connection is gone.
     public var client: SocketAddress? { head.client }
-    /// The client's key.
+    /// The client's `Sec-WebSocket-Key`.
     let key: String
-    /// What it offers of permessage-deflate.
+    /// The acceptable offer of permessage-deflate; nil if there is none.
     var deflate: DeflateOffer?
 }
 
-/// What becomes of a `WebSocketOffer`.
+/// The decision on a `WebSocketOffer`.
 public enum WebSocketDecision {
-    /// The connection becomes a WebSocket with this subprotocol (nil: none) and this owner; a message may have so
-    /// many bytes.
+    /// The connection becomes a WebSocket. `subprotocol` is the chosen one (nil: none), `maxMessage` the largest
+    /// message in bytes, `handler` the owner.
     case accept(subprotocol: String?, maxMessage: Int, handler: any WebSocketHandler)
-    /// An ordinary answer.
+    /// The client gets an ordinary response.
     case refuse(HTTPResponse)
 }

@@ -1,20 +1,21 @@
-/// Gathers the lines of a head from bytes that come in any pieces, and checks them as they come: lines end with CRLF
-/// and nothing else, no blank before the colon, no folded line, no control byte.
+/// A reader that gathers the lines of a head from bytes that arrive in pieces of any size, and checks them at once.
+/// Each line has to end with CRLF. It refuses a blank before the colon, a folded line and a control byte.
 struct HTTPHeadReader {
     private var line: [UInt8] = []
     private var total = 0
     private var hasFirstLine = false
     private var skippedEmptyLine = false
 
-    /// The first line, without its end.
+    /// The first line, without its CRLF.
     private(set) var firstLine: [UInt8] = []
-    /// The fields so far.
+    /// The fields that were read.
     private(set) var headers = HTTPHeaders()
 
-    /// Whether not even one byte has come.
+    /// True if no byte has arrived.
     var isEmpty: Bool { total == 0 }
 
-    /// Takes bytes up to the end of the head. True once that was reached; `position` then stands behind it.
+    /// Reads bytes up to the end of the head. Returns true once the end is reached; `position` is then the index after
+    /// it.
     mutating func read(
         _ bytes: Span<UInt8>,
         _ position: inout Int,
@@ -50,7 +51,7 @@ struct HTTPHeadReader {
         return false
     }
 
-    /// Takes what a line may hold, at most one byte more than a limit allows.
+    /// Reads the text of a line. It takes at most one byte more than a limit allows, so that `check` sees the excess.
     private mutating func takeText(_ bytes: Span<UInt8>, _ position: inout Int, _ limits: HTTPLimits) {
         var room = limits.head - total + 1
         if !hasFirstLine { room = min(room, limits.line - line.count + 1) }
@@ -75,7 +76,7 @@ struct HTTPHeadReader {
         defer { line.removeAll(keepingCapacity: true) }
         if !hasFirstLine {
             if line.isEmpty {
-                // RFC 9112, 2.2: an old client may send one CRLF too many behind a body.
+                // RFC 9112, 2.2: an old client may send one CRLF too many after a body.
                 guard !skippedEmptyLine else { throw HTTPViolation(400, "an empty line before the request") }
                 skippedEmptyLine = true
                 total = 0

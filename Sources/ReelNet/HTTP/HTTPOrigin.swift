@@ -1,14 +1,14 @@
-/// Where a server is and whether it speaks TLS: `https://reel.example`, `http://127.0.0.1:7350`.
+/// The address of a server and whether it uses TLS: `https://reel.example`, `http://127.0.0.1:7350`.
 public struct HTTPOrigin: Hashable, Sendable, CustomStringConvertible {
-    /// Whether TLS is spoken.
+    /// True if the server uses TLS.
     public let isSecure: Bool
-    /// A name or an address, without brackets.
+    /// The name or address, without brackets.
     public let host: String
-    /// The port; of a URL without one 443 or 80.
+    /// The port. For a URL without a port it is 443 or 80.
     public let port: UInt16
 
-    /// From a URL without a path, or `HOST:PORT` for `http`: without a scheme and a port it is as likely the name of
-    /// anything else. Nil if it is none.
+    /// Parses a URL without a path, or `HOST:PORT` for `http`. A text without both scheme and port is refused, because
+    /// it may be the name of anything. Returns nil for any other text.
     public init?(_ url: String) {
         var rest = url[...]
         var isSecure = false
@@ -36,7 +36,7 @@ public struct HTTPOrigin: Hashable, Sendable, CustomStringConvertible {
     /// The URL, always with its port.
     public var description: String { (isSecure ? "https://" : "http://") + authority }
 
-    /// `HOST:PORT`, an IPv6 address in brackets.
+    /// The text `HOST:PORT`, with an IPv6 address in brackets.
     public var authority: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
 
     private static func belongsToAuthority(_ byte: UInt8) -> Bool {

@@ -1,40 +1,42 @@
-/// The head of a request, checked.
+/// The head of a request, after validation.
 public struct HTTPRequestHead: Hashable, Sendable {
-    /// `GET`, `POST`, …
+    /// The method: `GET`, `POST`, …
     public let method: String
-    /// Path and query as they were sent, percent signs and all; `*` for OPTIONS of the whole server.
+    /// The path and the query as they were sent, still percent-encoded; `*` for OPTIONS of the whole server.
     public let target: String
-    /// The host (and port) that the client means; empty only in HTTP/1.0.
+    /// The host (and port) of the `Host` field; empty only in HTTP/1.0.
     public let host: String
     /// All header fields.
     public let headers: HTTPHeaders
-    /// HTTP/1.0.
+    /// True for HTTP/1.0.
     public let isOld: Bool
-    /// The address of the client, as far as trusted proxies say so; nil: it reset the connection before its first
-    /// request was read.
+    /// The client's address. It comes from trusted proxies if they name it. Nil if the client reset the connection
+    /// before its first request was read.
     public internal(set) var client: SocketAddress?
 
-    /// Whether the connection may serve another request behind this one.
+    /// True if the connection may serve another request after this one.
     public var keepsAlive: Bool { !isOld && !headers.has("connection", token: "close") }
 
-    /// The `ETag` under which the client holds the answer with this one (RFC 9110, 13.1.2): a 304 with it is all that
-    /// it needs. It is weak where the answer was packed, and a cache looks for what it holds by that (RFC 9111, 4.3.4).
-    /// Nil: the client needs the answer.
+    /// Returns the `ETag` for a 304 if the client already holds the response with this one; nil: the client needs the
+    /// response (RFC 9110, 13.1.2).
+    ///
+    /// The returned tag is the client's own form. It is weak if the response was packed, and a cache finds its entry by
+    /// that form (RFC 9111, 4.3.4).
     public func held(etag: String) -> String? {
         let held = headers.tokens("if-none-match").first { $0 == "*" || $0 == etag || $0 == "W/" + etag }
         return held == "*" ? etag : held
     }
 
-    /// The path, percent signs and all.
+    /// The path, still percent-encoded.
     public var path: Substring { target[..<(mark ?? target.endIndex)] }
 
-    /// What stands behind the first `?`; nil without one.
+    /// The text after the first `?`; nil if there is no `?`.
     public var query: Substring? { mark.map { target[$0...].dropFirst() } }
 
     private var mark: String.Index? { target.utf8.firstIndex(of: UInt8(ascii: "?")) }
 
-    /// The segments of the path, split first and percent-decoded then: `/a/b%2Fc` has `a` and `b/c`. Nil if a percent
-    /// sign is not followed by two hex digits, or the bytes are no UTF-8.
+    /// The segments of the path. The path is split first and percent-decoded then: `/a/b%2Fc` has `a` and `b/c`. Nil if
+    /// a percent sign is not followed by two hex digits, or the bytes are not UTF-8.
     public var segments: [String]? {
         var segments: [String] = []
         for part in path.utf8.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
@@ -44,7 +46,7 @@ public struct HTTPRequestHead: Hashable, Sendable {
         return segments
     }
 
-    /// The parameters of the query in their order, decoded; nil as for `segments`. `+` stands for itself.
+    /// The decoded parameters of the query, in order; nil for the same reasons as `segments`. A `+` is not decoded.
     public var parameters: [(name: String, value: String)]? {
         var parameters: [(name: String, value: String)] = []
         for part in (query ?? "").split(separator: "&") {
@@ -57,7 +59,7 @@ public struct HTTPRequestHead: Hashable, Sendable {
         return parameters
     }
 
-    /// A text as a segment of a path or a value of a query can hold it.
+    /// Returns the text percent-encoded for a segment of a path or a value of a query.
     public static func percentEncoded(_ text: String) -> String {
         text.utf8.reduce(into: "") { encoded, byte in
             switch byte {
@@ -89,10 +91,10 @@ public struct HTTPRequestHead: Hashable, Sendable {
     }
 }
 
-/// A whole request.
+/// A complete request.
 public struct HTTPRequest: Hashable, Sendable {
-    /// Its head.
+    /// The head of the request.
     public let head: HTTPRequestHead
-    /// Its body, unchunked; empty if there was none.
+    /// The body after chunked decoding; empty if there was none.
     public let body: [UInt8]
 }

@@ -1,11 +1,11 @@
-/// Reads requests of HTTP/1.1 (RFC 9112) from bytes that come in any pieces. It has no socket and no clock, and it
-/// refuses whatever two readers could understand differently.
+/// A decoder for HTTP/1.1 requests (RFC 9112) that takes bytes in pieces of any size. It has no socket and no clock. It
+/// refuses any message that two readers could understand differently.
 public struct HTTPRequestDecoder {
-    /// What was found.
+    /// A decoded part of a request.
     public enum Event: Equatable, Sendable {
-        /// The head is whole. A body follows in any case, if only an empty one.
+        /// The head is complete. A body follows in any case; it may be empty.
         case head(HTTPRequestHead, expectsContinue: Bool)
-        /// The body is whole, and so is the request.
+        /// The body is complete, and so is the request.
         case body([UInt8])
     }
 
@@ -23,21 +23,23 @@ public struct HTTPRequestDecoder {
     private var bodyReader = HTTPBodyReader(.length(0))
     private var body: [UInt8] = []
 
-    /// A decoder at the start of a connection.
+    /// Creates a decoder for a new connection.
     public init(_ limits: HTTPLimits = HTTPLimits()) {
         self.limits = limits
     }
 
-    /// Whether it stands between two requests: nothing of the next one has come.
+    /// True between two requests: no byte of the next request has arrived.
     public var isBetweenRequests: Bool {
         state == .head && headReader.isEmpty
     }
 
-    /// Bytes of a body that is not whole yet.
+    /// The number of bytes of a body that is not complete yet.
     var heldBytes: Int { body.count }
 
-    /// The next event in the bytes from `position` on, which moves behind it; nil if it takes more bytes. After it
-    /// has thrown, the connection cannot go on.
+    /// Returns the next event in the bytes from `position` on, and moves `position` after it. Returns nil if more bytes
+    /// are needed.
+    ///
+    /// - Throws: The reason to refuse the request. The connection cannot be used for a further request then.
     public mutating func next(_ bytes: Span<UInt8>, _ position: inout Int) throws(HTTPViolation) -> Event? {
         let current = state
         state = .failed
@@ -121,8 +123,8 @@ public struct HTTPRequestDecoder {
         return bytes[7] == UInt8(ascii: "0")
     }
 
-    /// Path and query. `http://host/path` or `https://host/path` is the same as the path if the host is that of the
-    /// Host field.
+    /// Returns the path and the query. An absolute target (`http://host/path` or `https://host/path`) is equivalent if
+    /// its host is that of the Host field.
     private static func target(_ text: String, _ method: String, _ host: String) throws(HTTPViolation) -> String {
         if text.hasPrefix("/") { return text }
         if text == "*", method == "OPTIONS" { return text }

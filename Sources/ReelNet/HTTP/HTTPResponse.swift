@@ -1,20 +1,20 @@
-/// An answer.
+/// An HTTP response.
 public struct HTTPResponse: Hashable, Sendable {
     /// The status code, 200 to 599.
     public var status: Int
-    /// The header fields; those about length and connection are added when it is sent.
+    /// The header fields; those for the length and the connection are added when the response is sent.
     public var headers: HTTPHeaders
     /// The body.
     public var body: [UInt8]
 
-    /// An answer of these parts.
+    /// Creates a response.
     public init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = []) {
         self.status = status
         self.headers = headers
         self.body = body
     }
 
-    /// The words for a status; those that a server of this kind uses.
+    /// Returns the reason phrase for a status code. It knows the codes that a server of this kind uses.
     public static func reason(_ status: Int) -> String {
         switch status {
         case 100: "Continue"
@@ -51,14 +51,14 @@ public struct HTTPResponse: Hashable, Sendable {
     }
 }
 
-/// Writes heads and chunks.
+/// An encoder for heads and chunks.
 enum HTTPEncoder {
-    /// The head of an answer, with the empty line.
+    /// Returns the head of a response, including the empty line.
     static func head(_ status: Int, _ headers: HTTPHeaders) -> [UInt8] {
         message("HTTP/1.1 \(status) \(HTTPResponse.reason(status))", headers)
     }
 
-    /// A first line, the fields, the empty line.
+    /// Returns the first line, the fields and the empty line.
     static func message(_ firstLine: String, _ headers: HTTPHeaders) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(256)
@@ -67,7 +67,7 @@ enum HTTPEncoder {
         for field in headers.fields {
             bytes += field.name.utf8
             bytes += ": ".utf8
-            // A value never breaks out of its line, wherever it came from.
+            // The filter makes sure that a value cannot break out of its line, whatever its source is.
             bytes += field.value.utf8.map { HTTPCharacters.isValue($0) ? $0 : UInt8(ascii: " ") }
             bytes += "\r\n".utf8
         }
@@ -75,7 +75,7 @@ enum HTTPEncoder {
         return bytes
     }
 
-    /// What stands before a chunk of so many bytes; behind it comes `chunkEnd`.
+    /// Returns the bytes before a chunk of `count` bytes. `chunkEnd` goes after the chunk.
     static func chunkStart(_ count: Int) -> [UInt8] { Array("\(String(count, radix: 16))\r\n".utf8) }
 
     static let chunkEnd = Array("\r\n".utf8)

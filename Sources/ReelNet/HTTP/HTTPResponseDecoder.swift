@@ -1,23 +1,23 @@
-/// The head of an answer.
+/// The head of a response.
 public struct HTTPResponseHead: Hashable, Sendable {
     /// The status code, 100 to 599.
     public let status: Int
     /// All header fields.
     public let headers: HTTPHeaders
-    /// HTTP/1.0.
+    /// True for HTTP/1.0.
     public let isOld: Bool
 }
 
-/// Reads answers of HTTP/1.1 from bytes that come in any pieces; the body is given on as it comes. It has no socket
-/// and no clock.
+/// A decoder for HTTP/1.1 responses that takes bytes in pieces of any size. It returns the body as it arrives. It has
+/// no socket and no clock.
 public struct HTTPResponseDecoder {
-    /// What was found.
+    /// A decoded part of a response.
     public enum Event: Equatable, Sendable {
-        /// The head of the final answer, or of a 101. Other 1xx are passed over.
+        /// The head of the final response, or of a 101. Other 1xx responses are skipped.
         case head(HTTPResponseHead)
-        /// These bytes of the input are body.
+        /// These bytes of the input belong to the body.
         case data(Range<Int>)
-        /// The answer is whole.
+        /// The response is complete.
         case end
     }
 
@@ -27,7 +27,7 @@ public struct HTTPResponseDecoder {
         case failed
     }
 
-    /// Set for the answer to a HEAD request: it has no body whatever its head says.
+    /// True for the response to a HEAD request, which has no body whatever its head says.
     public var answersHead = false
 
     private let limits: HTTPLimits
@@ -35,16 +35,18 @@ public struct HTTPResponseDecoder {
     private var headReader = HTTPHeadReader()
     private var bodyReader = HTTPBodyReader(.length(0))
 
-    /// A decoder at the start of a connection.
+    /// Creates a decoder for a new connection.
     public init(_ limits: HTTPLimits = HTTPLimits()) {
         self.limits = limits
     }
 
-    /// Whether the body ends with the connection: its end is then the answer's.
+    /// True if the body ends with the connection. The connection's end is then the end of the response.
     public var endsWithConnection: Bool { state == .body && bodyReader.endsWithConnection }
 
-    /// The next event in the bytes from `position` on, which moves behind it; nil if it takes more bytes. After it
-    /// has thrown, the connection cannot go on. Behind a 101 the bytes are no HTTP.
+    /// Returns the next event in the bytes from `position` on, and moves `position` after it. Returns nil if more bytes
+    /// are needed. The bytes after a 101 are not HTTP.
+    ///
+    /// - Throws: The reason to refuse the response. The connection cannot be used any further then.
     public mutating func next(_ bytes: Span<UInt8>, _ position: inout Int) throws(HTTPViolation) -> Event? {
         let current = state
         state = .failed

@@ -1,68 +1,76 @@
-/// Serves HTTP/1.1 and WebSockets on one loop. It lives as long as it listens or has connections. Several servers on
-/// several loops may share a port: one of them listens and gives accepted sockets to the others.
+/// A server for HTTP/1.1 and WebSockets on one loop. It lives while it listens or has connections.
+///
+/// Several servers on several loops may share a port: one of them listens and passes accepted sockets to the others.
 public final class HTTPServer {
-    /// Bounds and deadlines.
+    /// The limits and deadlines of a server.
     public struct Settings: Hashable, Sendable {
-        /// Bounds on one message.
+        /// The limits on one message.
         public var limits = HTTPLimits()
-        /// From the first byte of a request (of a connection: from its start) to the end of its head.
+        /// The time from the first byte of a request to the end of its head. For the first request it starts with the
+        /// connection.
         public var headDeadline = Duration.seconds(10)
-        /// From the end of a head to the end of the body.
+        /// The time from the end of a head to the end of the body.
         public var bodyDeadline = Duration.seconds(30)
-        /// Between two requests, and between two looks at whether a reader takes what waits for it.
+        /// The time between two requests, and between two checks that a client reads its response.
         public var idleDeadline = Duration.seconds(60)
-        /// From a WebSocket's close frame to the peer's answer.
+        /// The time from a WebSocket's close frame to the peer's answer.
         public var closeDeadline = Duration.seconds(5)
-        /// How long a connection beyond the limit may take to send its health check.
+        /// The time in which a connection beyond the limit has to send its health check.
         public var reserveDeadline = Duration.seconds(2)
-        /// Whether messages of WebSockets are packed for who offers permessage-deflate.
+        /// True if WebSocket messages are packed for clients that offer permessage-deflate.
         public var deflates = true
-        /// The certificate and key with which it speaks TLS; nil: it speaks plain.
+        /// The certificate and the key for TLS; nil: the server does not use TLS.
         public var tls: TLSServer?
-        /// Proxies that are believed when they say whose connection or request they pass on.
+        /// The proxies that the server trusts to name the client of a connection or a request.
         public var trustedProxies = AddressRanges()
-        /// Connections that the kernel keeps until they are accepted; one more waits for room at its own end.
+        /// The number of connections that the kernel keeps until they are accepted. A further connection waits on the
+        /// client's side.
         public var acceptQueue = 4_096
-        /// Header fields that every answer carries, but for the answer to a WebSocket's handshake.
+        /// Header fields of every response, except the response to a WebSocket handshake.
         public var fields = HTTPHeaders()
 
-        /// What the contract of a node says.
+        /// Creates the default settings of a node.
         public init() {}
     }
 
-    /// What has happened since the start.
+    /// The counters of a server since its start.
     public struct Counters: Hashable, Sendable {
-        /// Connections accepted.
+        /// The number of accepted connections.
         public var accepted = 0
-        /// Connections open now, WebSockets included.
+        /// The number of open connections, WebSockets included.
         public var open = 0
-        /// WebSockets open now.
+        /// The number of open WebSockets.
         public var webSockets = 0
-        /// Requests read whole.
+        /// The number of requests that were read completely.
         public var requests = 0
-        /// Requests and connections refused before any route saw them.
+        /// The number of requests and connections that were refused before they reached a route.
         public var refused = 0
     }
 
-    /// The loop that it lives on.
+    /// The loop that the server belongs to.
     public let loop: EventLoop
-    /// Its settings.
+    /// The settings of the server.
     public let settings: Settings
-    /// What has happened so far.
+    /// The counters since the start.
     public internal(set) var counters = Counters()
-    /// Whether it takes no more connections and lets go of those that are done.
+    /// True once the server takes no more connections and closes those that are done.
     public private(set) var isDraining = false
 
     let handler: any HTTPHandler
     private var listener: TCPListener?
     let gate: ConnectionGate
     private(set) var connections: [ObjectIdentifier: HTTPServerConnection] = [:]
-    /// Connections beyond the limit, the oldest first. Each may send one health check.
+    /// The connections beyond the limit, the oldest first. Each may send one health check.
     private var reserve: [(connection: HTTPServerConnection, since: ContinuousClock.Instant)] = []
     private var drained: (() -> Void)?
 
-    /// A server that listens nowhere yet. On the loop, as everything here. A connection that the gate does not let in
-    /// is answered 503.
+    /// Creates a server that does not listen yet. All its methods are called on the loop too.
+    ///
+    /// - Parameters:
+    ///   - loop: The loop of the server and its connections.
+    ///   - settings: The limits and deadlines.
+    ///   - gate: The connection limits; a connection that the gate refuses gets the response 503.
+    ///   - handler: The owner, which answers the requests.
     public init(
         on loop: EventLoop,
         _ settings: Settings = Settings(),
@@ -76,8 +84,13 @@ public final class HTTPServer {
         self.handler = handler
     }
 
-    /// Listens, and gives the address with the real port back. Each accepted socket goes to the callback; by default
-    /// to this server. Throws as `TCPListener` does.
+    /// Listens on an address. On the loop.
+    ///
+    /// - Parameters:
+    ///   - address: The address; port 0 stands for any free port.
+    ///   - accepted: Called with each accepted socket; by default this server serves it.
+    /// - Returns: The address with the real port.
+    /// - Throws: `addressInUse`, `permissionDenied`, `badAddress` or `tooManyFiles`.
     @discardableResult
     public func listen(
         on address: SocketAddress,
@@ -96,12 +109,12 @@ public final class HTTPServer {
         return listener.address
     }
 
-    /// Serves an accepted socket.
+    /// Serves an accepted socket. On the loop.
     public func accept(_ socket: AcceptedSocket) {
         guard let tcp = try? TCPConnection(loop: loop, descriptor: socket.descriptor) else { return }
         counters.accepted += 1
         if isDraining { return refuse(tcp, "the server ends") }
-        // One that was reset before it was accepted has none.
+        // A connection that was reset before it was accepted has no peer address.
         guard let peer = tcp.peer else { return tcp.close() }
         let isProxy = settings.trustedProxies.contains(peer)
         if isProxy { tcp.greeting = ProxyGreeting() }
@@ -126,8 +139,7 @@ public final class HTTPServer {
     }
 
     private static let reserveMax = 16
-    /// With TLS a connection keeps its place in the reserve for this time at least, since a handshake costs more than a
-    /// refusal.
+    /// The minimum time for which a TLS connection stays in the reserve, since a handshake costs more than a refusal.
     private static let reserveTLS = Duration.milliseconds(100)
 
     /// Takes a connection beyond the limit for one health check. Without this, a client that opens all connections
@@ -144,7 +156,7 @@ public final class HTTPServer {
         reserve.append((HTTPServerConnection(self, tcp, beyondLimit: refusal), .now))
     }
 
-    /// The handshake has to be done within the deadline of the first head.
+    /// Starts TLS if the server uses it. The handshake has to be done within the deadline of the first head.
     private func secure(_ tcp: TCPConnection) -> Bool {
         guard let server = settings.tls else { return true }
         guard let session = try? TLSSession(server) else { return false }
@@ -154,7 +166,7 @@ public final class HTTPServer {
 
     private func refuse(_ tcp: TCPConnection, _ detail: String) {
         counters.refused += 1
-        // A handshake would cost more than all that it could be told.
+        // A handshake would cost more than the refusal is worth.
         guard settings.tls == nil else { return tcp.close() }
         var response = handler.refusal(of: HTTPViolation(503, detail))
         response.headers.add("content-length", String(response.body.count))
@@ -163,8 +175,8 @@ public final class HTTPServer {
         tcp.finish()
     }
 
-    /// Stops listening, lets requests under way finish, ends idle connections, and calls back once nothing is left.
-    /// WebSockets are their owners' to close.
+    /// Stops listening, lets active requests finish, and ends idle connections. Calls `drained` once nothing is left.
+    /// The owners of WebSockets close these. On the loop.
     public func drain(then drained: @escaping () -> Void) {
         isDraining = true
         self.drained = drained
@@ -173,7 +185,7 @@ public final class HTTPServer {
         checkDrained()
     }
 
-    /// Stops listening and closes every connection that is not a WebSocket, at once.
+    /// Stops listening and closes every connection that is not a WebSocket, at once. On the loop.
     public func close() {
         isDraining = true
         stopListening()
@@ -209,7 +221,7 @@ public final class HTTPServer {
 
     private func remove(_ connection: HTTPServerConnection) {
         connections[ObjectIdentifier(connection)] = nil
-        // Of many that came at once an empty table would keep the room.
+        // An empty table would keep the memory of a burst of connections.
         if connections.isEmpty, connections.capacity > 64 { connections = [:] }
     }
 

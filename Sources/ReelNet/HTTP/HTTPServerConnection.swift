@@ -1,7 +1,7 @@
-/// One connection of a server: it drives the decoder, hands requests out one by one, and keeps the deadlines.
+/// A connection of a server: it drives the decoder, delivers requests one at a time, and keeps the deadlines.
 final class HTTPServerConnection: TCPHandler {
     let loop: EventLoop
-    /// Set if the connection ends with the answer that is under way.
+    /// True if the connection ends after the current response.
     var closesAfterAnswer = false
 
     /// The origin under which the gate counts the connection; 0: the gate does not count it.
@@ -11,20 +11,21 @@ final class HTTPServerConnection: TCPHandler {
     private var decoder: HTTPRequestDecoder
     private var head: HTTPRequestHead?
     private var exchange: HTTPExchange?
-    /// What has come behind the request that is being answered.
+    /// The bytes that have arrived after the request that is being answered.
     private var held: [UInt8] = []
     private var isDecoding = false
     private var hasServed = false
     /// The detail of the 503 for anything but a health check, if the connection is beyond the limit; nil: it is not.
     private let beyondLimit: String?
-    /// The other end, or the client that a trusted proxy has named for the whole connection. The kernel is asked once.
+    /// The remote address, or the client that a trusted proxy has named for the whole connection. The kernel is asked
+    /// once.
     private lazy var peer = tcp.peer
 
     private static let maxHeld = 64 << 10
-    /// With more than this unread by the client, its next request waits.
+    /// The number of bytes that the client has not read above which its next request waits.
     private static let maxPending = 256 << 10
 
-    /// For a larger body the handler is asked by the head first.
+    /// The size of a body in bytes above which the handler is asked by the head first.
     private static let bodyUnasked = 16 << 10
 
     init(_ server: HTTPServer, _ tcp: TCPConnection, origin: UInt64 = 0, beyondLimit: String? = nil) {
@@ -41,10 +42,10 @@ final class HTTPServerConnection: TCPHandler {
         tcp.resumeReading()
     }
 
-    /// The connection is beyond the server's limit.
+    /// True if the connection is beyond the server's limit.
     var isReserve: Bool { beyondLimit != nil }
 
-    /// Whether a request is being read or answered.
+    /// True if a request is being read or answered.
     var isBusy: Bool { exchange != nil || !decoder.isBetweenRequests || !held.isEmpty }
 
     // MARK: Reading
@@ -59,7 +60,7 @@ final class HTTPServerConnection: TCPHandler {
         if held.count > Self.maxHeld { tcp.pauseReading() }
     }
 
-    /// Decodes until a request has to be answered first; returns how many bytes were used.
+    /// Decodes until a request has to be answered first; returns the number of bytes used.
     private func decode(_ bytes: Span<UInt8>) -> Int {
         isDecoding = true
         defer { isDecoding = false }
@@ -83,7 +84,7 @@ final class HTTPServerConnection: TCPHandler {
         return tcp.handler === self ? position : bytes.count
     }
 
-    /// A body that was begun before there was too little memory grows no further.
+    /// Throws 503 for a body that was begun before memory became short, so that it does not grow further.
     private func checkMemory() throws(HTTPViolation) {
         if server.gate.lacksMemory(for: decoder.heldBytes) { throw HTTPViolation(503, server.gate.says(.memory)) }
     }
@@ -112,7 +113,7 @@ final class HTTPServerConnection: TCPHandler {
         }
     }
 
-    /// Whether the next request may be read.
+    /// True if the next request may be read.
     private var mayReadNext: Bool {
         exchange == nil && tcp.pendingBytes <= Self.maxPending && !tcp.isClosed && tcp.handler === self
     }
@@ -159,7 +160,7 @@ final class HTTPServerConnection: TCPHandler {
         refuse(with: response)
     }
 
-    /// Sends the last answer of the connection and closes it.
+    /// Sends the last response of the connection and closes it.
     private func refuse(with response: HTTPResponse) {
         server.counters.refused += 1
         var response = response
@@ -169,7 +170,7 @@ final class HTTPServerConnection: TCPHandler {
         finish()
     }
 
-    /// What was written goes out first, as long as it is read.
+    /// Ends the connection. The written bytes go out first, while the client reads them.
     private func finish() {
         guard !tcp.isClosed else { return }
         tcp.setDeadline(server.settings.idleDeadline)
@@ -180,7 +181,7 @@ final class HTTPServerConnection: TCPHandler {
 
     var pendingBytes: Int { tcp.pendingBytes }
 
-    /// The address of the client that sent a request, as far as proxies that are trusted say so.
+    /// Returns the address of the client that sent a request. It comes from trusted proxies if they name it.
     private func client(of head: HTTPRequestHead) -> SocketAddress? {
         let proxies = server.settings.trustedProxies
         guard let peer, proxies.contains(peer) else { return peer }
@@ -239,7 +240,7 @@ final class HTTPServerConnection: TCPHandler {
 
     func deadlinePassed() {
         if exchange != nil || tcp.pendingBytes > 0 {
-            // An answer may take its time to begin; one that nobody reads may not stay.
+            // A response may take its time to begin; one that the client does not read is not kept.
             guard tcp.checkReadingPace() != .tooSlow else {
                 server.gate.metSlow()
                 return tcp.reset()
@@ -254,7 +255,7 @@ final class HTTPServerConnection: TCPHandler {
         }
     }
 
-    /// The server drains: an idle connection ends now, a busy one with its answer.
+    /// Called when the server drains: an idle connection ends now, a busy one after its response.
     func drain() {
         if isBusy { closesAfterAnswer = true } else { finish() }
     }
@@ -273,7 +274,7 @@ final class HTTPServerConnection: TCPHandler {
 }
 
 extension HTTPRequestHead {
-    /// Whether the head announces a body of more than `count` bytes, or of unknown length.
+    /// True if the head announces a body of more than `count` bytes, or of unknown length.
     fileprivate func announcesMore(than count: Int) -> Bool {
         if headers["transfer-encoding"] != nil { return true }
         return headers["content-length"].flatMap { Int($0) } ?? 0 > count

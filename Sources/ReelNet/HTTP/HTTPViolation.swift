@@ -1,30 +1,34 @@
-/// Why a message is refused before any route sees it. The connection ends with the answer.
+/// The reason for which a message is refused before it reaches a route. The connection ends with the response.
 public struct HTTPViolation: Error, Hashable, Sendable {
-    /// The status to answer: 400, 408, 413, 414, 417, 431, 501, 503 or 505.
+    /// The status of the response: 400, 408, 413, 414, 417, 426, 431, 501, 503 or 505.
     public let status: Int
-    /// What was found and what was expected.
+    /// A text for people: what was found and what was expected.
     public let detail: String
 
-    /// A refusal with this status.
+    /// Creates a refusal.
+    ///
+    /// - Parameters:
+    ///   - status: The status of the response.
+    ///   - detail: What was found and what was expected.
     public init(_ status: Int, _ detail: String) {
         self.status = status
         self.detail = detail
     }
 }
 
-/// Bounds on what one HTTP message may take, in bytes unless it says something else.
+/// The limits on one HTTP message, in bytes unless noted otherwise.
 public struct HTTPLimits: Hashable, Sendable {
-    /// The request line; longer: 414.
+    /// The maximum size of the request line; a longer one gets 414.
     public var line = 8 << 10
-    /// The whole head; longer: 431.
+    /// The maximum size of the head; a longer one gets 431.
     public var head = 16 << 10
-    /// How many header fields; more: 431.
+    /// The maximum number of header fields; more get 431.
     public var fields = 100
-    /// The body; longer: 413.
+    /// The maximum size of the body; a longer one gets 413.
     public var body = 1 << 20
-    /// All chunk extensions and trailers of a message; more: 400.
+    /// The maximum size of all chunk extensions and trailers of a message; more get 400.
     public var chunkExtras = 4 << 10
 
-    /// The bounds of a server of small messages.
+    /// Creates the limits of a server of small messages.
     public init() {}
 }

@@ -1,17 +1,19 @@
 import Glibc
 
-/// Keeps SIGPIPE from the process while libuv writes to connections. Used on the loop's thread only.
+/// A guard that keeps SIGPIPE from the process while libuv writes to connections. Used on the loop's thread only.
 ///
 /// A write to a connection that the peer has closed raises SIGPIPE in the thread that writes. Reel's own writes switch
-/// that off with MSG_NOSIGNAL; libuv, which writes what the kernel has not taken at once, calls `write`. So the thread
-/// blocks the signal as long as such a write waits, and drops it if it was raised. It does not block the signal for
-/// longer: a thread inherits what the thread that creates it blocks, and a program inherits it too. The runtime creates
-/// threads of its pools wherever they are needed, on a loop's thread as well, and these threads belong to the process.
+/// that off with MSG_NOSIGNAL. libuv calls `write` instead; it writes what the kernel has not taken at once. So the
+/// thread blocks the signal while such a write waits, and then drops the signal if it was raised.
+///
+/// It does not block the signal for longer, because new threads and programs inherit the signals that their creator
+/// blocks. The Swift runtime creates the threads of its pools on any thread, also on a loop's thread, and these threads
+/// belong to the process.
 struct BrokenPipeGuard {
     private var writes = 0
     private var wasBlocked = false
 
-    /// A write of libuv begins.
+    /// Called when a write of libuv begins.
     mutating func begin() {
         writes += 1
         guard writes == 1 else { return }
@@ -20,7 +22,7 @@ struct BrokenPipeGuard {
         wasBlocked = sigismember(&former, SIGPIPE) == 1
     }
 
-    /// A write of libuv has ended.
+    /// Called when a write of libuv has ended.
     mutating func end() {
         writes -= 1
         guard writes == 0, !wasBlocked else { return }

@@ -1,24 +1,24 @@
 import CLibuv
 
-/// The one place where Swift objects pass through libuv's `void *data`.
+/// The only code that passes Swift objects through libuv's `void *data`.
 enum Context {
-    /// Keeps the object alive until `take`.
+    /// Returns a pointer to the object and keeps the object alive until `take`.
     static func pass(_ object: AnyObject) -> UnsafeMutableRawPointer {
         Unmanaged.passRetained(object).toOpaque()
     }
 
-    /// The object, still kept alive by its `pass`.
+    /// Returns the object; its `pass` still keeps it alive.
     static func borrow<T: AnyObject>(_ pointer: UnsafeMutableRawPointer?, as type: T.Type) -> T {
         Unmanaged<T>.fromOpaque(pointer!).takeUnretainedValue()
     }
 
-    /// The object; undoes `pass`.
+    /// Returns the object and undoes `pass`.
     static func take<T: AnyObject>(_ pointer: UnsafeMutableRawPointer?, as type: T.Type) -> T {
         Unmanaged<T>.fromOpaque(pointer!).takeRetainedValue()
     }
 }
 
-/// The handle as its base type, as C's casts do.
+/// Returns the handle as its base type, as a cast in C does.
 func base<Handle>(_ handle: UnsafeMutablePointer<Handle>) -> UnsafeMutablePointer<uv_handle_t> {
     UnsafeMutableRawPointer(handle).assumingMemoryBound(to: uv_handle_t.self)
 }

@@ -1,5 +1,5 @@
-/// A deadline that is moved often and passes rarely. It may pass up to `DeadlineWheel.tickMs` late, twice that where
-/// the loop stood still, never early.
+/// A deadline that moves often and passes rarely. It never passes early. It may pass up to `DeadlineWheel.tickMs` late,
+/// or twice that if the loop was blocked.
 public final class Deadline {
     private final class Call: Timed {
         var body: (() -> Void)?
@@ -9,23 +9,23 @@ public final class Deadline {
 
     private let call: Call
 
-    /// A deadline, not set yet, that calls the body when it passes. On the loop.
+    /// Creates a deadline that is not set yet and that calls `body` when it passes. On the loop.
     public init(on loop: EventLoop, _ body: @escaping () -> Void) {
         call = Call(on: loop)
         call.body = body
     }
 
-    /// Sets or moves it: so long from now.
+    /// Sets or moves the deadline to `delay` from now. On the loop.
     public func set(_ delay: Duration) {
         if call.body != nil { call.setDeadline(delay) }
     }
 
-    /// Switches it off until it is set again.
+    /// Switches the deadline off until the next `set`. On the loop.
     public func clear() {
         call.clearDeadline()
     }
 
-    /// Switches it off for good and lets the body go.
+    /// Switches the deadline off for good and releases the body. On the loop.
     public func cancel() {
         call.clearDeadline()
         call.body = nil
@@ -35,35 +35,36 @@ public final class Deadline {
 @available(*, unavailable)
 extension Deadline: Sendable {}
 
-/// What has a deadline of its own, as each connection has: moving it further away costs one store.
+/// An object with a deadline of its own, such as a connection. To move the deadline further away costs one store.
 class Timed {
-    /// The loop that it lives on.
+    /// The loop that the object belongs to.
     final let loop: EventLoop
-    /// When the deadline passes, on the loop's clock; `off` while there is none.
+    /// The time at which the deadline passes, in milliseconds of the loop's clock; `off` if there is no deadline.
     fileprivate final private(set) var due = Timed.off
-    /// The mark of the tick that looks at it next; 0 while none does.
+    /// The mark of the tick that checks this deadline next; 0 if no tick does.
     fileprivate final var scheduled: UInt32 = 0
 
-    /// In place of an optional, which is twice as large.
+    /// The value for "no deadline". It replaces an optional, which is twice as large.
     private static let off = UInt64.max
 
     init(on loop: EventLoop) {
         self.loop = loop
     }
 
-    /// Sets the deadline or moves it: so long from now.
+    /// Sets the deadline or moves it to `delay` from now. On the loop.
     final func setDeadline(_ delay: Duration) {
         due = Self.due(delay, from: loop.freshNow)
         loop.wheel.schedule(self)
     }
 
-    /// The end of the delay on the loop's clock; for a sum that has no room, the last moment that is not `off`.
+    /// Returns the end of `delay` on the loop's clock, in milliseconds. If the sum overflows, it returns the last
+    /// moment that is not `off`.
     static func due(_ delay: Duration, from now: UInt64) -> UInt64 {
         let (due, overflow) = now.addingReportingOverflow(delay.milliseconds)
         return overflow ? off - 1 : min(due, off - 1)
     }
 
-    /// There is none until it is set again.
+    /// Removes the deadline until the next `setDeadline`. On the loop.
     final func clearDeadline() {
         due = Self.off
     }
@@ -75,19 +76,21 @@ class Timed {
         deadlinePassed()
     }
 
-    /// It has passed, and there is none until it is set again.
+    /// Called on the loop when the deadline has passed. There is no deadline then until the next `setDeadline`.
     func deadlinePassed() {}
 }
 
 @available(*, unavailable)
 extension Timed: Sendable {}
 
-/// The deadlines of a loop in slots of time. A deadline that was moved is put into its new slot only when its old one
-/// comes up, so that ten thousand busy connections cost nothing between ticks. No deadline, no tick.
+/// The deadlines of a loop in slots of time: a hashed timing wheel.
+///
+/// A deadline that was moved is put into its new slot only when its old slot is checked. So ten thousand busy
+/// connections cost nothing between ticks. Without deadlines there are no ticks.
 final class DeadlineWheel {
     static let tickMs: UInt64 = 100
     private static let slotCount: UInt64 = 256
-    /// Behind so many ticks without a turn the loop stood still.
+    /// The number of missed ticks after which the loop counts as having been blocked.
     private static let standstill: UInt64 = 5
 
     private unowned let loop: EventLoop
@@ -110,18 +113,18 @@ final class DeadlineWheel {
         count += 1
     }
 
-    /// The tick that looks at a deadline: at the soonest the next one, at the latest one a turn ahead. That one puts
-    /// the deadline into its next slot.
+    /// Returns the tick that checks a deadline: at the earliest the next tick, at the latest the one that is one turn
+    /// of the wheel ahead. That last tick puts a later deadline into its next slot.
     static func tick(due: UInt64, after last: UInt64) -> UInt64 {
         let tick = due / tickMs + (due % tickMs == 0 ? 0 : 1)
         return min(max(tick, last + 1), last + slotCount)
     }
 
-    /// What a deadline remembers of a tick: its last 31 bits, in a number that is never 0. Ticks in use lie within a
-    /// turn of each other, so their marks differ at every value of the machine's clock.
+    /// Returns the form in which a deadline stores a tick: its last 31 bits, in a number that is never 0. Ticks in use
+    /// are within one turn of each other, so their marks differ at every value of the machine's clock.
     static func mark(_ tick: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: tick) | 1 << 31 }
 
-    /// True if the tick with this mark, one within a turn of `last`, comes no later than `tick`.
+    /// True if the tick with this mark is not later than `tick`. The tick has to be within one turn of `last`.
     static func isSoon(_ mark: UInt32, asTick tick: UInt64, after last: UInt64) -> Bool {
         (mark &- Self.mark(last)) & ((1 << 31) - 1) <= UInt32(truncatingIfNeeded: tick - last)
     }
@@ -135,7 +138,8 @@ final class DeadlineWheel {
 
     private func turn() {
         let now = loop.now / Self.tickMs
-        // Who stood still hears first what has come meanwhile: nobody is late for that.
+        // After the loop was blocked, it first handles the input that has arrived meanwhile: that input is not late. So
+        // the deadlines wait for one more tick.
         isPutOff = !isPutOff && now > lastTick + Self.standstill
         if isPutOff { return }
         while lastTick < now {

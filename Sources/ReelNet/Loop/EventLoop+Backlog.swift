@@ -1,7 +1,8 @@
 extension EventLoop {
-    /// Runs the body on the loop once, in a later round, after the bodies that were given before it. All bodies take
-    /// `BacklogQueue.time` of a round together, or the time of one body. So any number of connections with a backlog of
-    /// input delays the other connections of the loop no longer than one does. On the loop.
+    /// Runs `body` once on the loop, in a later round, after the bodies that were added before it. On the loop.
+    ///
+    /// All bodies together take `BacklogQueue.time` of a round, or the time of one body. So any number of connections
+    /// with a backlog of input delays the other connections of the loop no longer than one of them does.
     func runInBacklog(_ body: @escaping () -> Void) {
         backlog.add(body)
         runBacklogLater()
@@ -22,14 +23,14 @@ extension EventLoop {
     }
 }
 
-/// The bodies that wait for a part of a loop's time, in order.
+/// A FIFO of the bodies that wait for a share of a loop's time.
 struct BacklogQueue {
-    /// The time of one round that the bodies may take together.
+    /// The time that the bodies may take together in one round.
     static let time = Duration.microseconds(200)
 
     private var bodies: [(() -> Void)?] = []
     private var first = 0
-    /// True while a job of the loop is to run bodies.
+    /// True while a job of the loop is scheduled that runs bodies.
     var isScheduled = false
 
     /// The number of bodies that wait.
@@ -37,7 +38,7 @@ struct BacklogQueue {
 
     mutating func add(_ body: @escaping () -> Void) { bodies.append(body) }
 
-    /// Removes the body that has waited longest and returns it; nil: none waits.
+    /// Removes the body that has waited longest and returns it. Returns nil if no body waits.
     mutating func takeFirst() -> (() -> Void)? {
         guard count > 0 else { return nil }
         let body = bodies[first].take()

@@ -2,14 +2,25 @@ import CLibuv
 import CLinux
 
 extension EventLoop {
-    /// Runs blocking work (a file, a database) on a thread of the process's small pool, then gives the result to the
-    /// loop. On the loop. A loop that stops waits for it; `then` may find its connections closed.
+    /// Runs blocking work (a file, a database) on a thread of libuv's small pool, then passes the result to the loop.
+    /// On the loop.
+    ///
+    /// A loop that stops waits for the work; `then` may find its connections closed.
+    ///
+    /// - Parameters:
+    ///   - work: Runs on a thread of the pool.
+    ///   - then: Called on the loop with the result.
     public func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void) {
         offload(isLong: false, work, then: then)
     }
 
-    /// Runs blocking work as `offload` does. Work that is long, which may take many times as long as other work, runs
-    /// on the threads of `LowPriorityPool` and occupies no thread of the pool.
+    /// Runs blocking work as `offload` does, and runs long work on the threads of `LowPriorityPool`. Long work may take
+    /// many times as long as other work; it occupies no thread of libuv's pool. On the loop.
+    ///
+    /// - Parameters:
+    ///   - isLong: True for long work.
+    ///   - work: Runs on a thread of the pool.
+    ///   - then: Called on the loop with the result.
     public func offload<T: Sendable>(
         isLong: Bool,
         _ work: @escaping @Sendable () -> T,
@@ -45,7 +56,7 @@ extension EventLoop {
             handle,
             request,
             {
-                // It has the name of the loop that libuv has started it from.
+                // Without this the thread has the name of the loop from which libuv has started it.
                 _ = reel_name_thread("reel-pool")
                 Context.borrow($0!.pointee.data, as: OffloadJob.self).work()
             },
@@ -58,29 +69,31 @@ extension EventLoop {
         )
     }
 
-    /// Each job has an async handle, which keeps the loop alive until the job has ended, as a request to libuv's pool
-    /// does.
+    /// Starts a long job. Each job has an async handle, which keeps the loop alive until the job has ended, as a
+    /// request to libuv's pool does.
     private func startLong(_ job: OffloadJob) {
-        let bell = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
-        let status = uv_async_init(handle, bell) { bell in
-            let loop = bell!.pointee.loop.eventLoop
-            let job = Context.take(bell!.pointee.data, as: OffloadJob.self)
-            uv_close(base(bell!)) { UnsafeMutableRawPointer($0!).assumingMemoryBound(to: uv_async_t.self).deallocate() }
+        let endSignal = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
+        let status = uv_async_init(handle, endSignal) { signal in
+            let loop = signal!.pointee.loop.eventLoop
+            let job = Context.take(signal!.pointee.data, as: OffloadJob.self)
+            uv_close(base(signal!)) {
+                UnsafeMutableRawPointer($0!).assumingMemoryBound(to: uv_async_t.self).deallocate()
+            }
             loop.ended(job)
         }
         guard status == 0 else {
-            bell.deallocate()
+            endSignal.deallocate()
             return start(job)
         }
-        bell.pointee.data = Context.pass(job)
-        let ring = UncheckedTransfer(value: bell)
-        LowPriorityPool.run(job.work) { uv_async_send(ring.value) }
+        endSignal.pointee.data = Context.pass(job)
+        let transfer = UncheckedTransfer(value: endSignal)
+        LowPriorityPool.run(job.work) { uv_async_send(transfer.value) }
     }
 }
 
-/// The blocking work of one loop, in order. A few jobs are under way: so their results come back a few at a time, and a
-/// crowd that waits for the disk does not keep others from the loop. Long work and other work have threads of their own
-/// and do not wait for each other.
+/// A FIFO of the blocking work of one loop. Only a few jobs run at a time. So their results return a few at a time, and
+/// a burst of disk reads does not delay other work of the loop. Long work and other work have threads of their own and
+/// do not wait for each other.
 struct OffloadQueue {
     private var short = OffloadLine(underWayMax: 8)
     private var long = OffloadLine(underWayMax: 4)
@@ -89,7 +102,7 @@ struct OffloadQueue {
         if job.isLong { long.add(job) } else { short.add(job) }
     }
 
-    /// The job that is to begin now; nil if there is none.
+    /// Returns the job that has to begin now; nil if there is none.
     fileprivate mutating func next() -> OffloadJob? { short.begin() ?? long.begin() }
 
     fileprivate mutating func ended(_ job: OffloadJob) {
@@ -97,7 +110,7 @@ struct OffloadQueue {
     }
 }
 
-/// Jobs of one kind that wait, in order.
+/// A FIFO of waiting jobs of one kind.
 private struct OffloadLine {
     let underWayMax: Int
     var underWay = 0
@@ -113,7 +126,7 @@ private struct OffloadLine {
         last = job
     }
 
-    /// The next job, which is under way from now on; nil if enough are, or none waits.
+    /// Removes the next job and counts it as running. Returns nil if `underWayMax` jobs run, or if no job waits.
     mutating func begin() -> OffloadJob? {
         guard underWay < underWayMax, let job = first else { return nil }
         underWay += 1
@@ -128,12 +141,12 @@ private final class OffloadResult<T> {
     var value: T?
 }
 
-/// `work` runs on a thread where it may block, `then` on the loop after it.
+/// A piece of blocking work: `work` runs on a thread where it may block, then `then` runs on the loop.
 private final class OffloadJob {
     let isLong: Bool
     let work: @Sendable () -> Void
     let then: () -> Void
-    /// The job of the same kind that was added after this one.
+    /// The job of the same kind that was added after this job.
     var next: OffloadJob?
 
     init(isLong: Bool, work: @escaping @Sendable () -> Void, then: @escaping () -> Void) {

@@ -3,18 +3,21 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// One thread that waits for sockets, timers and jobs from other threads, on libuv.
+/// A thread that waits for sockets, timers and jobs from other threads, on libuv.
 ///
-/// Everything that belongs to a loop (connections, servers, timers) is made and used on its thread and is not
-/// `Sendable`; `LoopBound` carries a reference to it through other threads. Work reaches the loop by `execute`, `run`
-/// or `sync`. A loop is also a serial executor: an actor can be pinned to it.
+/// All objects that belong to a loop (connections, servers, timers) are made and used on its thread and are not
+/// `Sendable`. `LoopBound` carries a reference to such an object through other threads. Work reaches the loop by
+/// `execute`, `run` or `sync`. A loop is also a serial executor: an actor can be pinned to it.
 ///
 /// A loop changes nothing of its process: no environment variable, no signal handler. A program with much blocking work
 /// sets `UV_THREADPOOL_SIZE` before it starts its first loop.
 ///
-/// One round of the loop: wait, call back for what happened, run the bodies of `beforeFlush`, then offer to the kernel
-/// what the connections have collected: one write per connection and round, and one for what a connection answers by
-/// itself to what it has read. Then the bodies of `afterFlush`, which write to many by themselves.
+/// One round of the loop has these steps:
+/// 1. Wait.
+/// 2. Call the callbacks of the events. The bytes that a connection's handler writes during a read are offered here.
+/// 3. Run the bodies of `beforeFlush`.
+/// 4. Offer the collected bytes of the other connections to the kernel: one write per connection and round.
+/// 5. Run the bodies of `afterFlush`, which write to many connections directly.
 public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private enum Job {
         case closure(@Sendable () -> Void)
@@ -35,11 +38,11 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var thread = pthread_t()
 
     // Used on the loop's thread only.
-    /// Made when the first message is packed; nil where there is no memory for it.
+    /// The packer of WebSocket messages. It is made when the first message is packed; nil if there is no memory for it.
     lazy var deflater = MessageDeflater()
     let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
     let writeBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
-    /// For what TLS opens: all of a full `readBuffer` and the record that it may complete.
+    /// The buffer for the bytes that TLS opens: all of a full `readBuffer` and the record that it may complete.
     var openedBuffer: UnsafeMutableRawBufferPointer {
         if let buffer = openedBufferIfMade { return buffer }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 96 << 10, alignment: 16)
@@ -51,21 +54,24 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     private var writeCost = WriteCostEstimate()
     private var beforeFlushBodies: [() -> Void] = []
     private var afterFlushBodies: [() -> Void] = []
-    /// Calls of `send` so far.
+    /// The number of calls of `send` since the start.
     var writes = 0
-    /// What is run at a pace, from `nextThrottled` on.
+    /// The bodies of `throttled`; those from `nextThrottled` on still wait.
     private var throttledBodies: [(() -> Bool)?] = []
     private var nextThrottled = 0
-    /// Runs as long as there was something to run the last time: who comes then is not sooner than others.
+    /// The timer of the throttled bodies. It runs until a tick finds no body. So a body that is added just after the
+    /// last one does not run earlier than the interval allows.
     private var pace: LoopTimer?
     var offloads = OffloadQueue()
     var backlog = BacklogQueue()
     private(set) lazy var wheel = DeadlineWheel(loop: self)
     let date = HTTPDate()
-    /// Holds SIGPIPE back while libuv writes to a connection.
+    /// The guard that blocks SIGPIPE while libuv writes to a connection.
     var brokenPipes = BrokenPipeGuard()
 
-    /// Starts the thread. It runs until `stop`.
+    /// Starts the thread, which runs until `stop`.
+    ///
+    /// - Throws: A `NetError` if the process has no descriptor or no thread left.
     public init() throws(NetError) {
         try Self.checkDescriptors()
         var status = uv_loop_init(handle)
@@ -92,12 +98,13 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         openedBufferIfMade?.deallocate()
     }
 
-    /// Between two bodies that are paced.
+    /// The time between two throttled bodies.
     private static let throttleInterval = Duration.milliseconds(2)
-    /// Where more wait than these, several are run at once: all have been within a second or two.
+    /// The number of waiting bodies above which several run per interval, so that all have run within a second or two.
     private static let throttledMax = 250
 
-    /// Where libuv finds no descriptors for the pipe of its signals, which the first loop makes, it aborts the process.
+    /// Throws if the process has too few descriptors. The first loop makes the pipe of libuv's signals, and libuv
+    /// aborts the process if it gets no descriptors for it.
     private static func checkDescriptors() throws(NetError) {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else { throw NetError(status: -errno, "starting an event loop") }
@@ -108,13 +115,13 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         let loop = Context.take(context, as: EventLoop.self)
         _ = reel_name_thread("reel-loop")
         uv_run(loop.handle, UV_RUN_DEFAULT)
-        // What the last callbacks have made anew ends too.
+        // The last callbacks may have made new handles; these are closed too.
         while uv_loop_alive(loop.handle) != 0 {
             uv_walk(loop.handle, { handle, _ in EventLoop.close(handle!) }, nil)
             uv_run(loop.handle, UV_RUN_ONCE)
         }
         uv_loop_close(loop.handle)
-        // They hold the loop.
+        // These bodies hold references to the loop.
         (loop.throttledBodies, loop.afterFlushBodies) = ([], [])
         loop.backlog.removeAll()
         return nil
@@ -122,17 +129,21 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     // MARK: Jobs
 
-    /// Whether the caller is on the loop's thread.
+    /// True if the caller is on the loop's thread.
     public var isCurrent: Bool { pthread_equal(pthread_self(), thread) != 0 }
 
-    /// Runs the job on the loop, behind those already given; many in a burst cost one wake. From any thread.
-    /// False, and the job is dropped, once the loop has stopped.
+    /// Runs the job on the loop, after all jobs that were given before. Many jobs in a burst cost one wake-up. From any
+    /// thread.
+    ///
+    /// - Returns: False if the loop has stopped; the job is then dropped.
     @discardableResult
     public func execute(_ job: @escaping @Sendable () -> Void) -> Bool {
         add(.closure(job))
     }
 
-    /// Runs the body on the loop and gives its result back. Throws `closed` once the loop has stopped.
+    /// Runs `body` on the loop and returns its result. From any thread.
+    ///
+    /// - Throws: The error of `body`, or `closed` if the loop has stopped.
     public func run<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
         try await withCheckedThrowingContinuation { continuation in
             let taken = execute { continuation.resume(with: Result { try body() }) }
@@ -140,31 +151,36 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
     }
 
-    /// Runs the body on the loop while the calling thread waits; on the loop itself, at once. For the start and the
-    /// end of a process. Throws `closed` once the loop has stopped.
+    /// Runs `body` on the loop while the calling thread waits; on the loop itself, `body` runs at once. Meant for the
+    /// start and the end of a process.
+    ///
+    /// - Throws: The error of `body`, or `closed` if the loop has stopped.
     public func sync<T: Sendable>(_ body: @escaping @Sendable () throws -> T) throws -> T {
         if isCurrent { return try body() }
-        let answer = Answer<T>()
+        let answer = BlockingResult<T>()
         guard execute({ answer.give(Result { try body() }) }) else {
             throw NetError(.closed, "the event loop has stopped")
         }
         return try answer.wait()
     }
 
-    /// Runs the body on the loop once, at the end of this round, before what was written goes out: the place for work
-    /// that gathers what a round has brought.
+    /// Runs `body` once at the end of this round, before the collected bytes are written. Meant for work that gathers
+    /// the results of a round. On the loop.
     public func beforeFlush(_ body: @escaping () -> Void) {
         beforeFlushBodies.append(body)
     }
 
-    /// Runs the body on the loop once, behind what this round writes: the place for what writes to many. On the loop.
+    /// Runs `body` once, after this round has written its bytes. Meant for work that writes to many connections. On the
+    /// loop.
     public func afterFlush(_ body: @escaping () -> Void) {
         afterFlushBodies.append(body)
     }
 
-    /// Runs the body on the loop once, at a pace: one such body in two milliseconds, in their order, and more where
-    /// hundreds wait. A crowd of them leaves the loop and the machine time for what cannot wait. One that comes back
-    /// false had nothing to do and does not count. What waits when the loop stops is dropped. On the loop.
+    /// Runs `body` once, at a limited rate: one body in two milliseconds, in order, and more if hundreds wait. On the
+    /// loop.
+    ///
+    /// The limit leaves time of the loop and of the machine for urgent work. A body that returns false had nothing to
+    /// do and does not count. Bodies that still wait when the loop stops are dropped.
     public func throttled(_ body: @escaping () -> Bool) {
         throttledBodies.append(body)
         guard pace == nil else { return }
@@ -228,68 +244,74 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         let others = afterFlushBodies
         afterFlushBodies = []
         for body in others { body() }
-        // Who wrote again while being flushed waits for the next round, which then must not wait for anything.
+        // A connection that was written to during the flush waits for the next round. The wake-up makes that round
+        // start at once.
         if !beforeFlushBodies.isEmpty || !unflushed.isEmpty || !afterFlushBodies.isEmpty { uv_async_send(wake) }
     }
 
-    /// About how many microseconds of the loop's processor time the write to one connection takes of late. On the loop.
+    /// The estimated processor time in microseconds that a write to one connection takes on this loop, as a moving
+    /// average. On the loop.
     public var writeMicros: Double { writeCost.micros }
 
-    /// Writes to so many connections at most, which the loop learns from what a write costs. On the loop.
+    /// Runs `body`, which writes to at most `count` connections. The loop measures the time to learn the cost of a
+    /// write. On the loop.
     public func writing(toMost count: Int, _ body: () -> Void) {
         let (begin, before) = (WriteCostEstimate.begin(count), writes)
         body()
         writeCost.end(writes - before, since: begin)
     }
 
-    /// Has the connection flushed at the end of the round. On the loop.
+    /// Adds the connection to those that are flushed at the end of the round. On the loop.
     func flushAtRoundEnd(_ connection: TCPConnection) {
         unflushed.append(connection)
     }
 
     // MARK: Executor
 
-    /// A task of an actor that is pinned to this loop.
+    /// Runs a task of an actor that is pinned to this loop. From any thread.
     public func enqueue(_ job: consuming ExecutorJob) {
-        // A task that comes after the end has nowhere to run: its actor outlived its loop.
+        // A task that arrives after the loop has stopped cannot run: its actor has outlived its loop.
         _ = add(.task(UnownedJob(job)))
     }
 
-    /// Traps unless called on the loop's thread.
+    /// Traps if the caller is not on the loop's thread.
     public func checkIsolated() {
         precondition(isCurrent, "not on the event loop's thread")
     }
 
-    /// Whether the caller is on the loop's thread.
+    /// True if the caller is on the loop's thread.
     public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
     // MARK: End
 
-    /// Closes everything on the loop and lets its thread end. From any thread; returns at once.
+    /// Closes all handles of the loop and lets its thread end. From any thread; returns at once.
     public func stop() {
         execute { self.closeAll() }
     }
 
-    /// Waits until the thread has ended, after `stop`. On the loop itself, where an owner's last reference may end, it
-    /// does not wait: the thread then ends by itself.
+    /// Waits until the thread has ended, after `stop`. On the loop itself, where the last reference of an owner may
+    /// end, it does not wait; it detaches the thread.
     public func join() {
-        joining.withLock { isJoined in
-            if isJoined { return }
-            isJoined = true
-            if isCurrent { pthread_detach(thread) } else { pthread_join(thread, nil) }
-        }
+        guard beginsToJoin() else { return }
+        // Not under the lock: the loop's own thread may call `join` or `leave` before it ends.
+        if isCurrent { pthread_detach(thread) } else { pthread_join(thread, nil) }
     }
 
-    /// Lets the thread end by itself, after `stop`: for an owner who ends and waits for nothing.
+    /// Detaches the thread, after `stop`. Meant for an owner that ends without waiting.
     public func leave() {
+        if beginsToJoin() { pthread_detach(thread) }
+    }
+
+    /// Returns true for the first caller of `join` or `leave`.
+    private func beginsToJoin() -> Bool {
         joining.withLock { isJoined in
-            if !isJoined { pthread_detach(thread) }
-            isJoined = true
+            defer { isJoined = true }
+            return !isJoined
         }
     }
 
     private func closeAll() {
-        // Jobs behind this one still run: they were accepted.
+        // Jobs that were added after this one still run, because the loop has accepted them.
         var rest: [Job] = []
         repeat {
             runJobs()
@@ -302,7 +324,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         uv_stop(handle)
     }
 
-    /// Every kind of handle that may live on a loop ends here.
+    /// Closes a handle of any kind that may be on a loop.
     private static func close(_ handle: UnsafeMutablePointer<uv_handle_t>) {
         guard uv_is_closing(handle) == 0 else { return }
         switch handle.pointee.type {
@@ -310,7 +332,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
         case UV_TIMER: Context.borrow(handle.pointee.data, as: LoopTimer.self).cancel()
         case UV_SIGNAL: Context.borrow(handle.pointee.data, as: SignalWatch.self).cancel()
         case UV_POLL: Context.borrow(handle.pointee.data, as: TCPListener.self).close()
-        // A long job, which closes its handle when it ends.
+        // This handle belongs to a long job, which closes it when the job ends.
         case UV_ASYNC where handle.pointee.data != nil: break
         default: uv_close(handle, nil)
         }
@@ -318,6 +340,6 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 }
 
 extension UnsafeMutablePointer<uv_loop_t> {
-    /// The Swift side of a libuv loop.
+    /// The `EventLoop` of this libuv loop.
     var eventLoop: EventLoop { Unmanaged<EventLoop>.fromOpaque(pointee.data).takeUnretainedValue() }
 }

@@ -1,6 +1,6 @@
 import CLibuv
 
-/// A timer of its own, for the few things of a loop that need one. What every connection needs is a `Deadline`.
+/// A separate libuv timer, for the few parts of a loop that need one. Connections use a `Deadline`.
 public final class LoopTimer {
     private var handle: UnsafeMutablePointer<uv_timer_t>?
     private var body: (() -> Void)?
@@ -14,7 +14,7 @@ public final class LoopTimer {
         self.handle = handle
         uv_timer_init(loop.handle, handle)
         handle.pointee.data = Context.pass(self)
-        // libuv counts from the time at which the round began, which may be long ago: it is read again first.
+        // libuv counts from its cached time, and the round may have begun long ago. So the clock is read first.
         _ = loop.freshNow
         uv_timer_start(
             handle,
@@ -30,7 +30,7 @@ public final class LoopTimer {
         body?()
     }
 
-    /// Stops it for good; it calls no more. On the loop.
+    /// Stops the timer for good; it makes no further call. On the loop.
     public func cancel() {
         guard let handle else { return }
         self.handle = nil
@@ -46,8 +46,15 @@ public final class LoopTimer {
 extension LoopTimer: Sendable {}
 
 extension EventLoop {
-    /// Calls the body once after the delay, or again and again if a period is given. It lives until it has fired for
-    /// the last time or is cancelled, whether or not the result is kept. On the loop.
+    /// Calls `body` once after `delay`, then repeatedly if a period is given. On the loop.
+    ///
+    /// The timer lives until it has fired for the last time or is cancelled, even if the result is discarded.
+    ///
+    /// - Parameters:
+    ///   - delay: The time until the first call.
+    ///   - period: The time between further calls; nil for a single call.
+    ///   - body: Called on the loop.
+    /// - Returns: The timer, to cancel it.
     @discardableResult
     public func timer(
         after delay: Duration,
@@ -57,10 +64,10 @@ extension EventLoop {
         LoopTimer(self, after: delay, every: period, body)
     }
 
-    /// Milliseconds of a clock that only goes forward, as of the start of this round or later. On the loop.
+    /// The loop's monotonic clock in milliseconds, as of the start of this round or later. On the loop.
     public var now: UInt64 { uv_now(handle) }
 
-    /// The same clock, looked up: the round may have begun long ago.
+    /// The same clock, read now: the round may have begun long ago.
     var freshNow: UInt64 {
         uv_update_time(handle)
         return uv_now(handle)
@@ -68,7 +75,7 @@ extension EventLoop {
 }
 
 extension Duration {
-    /// Whole milliseconds, rounded up; 0 if negative.
+    /// The duration in whole milliseconds, rounded up; 0 if negative.
     var milliseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }

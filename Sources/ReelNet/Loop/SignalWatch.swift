@@ -1,7 +1,7 @@
 import CLibuv
 import Glibc
 
-/// Watches one signal of the process.
+/// A watch on one signal of the process.
 public final class SignalWatch {
     private var handle: UnsafeMutablePointer<uv_signal_t>?
     private var body: (() -> Void)?
@@ -20,7 +20,7 @@ public final class SignalWatch {
         )
     }
 
-    /// Stops watching: the signal has its former effect again. On the loop.
+    /// Stops the watch: the signal has its former effect again. On the loop.
     public func cancel() {
         guard let handle else { return }
         self.handle = nil
@@ -36,15 +36,20 @@ public final class SignalWatch {
 extension SignalWatch: Sendable {}
 
 extension EventLoop {
-    /// Calls the body on this loop whenever the process gets the signal (`SIGTERM`, `SIGINT`), in place of the
-    /// signal's own effect, until it is cancelled. On the loop.
+    /// Calls `body` on this loop each time the process gets the signal (`SIGTERM`, `SIGINT`), until the watch is
+    /// cancelled. The signal's own effect is suppressed meanwhile. On the loop.
+    ///
+    /// - Parameters:
+    ///   - signal: The number of the signal.
+    ///   - body: Called on the loop.
+    /// - Returns: The watch, to cancel it.
     @discardableResult
     public func onSignal(_ signal: Int32, _ body: @escaping () -> Void) -> SignalWatch {
         SignalWatch(self, signal, body)
     }
 
-    /// Calls the body on this loop whenever the process is asked to end: by SIGINT or SIGTERM, and as its terminal is
-    /// closed (SIGHUP), unless that was ignored at the start, as `nohup` has it. On the loop.
+    /// Calls `body` on this loop each time the process is asked to end: by SIGINT, SIGTERM, or SIGHUP (its terminal was
+    /// closed). SIGHUP is left out if the process ignored it at the start, as under `nohup`. On the loop.
     public func onInterruption(_ body: @escaping () -> Void) {
         var former = sigaction()
         sigaction(SIGHUP, nil, &former)

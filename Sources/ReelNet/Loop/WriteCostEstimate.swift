@@ -1,18 +1,19 @@
 import Glibc
 
-/// What a write takes of a thread's processor time: the kernel's part most of all, which is not the same on two
-/// machines, nor on one of them in two hours.
+/// An estimate of the processor time that one write costs a thread. Most of it is time in the kernel, which differs
+/// between machines, and over hours on one machine.
 struct WriteCostEstimate {
-    /// Fewer writes are not worth a look at the clock: nothing is learned from them.
+    /// The smallest number of writes that is measured. Fewer writes are not worth a reading of the clock.
     private static let countMin = 32
 
-    /// Of one write, in the mean of the last ones.
+    /// The processor time of one write in microseconds: an exponential moving average.
     private(set) var micros = 10.0
 
-    /// So many writes at most begin; what comes back is for their end.
+    /// Called before at most `count` writes. Returns the start time for `end`; nil if the writes are too few to
+    /// measure.
     static func begin(_ count: Int) -> Double? { count < countMin ? nil : spentMicros() }
 
-    /// So many writes have ended.
+    /// Called after `count` writes with the result of `begin`.
     mutating func end(_ count: Int, since begin: Double?) {
         guard let begin, count >= Self.countMin else { return }
         micros += ((Self.spentMicros() - begin) / Double(count) - micros) / 4

@@ -1,7 +1,7 @@
 import COpenSSL
 
 extension SignatureKey {
-    /// A new key, from the system's randomness; nil if there is none.
+    /// Returns a new key from the system's random numbers; nil if there are none.
     public static func random(_ algorithm: Algorithm) -> SignatureKey? {
         defer { ERR_clear_error() }
         switch algorithm {
@@ -27,7 +27,7 @@ extension SignatureKey {
         guard let builder = OSSL_PARAM_BLD_new() else { return nil }
         defer { OSSL_PARAM_BLD_free(builder) }
         let point: [UInt8] = [4] + x + y
-        // The builder copies neither names nor values: all of them outlive it.
+        // The builder copies neither names nor values, so all of them outlive it.
         return point.withUnsafeBytes { point in
             OSSL_PARAM_BLD_push_utf8_string(builder, c("group"), c("P-256"), 0)
             OSSL_PARAM_BLD_push_octet_string(builder, c("pub"), point.baseAddress, point.count)
@@ -49,7 +49,7 @@ extension SignatureKey {
         }
     }
 
-    /// A C string that lives as long as the process.
+    /// Returns a C string that lives as long as the process.
     private static func c(_ text: StaticString) -> UnsafePointer<CChar> {
         UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
     }
@@ -87,7 +87,7 @@ extension SignatureKey {
         return SignatureKey(.p256(x: x, y: y, secret: secret))
     }
 
-    /// A number of a key, in 32 bytes.
+    /// Returns a number of a key as 32 big-endian bytes.
     private static func number(_ key: OpaquePointer?, _ name: String) -> [UInt8]? {
         var number: OpaquePointer?
         guard EVP_PKEY_get_bn_param(key, name, &number) == 1 else { return nil }

@@ -1,34 +1,35 @@
 import COpenSSL
 
-/// A key that checks signatures and, with its secret half, makes them; all arithmetic is OpenSSL's. The bytes of keys
-/// and signatures are those of RFC 7518 and RFC 8037. Any thread may use it.
+/// A key that verifies signatures and, with its secret half, makes them; OpenSSL does all arithmetic. The bytes of keys
+/// and signatures have the forms of RFC 7518 and RFC 8037. Any thread may use it.
 public final class SignatureKey: @unchecked Sendable {
-    /// How it signs.
+    /// The signature algorithm.
     public enum Algorithm: String, Sendable, CaseIterable {
         /// Ed25519 (RFC 8037).
         case edDSA = "EdDSA"
         /// ECDSA on P-256 with SHA-256.
         case es256 = "ES256"
-        /// HMAC with SHA-256: who can check can sign.
+        /// HMAC with SHA-256: a holder of the key can both verify and sign.
         case hs256 = "HS256"
     }
 
     /// The bytes of a key.
     public enum Material: Equatable, Sendable {
-        /// 32 bytes each.
+        /// An Ed25519 key: 32 bytes each.
         case ed25519(publicKey: [UInt8], secret: [UInt8]?)
-        /// 32 bytes each, big-endian.
+        /// A P-256 key: 32 bytes each, big-endian.
         case p256(x: [UInt8], y: [UInt8], secret: [UInt8]?)
-        /// At least 32 bytes.
+        /// An HMAC key: at least 32 bytes.
         case hmac(secret: [UInt8])
     }
 
-    /// Its bytes.
+    /// The bytes of the key.
     public let material: Material
-    /// Nil for HMAC.
+    /// OpenSSL's key; nil for HMAC.
     private let key: OpaquePointer?
 
-    /// Nil if the bytes are no key of their kind: a wrong length, no point of the curve, halves that do not fit.
+    /// Creates a key. Returns nil if the bytes are not a valid key: a wrong length, not a point of the curve, or halves
+    /// that do not match.
     public init?(_ material: Material) {
         self.material = material
         defer { ERR_clear_error() }
@@ -49,7 +50,7 @@ public final class SignatureKey: @unchecked Sendable {
         EVP_PKEY_free(key)
     }
 
-    /// How it signs.
+    /// The signature algorithm of the key.
     public var algorithm: Algorithm {
         switch material {
         case .ed25519: .edDSA
@@ -60,10 +61,10 @@ public final class SignatureKey: @unchecked Sendable {
 
     // MARK: Checking
 
-    /// How many bytes a signature has.
+    /// The number of bytes in a signature.
     public var signatureCount: Int { algorithm == .hs256 ? 32 : 64 }
 
-    /// Whether this key has signed the message.
+    /// True if `signature` is a signature of `message` by this key.
     public func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
         guard signature.count == signatureCount else { return false }
         defer { ERR_clear_error() }
@@ -74,7 +75,7 @@ public final class SignatureKey: @unchecked Sendable {
             return digestVerifies(EVP_sha256(), der, message)
         case .hmac(let secret):
             guard let mine = Self.hmac(secret, message) else { return false }
-            // In a time that says nothing of where they differ.
+            // A comparison in constant time, which does not reveal where the bytes differ.
             return CRYPTO_memcmp(mine, signature, mine.count) == 0
         }
     }
@@ -88,7 +89,7 @@ public final class SignatureKey: @unchecked Sendable {
 
     // MARK: Signing
 
-    /// Signs the message; nil without the secret half.
+    /// Returns the signature of the message; nil without the secret half.
     public func signature(of message: [UInt8]) -> [UInt8]? {
         defer { ERR_clear_error() }
         switch material {

@@ -1,16 +1,17 @@
-/// The header with which a proxy begins a connection to say whose it passes on: the PROXY protocol, versions 1 and 2
-/// (proxy-protocol.txt of HAProxy).
+/// The header with which a proxy begins a connection to name the client: the PROXY protocol, versions 1 and 2
+/// (HAProxy's proxy-protocol.txt).
 enum ProxyHeader: Equatable {
     /// More bytes are needed.
     case incomplete
-    /// The connection begins with something else.
+    /// The connection does not begin with a header.
     case absent
-    /// A header of so many bytes; nil: the proxy speaks for itself, such as for a health check.
+    /// A header of `length` bytes. The address is nil if the connection is the proxy's own, such as for a health check.
     case header(SocketAddress?, length: Int)
-    /// It begins like a header, and is none.
+    /// The bytes begin like a header, but are not a valid one.
     case malformed
 
-    /// The longest header that is taken: the addresses, and some of what version 2 may add behind them.
+    /// The longest accepted header in bytes: the addresses, and some of the extensions that version 2 may add after
+    /// them.
     static let lengthMax = 1_024
 
     private static let signature: [UInt8] = [13, 10, 13, 10, 0, 13, 10, 81, 85, 73, 84, 10]
@@ -24,7 +25,7 @@ enum ProxyHeader: Equatable {
         return .absent
     }
 
-    /// Whether the bytes begin with the word, as far as they go.
+    /// True if `bytes` begins with `word`, or is the beginning of `word`.
     private static func begins(_ bytes: [UInt8], _ word: [UInt8]) -> Bool {
         let count = min(bytes.count, word.count)
         return bytes[..<count] == word[..<count]
@@ -34,7 +35,7 @@ enum ProxyHeader: Equatable {
         let length = 16 + Int(bytes[14]) << 8 + Int(bytes[15])
         guard bytes[12] >> 4 == 2, bytes[12] & 15 <= 1, length <= lengthMax else { return .malformed }
         guard bytes.count >= length else { return .incomplete }
-        // Of the command LOCAL the addresses say nothing.
+        // With the command LOCAL the addresses have no meaning.
         guard bytes[12] & 15 == 1 else { return .header(nil, length: length) }
         switch bytes[13] {
         case 0x11 where length >= 16 + 12: return .header(address(bytes[16..<20], bytes[24..<26]), length: length)
@@ -65,20 +66,20 @@ enum ProxyHeader: Equatable {
     }
 }
 
-/// The beginning of a connection that a proxy may have passed on.
+/// The beginning of a connection that may come through a proxy.
 final class ProxyGreeting {
-    /// The first bytes, until it is known whether they are a header.
+    /// The first bytes, kept until it is known if they are a header.
     fileprivate(set) var bytes: [UInt8] = []
-    /// Whether the beginning has not been read yet.
+    /// True until the beginning has been read.
     fileprivate(set) var isOpen = true
-    /// The client's address; nil: the connection is the proxy's own.
+    /// The client's address; nil if the connection is the proxy's own.
     fileprivate(set) var client: SocketAddress?
-    /// Called with the client's address, before anything of what it sends is handled.
+    /// Called with the client's address, before any byte of the client is handled.
     var named: ((SocketAddress) -> Void)?
 }
 
 extension TCPConnection {
-    /// Takes bytes at the beginning of a proxy's connection, and hands on what is behind the header.
+    /// Takes bytes at the beginning of a proxy's connection, and passes the bytes after the header on.
     func receivedGreeting(_ span: Span<UInt8>, _ greeting: ProxyGreeting) {
         span.withUnsafeBufferPointer { greeting.bytes.append(contentsOf: $0) }
         let rest: ArraySlice<UInt8>
@@ -88,7 +89,7 @@ extension TCPConnection {
         case .absent: rest = greeting.bytes[...]
         case .header(let client, let length):
             rest = greeting.bytes[length...]
-            // A loopback address is never another machine's client: then the connection counts as the proxy's own.
+            // The client of another machine never has a loopback address: such a connection counts as the proxy's own.
             greeting.client = client.flatMap { $0.isLoopback || $0.isUnspecified ? nil : $0 }
         }
         greeting.isOpen = false

@@ -1,25 +1,30 @@
-/// Whether a peer takes what waits for it: from one look to the next as much as there was, or at least `bytesMin`.
+/// A check that a peer reads what is sent to it. Between two checks the peer has to take all bytes that waited, or at
+/// least `bytesMin`.
 public struct SlowReaderDetector: Sendable {
-    /// What a look has found.
+    /// The result of a check.
     public enum Finding: Sendable {
-        /// Nothing had waited at the look before, or there was none.
+        /// Nothing had waited at the previous check, or this is the first check.
         case nothingWaited
-        /// As much was taken as had to be.
+        /// The peer has taken enough.
         case reads
-        /// Less was taken.
+        /// The peer has taken too little.
         case tooSlow
     }
 
-    /// Of more than this so much has to be taken from one look to the next.
+    /// The number of bytes that the peer has to take between two checks if more than that wait.
     public static let bytesMin = 16 << 10
 
-    /// What has to have been taken in all at the next look; 0: nothing waits.
+    /// The total number of bytes that the peer has to have taken by the next check; 0 if nothing waits.
     private var goal = 0
 
-    /// A peer at which nobody has looked yet.
+    /// Creates a detector that has made no check yet.
     public init() {}
 
-    /// Looks: so many bytes were written in all, so many of them are not taken.
+    /// Makes a check.
+    ///
+    /// - Parameters:
+    ///   - written: The number of bytes written to the peer in total.
+    ///   - left: The number of these bytes that the peer has not taken yet.
     public mutating func look(written: Int, left: Int) -> Finding {
         let (taken, due) = (written - left, goal)
         goal = left > 0 ? taken + min(left, Self.bytesMin) : 0

@@ -1,19 +1,20 @@
 import CLibuv
 
-// How the far side does. It has taken what its kernel has acknowledged: a write that is done says far less, since the
-// own kernel holds megabytes and takes more only once a third of them is gone.
+// The progress of the peer. The peer has taken the bytes that its kernel has acknowledged. A completed write says far
+// less: this side's kernel holds megabytes, and takes more only after a third of them is gone.
 extension TCPConnection {
-    /// Bytes written so far, with what TLS adds.
+    /// The number of bytes written since the start, with the overhead of TLS.
     var writtenBytes: Int { passed + queue.count + (tls?.unsealed.count ?? 0) }
 
-    /// How many of them the far side has not taken. It asks the kernel: for when a deadline is about to strike.
+    /// The number of written bytes that the peer has not acknowledged. It asks the kernel, so it is meant for the
+    /// moment when a deadline is about to pass.
     var unacknowledgedBytes: Int {
         let waiting = writtenBytes - passed
         guard let descriptor else { return waiting }
         return waiting + Int(uv_stream_get_write_queue_size(stream)) + Int(max(0, reel_unacknowledged(descriptor)))
     }
 
-    /// Looks whether the far side has taken what it had to since the look before.
+    /// Checks that the peer has taken enough since the previous check.
     func checkReadingPace() -> SlowReaderDetector.Finding {
         pace.look(written: writtenBytes, left: unacknowledgedBytes)
     }

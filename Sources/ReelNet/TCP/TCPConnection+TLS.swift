@@ -1,12 +1,14 @@
 import CLibuv
 
-// TLS between the handler and the kernel. Sealing waits until the kernel can take more, so what a slow reader has not
-// read waits plain, in arrays that it may share with others.
+// TLS between the handler and the kernel. Bytes are sealed only when the kernel can take more. So the backlog of a slow
+// reader stays plain, in arrays that may be shared with other connections.
 extension TCPConnection {
-    /// Bytes that OpenSSL may make by itself (answers to the peer's messages) while the peer reads nothing.
+    /// The limit on the bytes that OpenSSL may produce on its own (responses to the peer's messages) while the peer
+    /// reads nothing.
     private static let maxOwnBytes = 256 << 10
 
-    /// Speaks TLS from now on. A client begins; its handler hears `secured`, before any bytes, or `closed`.
+    /// Speaks TLS from now on. A client begins the handshake. Its handler's `secured` is called before any bytes, or
+    /// `closed`.
     func secure(_ session: TLSSession) {
         tls = session
         if !session.isServer { advance(session, UnsafeRawBufferPointer(start: nil, count: 0)) }
@@ -14,7 +16,7 @@ extension TCPConnection {
 
     /// Takes bytes from the kernel.
     func receivedSealed(_ bytes: Span<UInt8>, _ tls: TLSSession) {
-        if tls.isFresh, bytes.count > 0, !Self.beginsTLS(bytes[0]) { return metPlain(tls) }
+        if tls.isFresh, bytes.count > 0, !Self.beginsTLS(bytes[0]) { return receivedPlain(tls) }
         bytes.withUnsafeBytes { advance(tls, $0) }
     }
 
@@ -48,8 +50,10 @@ extension TCPConnection {
         }
     }
 
-    /// Seals as much as one write takes, once nothing else waits for the kernel; behind the last byte of a finished
-    /// connection the word that it is the last. False if that has closed the connection.
+    /// Seals as much as one write takes, if no other bytes wait for the kernel. After the last byte of a finished
+    /// connection it seals TLS's closure alert.
+    ///
+    /// - Returns: False if an error has closed the connection.
     func sealNext(_ tls: TLSSession) -> Bool {
         guard queue.count == 0 else { return true }
         do throws(NetError) {
@@ -66,12 +70,13 @@ extension TCPConnection {
         return true
     }
 
-    /// Without the word of its end, what the peer has sent may be cut short: by anybody on the way.
+    /// Closes a connection that ended without TLS's closure alert. Anyone on the path may have cut it, so the data may
+    /// be truncated.
     func brokeOff(_ tls: TLSSession) {
         close(NetError(tls.isOpen ? .reset : .tls, "the peer broke off \(tls.isOpen ? "TLS" : "the TLS handshake")"))
     }
 
-    /// An alert that tells the peer why is the last that it gets.
+    /// Closes the connection after an error. The last bytes to the peer are the alert with the reason.
     private func fail(_ tls: TLSSession, _ error: NetError) {
         self.tls = nil
         queue.append(tls.takeOutput())
@@ -79,10 +84,10 @@ extension TCPConnection {
         close(error)
     }
 
-    /// A record of a handshake or an alert.
+    /// True if `byte` begins a record of a handshake or an alert.
     private static func beginsTLS(_ byte: UInt8) -> Bool { byte == 0x16 || byte == 0x15 }
 
-    private func metPlain(_ tls: TLSSession) {
+    private func receivedPlain(_ tls: TLSSession) {
         guard tls.isServer else {
             return close(NetError(.tls, "the server does not speak TLS on this port: http:// in place of https://?"))
         }

@@ -1,21 +1,22 @@
 import CLibuv
 import Glibc
 
-/// What a connection tells its owner. All calls are on the loop; none comes after `closed`.
+/// The events of a connection for its owner. All calls are on the loop; there is none after `closed`.
 protocol TCPHandler: AnyObject {
-    /// Bytes came; they are valid during the call only.
+    /// Called with bytes that have arrived; they are valid during the call only.
     func received(_ bytes: Span<UInt8>)
-    /// The peer sends no more. What is written still reaches it.
+    /// Called when the peer sends no more. Written bytes still reach the peer.
     func ended()
-    /// All that was written is with the kernel.
+    /// Called when the kernel has taken all bytes that were written.
     func drained()
-    /// The deadline of the connection passed.
+    /// Called when the deadline of the connection has passed.
     func deadlinePassed()
-    /// The connection is gone; nil if this side closed it.
+    /// Called when the connection is gone; nil if this side closed it.
     func closed(_ error: NetError?)
-    /// The TLS handshake is done.
+    /// Called when the TLS handshake is done.
     func secured()
-    /// The peer has spoken without TLS where it is expected. What is written now goes out plain.
+    /// Called when the peer has spoken without TLS although TLS is expected. Bytes that are written from now on go out
+    /// plain.
     func spokeWithoutTLS()
 }
 
@@ -24,28 +25,28 @@ extension TCPHandler {
     func spokeWithoutTLS() {}
 }
 
-/// One TCP connection on its loop. It lives until it is closed, by either side.
+/// A TCP connection on its loop. It lives until one of the sides closes it.
 ///
-/// Writes are collected until what came is handled, or else until the end of the loop's round, and offered to the
-/// kernel in one call, but for those of `writeNow`. What the kernel does not take waits as it is, shared arrays shared;
-/// only the piece in front is copied for libuv. With TLS the bytes are sealed right before they are offered, and opened
-/// right before the handler gets them.
+/// Writes are collected until the received bytes are handled, or otherwise until the end of the loop's round. Then they
+/// are offered to the kernel in one call. `writeNow` is the exception. Bytes that the kernel does not take wait as they
+/// are, and shared arrays stay shared; only the piece in front is copied for libuv. With TLS the bytes are sealed right
+/// before they are offered, and opened right before the handler gets them.
 ///
-/// There are tens of thousands: its fields are in the order that leaves no room between them.
+/// There are tens of thousands of connections, so the order of the fields leaves no padding between them.
 final class TCPConnection: Timed {
-    /// A piece of at most `WriteQueue.chunkBytes`.
+    /// The number of bytes that libuv writes at the moment: a piece of at most `WriteQueue.chunkBytes`.
     private var inFlight: Int32 = 0
-    /// The owner; the connection keeps it until `closed`. It decides when the deadline passes.
+    /// The owner. The connection keeps it until `closed`; it decides what a passed deadline means.
     var handler: (any TCPHandler)?
     let handle: UnsafeMutablePointer<uv_tcp_t>
-    /// Bytes that have left the queue, for the kernel or for libuv to write.
+    /// The number of bytes that have left the queue: written by the kernel, or given to libuv.
     private(set) var passed = 0
-    /// How the far side takes what it is sent.
+    /// The detector of a peer that reads too slowly.
     var pace = SlowReaderDetector()
-    /// What goes to the kernel as it is.
+    /// The bytes for the kernel, sealed if there is TLS.
     var queue = WriteQueue()
     private(set) var state: State = []
-    /// The TLS on it, if there is any.
+    /// The TLS session of the connection, if there is one.
     var tls: TLSSession?
     /// The PROXY header at the beginning of a connection from a trusted proxy; nil for other connections.
     var greeting: ProxyGreeting?
@@ -62,7 +63,7 @@ final class TCPConnection: Timed {
         static let isReceiving = State(rawValue: 128)
     }
 
-    /// How long a finished connection waits for the peer's end, so that it can read the last answer.
+    /// The time that a finished connection waits for the peer's end, so that the peer can read the last bytes.
     private static let linger = Duration.seconds(1)
 
     init(loop: EventLoop) {
@@ -72,7 +73,7 @@ final class TCPConnection: Timed {
         handle.pointee.data = Context.pass(self)
     }
 
-    /// Takes over an accepted descriptor; it is closed if libuv does not want it.
+    /// Takes over an accepted descriptor; it closes the descriptor if libuv refuses it.
     convenience init(loop: EventLoop, descriptor: Int32) throws(NetError) {
         self.init(loop: loop)
         let status = uv_tcp_open(handle, descriptor)
@@ -85,21 +86,21 @@ final class TCPConnection: Timed {
 
     // MARK: Reading
 
-    /// Begins or goes on to read.
+    /// Starts or resumes reading.
     func resumeReading() {
         guard state.isDisjoint(with: [.isReading, .isClosed, .hasEnded]) else { return }
         state.insert(.isReading)
         uv_read_start(stream, Self.lendBuffer, Self.read)
     }
 
-    /// Reads no more until `resumeReading`: the peer feels it when the kernel's buffers are full.
+    /// Stops reading until `resumeReading`. The peer notices it when the kernel's buffers are full.
     func pauseReading() {
         guard state.contains(.isReading) else { return }
         state.remove(.isReading)
         uv_read_stop(stream)
     }
 
-    /// The loop has one buffer for all: what came is used before the next read.
+    /// All connections of the loop share one buffer, because the bytes are used before the next read.
     private static let lendBuffer: uv_alloc_cb = { handle, _, buffer in
         let shared = handle!.pointee.loop.eventLoop.readBuffer
         buffer!.pointee = uv_buf_init(shared.baseAddress!.assumingMemoryBound(to: CChar.self), UInt32(shared.count))
@@ -123,7 +124,7 @@ final class TCPConnection: Timed {
         state.insert(.isReceiving)
         if let greeting, greeting.isOpen { receivedGreeting(bytes, greeting) } else { receivedBehindGreeting(bytes) }
         state.remove(.isReceiving)
-        // Now, so that the answers to thousands who ask in one round are not held all at once.
+        // The flush is done here, so that a round does not hold the responses to thousands of requests at once.
         if state.contains(.awaitsFlush) { flush() }
     }
 
@@ -137,7 +138,7 @@ final class TCPConnection: Timed {
         receivedLast()
     }
 
-    /// The peer sends no more, and has said so.
+    /// Called when the peer sends no more and has said so.
     func receivedLast() {
         guard !state.contains(.hasEnded) else { return }
         state.insert(.hasEnded)
@@ -150,22 +151,22 @@ final class TCPConnection: Timed {
 
     // MARK: Writing
 
-    /// Bytes written and not yet with the kernel: what a slow reader costs.
+    /// The number of bytes that were written and are not with the kernel yet: the memory that a slow reader costs.
     var pendingBytes: Int { queue.count + Int(inFlight) + (tls?.unsealed.count ?? 0) }
 
-    /// Whether nothing can be written any more.
+    /// True if no more bytes can be written.
     var isClosed: Bool { !state.isDisjoint(with: [.isClosed, .isFinishing]) }
 
-    /// Writes at the end of the loop's round. The array is shared, never copied, so that one can go to many. Does
-    /// nothing once the connection is closed.
+    /// Queues bytes, which are written at the end of the loop's round at the latest. The array is shared, never copied,
+    /// so that one array can go to many connections. Does nothing on a closed connection.
     func write(_ bytes: [UInt8]) {
         guard !isClosed else { return }
         if let tls { tls.unsealed.append(bytes) } else { queue.append(bytes) }
         awaitFlush()
     }
 
-    /// Writes now what the kernel takes now, and the rest as `write` does; all of it so where something waits already.
-    /// No handler is called meanwhile.
+    /// Writes at once as many bytes as the kernel takes, and queues the rest as `write` does. If bytes wait already, it
+    /// queues all of them. It calls no handler.
     func writeNow(_ bytes: [UInt8]) {
         guard tls == nil, pendingBytes == 0, state.isDisjoint(with: [.awaitsFlush, .isClosed, .isFinishing]) else {
             return write(bytes)
@@ -177,8 +178,8 @@ final class TCPConnection: Timed {
         awaitFlush()
     }
 
-    /// Ends in good order: what was written goes out, then the sending side is shut, and what still comes is thrown
-    /// away until the peer ends too, for a second at most.
+    /// Ends the connection in good order: writes the waiting bytes and shuts the sending side. Then it discards
+    /// received bytes until the peer ends too, for one second at most.
     func finish() {
         guard !isClosed else { return }
         state.insert(.isFinishing)
@@ -212,8 +213,8 @@ final class TCPConnection: Timed {
         passed += bytes
     }
 
-    /// How much of the bytes the kernel takes now, or libuv's number of an error. `send` spares what the kernel does
-    /// for a `write`, which could as well be to a file.
+    /// Returns the number of bytes that the kernel takes now, or a libuv error number. `send` saves work that the
+    /// kernel does for a `write`, which could as well be to a file.
     private func offer(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard let descriptor else { return Int(UV_EBADF.rawValue) }
         loop.writes += 1
@@ -221,7 +222,7 @@ final class TCPConnection: Timed {
         return count < 0 ? Int(-errno) : count
     }
 
-    /// Whether there is something for the kernel.
+    /// True if there are bytes for the kernel.
     @inline(__always)
     private func hasNext() -> Bool {
         if let tls, !sealNext(tls) { return false }
@@ -232,7 +233,7 @@ final class TCPConnection: Timed {
         if state.contains(.isFinishing) { shutDown() } else { handler?.drained() }
     }
 
-    /// The kernel is full: libuv writes the next piece, from a copy, when it can.
+    /// Gives the next piece to libuv because the kernel is full. libuv writes it, from a copy, when it can.
     private func writeLater() {
         let request = queue.withNext(scratch: loop.writeBuffer) { bytes in
             let piece = UnsafeRawBufferPointer(rebasing: bytes.prefix(WriteQueue.chunkBytes))
@@ -248,7 +249,7 @@ final class TCPConnection: Timed {
     fileprivate func wroteLate(_ status: Int32) {
         inFlight = 0
         if status < 0 { return close(NetError(status: status, "writing")) }
-        // A finished connection may still have to say that this was the last of it.
+        // A finished connection may still have to send TLS's closure alert.
         if pendingBytes > 0 || state.contains(.isFinishing) { flush() } else { drained() }
     }
 
@@ -269,17 +270,18 @@ final class TCPConnection: Timed {
     // MARK: End
 
     override func deadlinePassed() {
-        // Whether what is left of a finished connection is being read, its owner knows.
+        // After the shutdown this is the linger deadline, so the connection closes. Before it, the owner decides
+        // whether the peer still reads.
         if let handler, !state.contains(.isShutDown) { handler.deadlinePassed() } else { close() }
     }
 
-    /// Closes at once; what is pending is lost. The handler's `closed` follows before this returns.
+    /// Closes the connection at once; pending bytes are lost. The handler's `closed` is called before this returns.
     func close() {
         close(nil)
     }
 
-    /// The same for a peer that does not read: what the kernel still holds for it, which may be megabytes, is thrown
-    /// away too.
+    /// Closes the connection of a peer that does not read. The bytes that the kernel still holds for the peer, which
+    /// may be megabytes, are discarded too.
     func reset() {
         state.insert(.isReset)
         close(nil)
@@ -293,10 +295,10 @@ final class TCPConnection: Timed {
         let closed: uv_close_cb = {
             let connection = Context.take($0!.pointee.data, as: TCPConnection.self)
             connection.handle.deallocate()
-            // The wheel of deadlines may keep the connection for some seconds more.
+            // The deadline wheel may keep the connection for some more seconds.
             connection.tls = nil
         }
-        // libuv resets none whose sending side is shut.
+        // libuv cannot reset a connection after its sending side was shut.
         if !state.contains(.isReset) || uv_tcp_close_reset(handle, closed) != 0 { uv_close(base(handle), closed) }
         let handler = handler
         self.handler = nil
@@ -305,10 +307,10 @@ final class TCPConnection: Timed {
 
     // MARK: Addresses
 
-    /// The far end; nil once it is gone.
+    /// The address of the client that a proxy has named, or else of the remote end; nil once the connection is gone.
     var peer: SocketAddress? { greeting?.client ?? descriptor.flatMap { SocketAddress.of($0, getpeername) } }
 
-    /// The near end; nil once it is gone.
+    /// The local address; nil once the connection is gone.
     var local: SocketAddress? { descriptor.flatMap { SocketAddress.of($0, getsockname) } }
 
     var descriptor: Int32? {

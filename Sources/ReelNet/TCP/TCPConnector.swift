@@ -2,10 +2,20 @@ import CLibuv
 import Glibc
 
 extension TCPConnection {
-    /// Connects to a host by address or name; its addresses are tried in turn until one answers or the time is up.
-    /// With TLS the handshake is done too, within the same time, and the connection reads already. The result comes on
-    /// the loop, once, and never before this returns. A plain connection does not read before `resumeReading`. On the
-    /// loop.
+    /// Connects to a host by address or name. On the loop.
+    ///
+    /// The addresses of a name are tried in order until one answers or the time is up. With TLS the handshake is done
+    /// within the same time, and the connection then reads already. A plain connection does not read before
+    /// `resumeReading`.
+    ///
+    /// - Parameters:
+    ///   - loop: The loop of the connection.
+    ///   - host: An address or a name.
+    ///   - port: The port.
+    ///   - tls: The TLS settings; nil for a plain connection.
+    ///   - timeout: The time for the look-up, all attempts and the handshake.
+    ///   - then: Called on the loop once, and never before this function returns.
+    /// - Returns: The attempt, to cancel it.
     @discardableResult
     static func connect(
         on loop: EventLoop,
@@ -23,7 +33,7 @@ extension TCPConnection {
     }
 }
 
-/// An attempt to connect: look up, then one address after the other.
+/// An attempt to connect: it looks the name up, then tries one address after the other.
 final class TCPConnector {
     private let loop: EventLoop
     private let target: String
@@ -47,7 +57,7 @@ final class TCPConnector {
         }
     }
 
-    /// Gives up; the result is then `closed`. Nothing happens if it has come already.
+    /// Cancels the attempt; the result is then `closed`. Does nothing if `then` has been called already.
     func cancel() {
         finish(.failure(NetError(.closed, "connecting to \(target) was cancelled")))
     }
@@ -105,7 +115,7 @@ final class TCPConnector {
                 connector.connected(status)
             }
         }
-        // Such as where there is no way to the address, or no descriptor left.
+        // Examples: there is no route to the address, or no descriptor is left.
         if status != 0 {
             _ = Context.take(request.pointee.data, as: TCPConnector.self)
             request.deallocate()
@@ -113,13 +123,13 @@ final class TCPConnector {
         }
     }
 
-    /// Who has asked for the connection has it in hand before anything is said of it.
+    /// Runs `body` in a later round, so that the caller holds the connector before the result arrives.
     private func later(_ body: @escaping () -> Void) {
         loop.timer(after: .zero, body)
     }
 
     private func connected(_ status: Int32) {
-        // After the end the connection was closed, and this is the echo of it.
+        // After the attempt's end the connection was closed, and this is libuv's callback for the close.
         guard let connection = current else { return }
         if status == 0 {
             uv_tcp_nodelay(connection.handle, 1)
@@ -158,7 +168,7 @@ final class TCPConnector {
 @available(*, unavailable)
 extension TCPConnector: Sendable {}
 
-// While the TLS handshake lasts.
+// The handler during the TLS handshake.
 extension TCPConnector: TCPHandler {
     func secured() {
         guard let connection = current else { return }

@@ -1,17 +1,18 @@
 import CLibuv
 import Glibc
 
-/// A connection as the kernel gave it, on its way to a loop.
+/// A connection as the kernel gave it, before a loop serves it.
 public struct AcceptedSocket: Sendable {
     let descriptor: Int32
 }
 
-/// Accepts connections on one address. Each goes to the callback, which may give it to any loop.
+/// A listener that accepts connections on one address. It passes each connection to a callback, which may give it to
+/// any loop.
 ///
-/// It accepts by itself, through a poll handle: when the descriptors run out it pauses for a moment and counts it,
-/// where libuv's own listener would take the connections and drop them.
+/// It calls `accept` through a poll handle of its own. When descriptors run out, it counts that and pauses for a
+/// moment; libuv's own listener would take the connections and drop them.
 final class TCPListener {
-    /// The address that it listens on, with the real port.
+    /// The address on which it listens, with the real port.
     let address: SocketAddress
 
     private static let pause = Duration.milliseconds(100)
@@ -24,8 +25,15 @@ final class TCPListener {
     private var handle: UnsafeMutablePointer<uv_poll_t>?
     private var pauseTimer: LoopTimer?
 
-    /// Listens at once; port 0 takes a free one. On the loop. Throws `addressInUse`, `permissionDenied`,
-    /// `badAddress`, `tooManyFiles`. `lackedDescriptor`: a connection waits, and there is no descriptor left for it.
+    /// Starts to listen at once; port 0 takes a free port. On the loop.
+    ///
+    /// - Parameters:
+    ///   - loop: The loop of the listener.
+    ///   - address: The address and port.
+    ///   - backlog: The number of connections that the kernel keeps until they are accepted.
+    ///   - lackedDescriptor: Called when a connection waits and there is no descriptor left for it.
+    ///   - accepted: Called with each connection.
+    /// - Throws: `addressInUse`, `permissionDenied`, `badAddress` or `tooManyFiles`.
     init(
         on loop: EventLoop,
         address: SocketAddress,
@@ -46,7 +54,7 @@ final class TCPListener {
         poll()
     }
 
-    /// The bytes that the kernel takes for a connection ahead of those that the peer has room for. By default it takes
+    /// The number of unsent bytes per connection up to which the kernel takes more. By default the kernel takes
     /// megabytes for each slow reader, and copies them in the loop's time.
     private static let unsentMax: Int32 = 128 << 10
 
@@ -57,7 +65,7 @@ final class TCPListener {
         guard descriptor >= 0 else { throw NetError(status: -errno, "opening a socket for \(address)") }
         var on: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-        // Accepted connections inherit both.
+        // Accepted connections inherit both options.
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
         var unsent = unsentMax
         setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, &unsent, socklen_t(MemoryLayout<Int32>.size))
@@ -101,7 +109,8 @@ final class TCPListener {
         }
     }
 
-    /// The waiting connections stay in the kernel's queue; others are served meanwhile.
+    /// Stops accepting for `pause`. The waiting connections stay in the kernel's queue, and the loop serves other
+    /// connections meanwhile.
     private func pauseAccepting() {
         guard let handle else { return }
         lackedDescriptor()
@@ -128,7 +137,7 @@ final class TCPListener {
 extension TCPListener: Sendable {}
 
 extension SocketAddress {
-    /// Throws as listening there would, now.
+    /// Throws the error that listening on this address would throw now.
     public func checkThatItIsFree() throws(NetError) {
         Glibc.close(try TCPListener.listen(on: self, 1))
     }

@@ -1,14 +1,14 @@
-/// Bytes that wait to be written: shared arrays in order, the first one perhaps half gone. Nearly always there is one,
-/// and every connection has a queue: it takes no room of its own.
+/// A FIFO of bytes to write: shared arrays in order, of which the first may be partly consumed. Nearly always there is
+/// one array at most, and every connection has a queue. So the first array needs no separate storage.
 struct WriteQueue {
-    /// What may be copied to join small arrays to one write.
+    /// The largest number of bytes that are copied to join small arrays into one write.
     static let chunkBytes = 64 << 10
 
-    /// The bytes that wait.
+    /// The number of bytes that wait.
     private(set) var count = 0
-    /// The next array; empty only if nothing waits.
+    /// The first array; empty only if no bytes wait.
     private var front: [UInt8] = []
-    /// Those behind it, from `first` on.
+    /// The arrays after `front`, from the index `first` on.
     private var others: [[UInt8]] = []
     private var offset: UInt32 = 0
     private var first: UInt16 = 0
@@ -19,8 +19,8 @@ struct WriteQueue {
         count += bytes.count
     }
 
-    /// Lends the next bytes in one piece: the first array itself if it stands alone or is large, else as many as fit
-    /// the scratch, joined there. Not empty.
+    /// Calls `body` with the next bytes in one piece, which is not empty. It is the first array itself if that is the
+    /// only one or is large. Otherwise it is as many bytes as fit into `scratch`, joined there.
     func withNext<R>(scratch: UnsafeMutableRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> R) -> R {
         if others.isEmpty || front.count - Int(offset) >= scratch.count {
             return front.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[Int(offset)...])) }
@@ -32,14 +32,14 @@ struct WriteQueue {
         return body(UnsafeRawBufferPointer(rebasing: scratch[..<used]))
     }
 
-    /// Copies as much as there is room for; returns how much that is.
+    /// Copies as many bytes as `target` can hold, and returns their number.
     private static func copy(_ bytes: ArraySlice<UInt8>, to target: UnsafeMutableRawBufferPointer) -> Int {
         let count = min(bytes.count, target.count)
         bytes.withUnsafeBytes { target.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
         return count
     }
 
-    /// Drops so many bytes from the front.
+    /// Drops `bytes` bytes from the front.
     mutating func consume(_ bytes: Int) {
         count -= bytes
         var left = bytes
@@ -55,7 +55,7 @@ struct WriteQueue {
         }
     }
 
-    /// The first array is gone.
+    /// Drops the first array.
     private mutating func advance() {
         guard first < others.count else { return front = [] }
         front = others[Int(first)]

@@ -1,20 +1,20 @@
 import COpenSSL
 
-/// Where OpenSSL reads from and writes to, in place of a socket. What came is lent for the time of a call, never
-/// copied; what is to be sent gathers in an array. So an idle connection holds no buffer here.
+/// The source and target of OpenSSL's reads and writes, in place of a socket. Received bytes are lent for the time of a
+/// call, never copied; bytes to send gather in an array. So an idle connection holds no buffer here.
 final class TLSBytes {
-    /// What has come from the peer and was not yet read.
+    /// The bytes from the peer that OpenSSL has not read yet.
     var input = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// What has to go to the peer.
+    /// The bytes that have to go to the peer.
     private(set) var output: [UInt8] = []
 
-    /// All that has to go to the peer, which then is forgotten here.
+    /// Returns the bytes that have to go to the peer, and removes them here.
     func takeOutput() -> [UInt8] {
         defer { output = [] }
         return output
     }
 
-    /// OpenSSL's side of it; whoever owns this has to outlive it.
+    /// Returns OpenSSL's side. The owner of the BIO must not outlive this object.
     func makeBIO() -> OpaquePointer? {
         guard let method = Self.method.pointer, let bio = BIO_new(method) else { return nil }
         BIO_set_data(bio, Unmanaged.passUnretained(self).toOpaque())

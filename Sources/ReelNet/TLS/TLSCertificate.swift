@@ -1,31 +1,32 @@
 import COpenSSL
 import Glibc
 
-/// What people want to know of a certificate.
+/// The facts of a certificate for error messages.
 struct TLSCertificate {
     private let pointer: OpaquePointer
 
-    /// Borrows OpenSSL's certificate for as long as its owner has it.
+    /// Borrows OpenSSL's certificate, which must outlive this value.
     init(borrowing pointer: OpaquePointer) {
         self.pointer = pointer
     }
 
-    /// Its subject: `CN=reel.example`.
+    /// The subject, such as `CN=reel.example`.
     var subject: String {
         Self.text { X509_NAME_print_ex($0, X509_get_subject_name(pointer), 0, reel_XN_FLAG_RFC2253) }
     }
 
-    /// Who signed it.
+    /// The issuer, which signed the certificate.
     var issuer: String { Self.text { X509_NAME_print_ex($0, X509_get_issuer_name(pointer), 0, reel_XN_FLAG_RFC2253) } }
 
-    /// When it expires, in seconds of the Unix epoch; 0: it does not say.
+    /// The time of expiry in seconds of the Unix epoch; 0 if it cannot be read.
     var expiresAt: Int64 {
         var parts = tm()
         guard let end = X509_get0_notAfter(pointer), ASN1_TIME_to_tm(end, &parts) == 1 else { return 0 }
         return Int64(timegm(&parts))
     }
 
-    /// Why it does not hold now: `expired on …`, `is not valid before …`; nil if it holds.
+    /// The reason for which the certificate is not valid now: `expired on …`, `is not valid before …`. Nil if the time
+    /// is valid.
     var untimely: String? {
         if let end = X509_get0_notAfter(pointer), X509_cmp_current_time(end) < 0 {
             return "expired on \(Self.text { ASN1_TIME_print($0, end) })"
@@ -36,7 +37,7 @@ struct TLSCertificate {
         return nil
     }
 
-    /// The names of hosts that it is for, parted by commas.
+    /// The host names that the certificate is for, separated by commas.
     var hosts: String {
         guard let pointer = X509_get_ext_d2i(pointer, NID_subject_alt_name, nil, nil) else { return "none" }
         let names = OpaquePointer(pointer)
@@ -49,7 +50,7 @@ struct TLSCertificate {
         return hosts.joined(separator: ", ")
     }
 
-    /// What OpenSSL prints.
+    /// Returns the text that an OpenSSL function prints.
     private static func text(_ print: (OpaquePointer?) -> Int32) -> String {
         guard let bio = BIO_new(BIO_s_mem()) else { return "" }
         defer { BIO_free(bio) }

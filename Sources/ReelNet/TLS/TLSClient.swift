@@ -1,14 +1,15 @@
 import COpenSSL
 
-/// Whom a client believes: the certificates of the system, or those of one file. For any number of loops and
-/// connections; reading the system's takes some milliseconds, so keep it.
+/// The trust settings of a client: the certificates of the system, or those of one file. Any number of loops and
+/// connections may share it. To read the system's certificates takes some milliseconds, so keep the object.
 public final class TLSClient: Sendable, Hashable {
     let context: TLSContext
-    /// False for a client that knows the certificate itself, whatever names stand in it.
+    /// False for a client that trusts one certificate, whatever host names it has.
     let checksHost: Bool
 
-    /// Trusts the authorities in the file, as PEM, and no others; without one those of the system. Throws
-    /// `certificate` if the file cannot be read or holds none.
+    /// Trusts the authorities in a PEM file and no others; without a file, those of the system.
+    ///
+    /// - Throws: `certificate` if the file cannot be read or contains no certificate.
     public init(authorities file: String? = nil) throws(NetError) {
         context = try TLSContext(TLS_client_method())
         checksHost = true
@@ -20,14 +21,15 @@ public final class TLSClient: Sendable, Hashable {
         offerHTTP()
     }
 
-    /// Trusts the node that has the certificate in the file, as PEM, whatever names stand in it: for a health check on
-    /// the node's own machine, which reaches it at 127.0.0.1. Throws `certificate` if the file cannot be read or holds
-    /// none.
+    /// Trusts the node that has the certificate in a PEM file, whatever host names it has. Meant for a health check on
+    /// the node's own machine, which connects to 127.0.0.1.
+    ///
+    /// - Throws: `certificate` if the file cannot be read or contains no certificate.
     public init(certificate file: String) throws(NetError) {
         context = try TLSContext(TLS_client_method())
         checksHost = false
         try Self.trust(file, "the certificate file", in: context)
-        // The certificate counts though nobody vouches for it.
+        // The certificate is trusted although no authority has to sign it.
         X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context.pointer), UInt(X509_V_FLAG_PARTIAL_CHAIN))
         offerHTTP()
     }
@@ -43,7 +45,7 @@ public final class TLSClient: Sendable, Hashable {
         SSL_CTX_set_alpn_protos(context.pointer, TLSProtocolName.http, UInt32(TLSProtocolName.http.count))
     }
 
-    /// Each is equal to itself alone: connections of one are not used for the other.
+    /// True for the same object only: connections of one client are not used for another.
     public static func == (a: TLSClient, b: TLSClient) -> Bool { a === b }
 
     /// Hashes the identity.

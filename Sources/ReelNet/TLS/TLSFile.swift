@@ -1,8 +1,10 @@
 import Glibc
 
-/// A file that TLS needs.
+/// The check of a file that TLS needs.
 enum TLSFile {
-    /// Throws `certificate` if it cannot be opened, with the system's reason: OpenSSL's own is of little help.
+    /// Checks that the file can be opened. OpenSSL's own reason would be of little help.
+    ///
+    /// - Throws: `certificate` with the system's reason.
     static func check(_ path: String, _ what: String) throws(NetError) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {

@@ -1,30 +1,34 @@
 import COpenSSL
 import Synchronization
 
-/// The certificate and the key of a server, for any number of loops. Both come from files that can be read again
-/// while it serves: connections that are open keep what they have, new ones take the new.
+/// The certificate and the key of a server, for any number of loops. Both files can be read again while the server
+/// runs: open connections keep the old certificate, new ones use the new one. Any thread may use it.
 public final class TLSServer: Sendable, Hashable {
-    /// The file with the certificate and those that lead from it to a known authority, in this order, as PEM.
+    /// The PEM file with the certificate, followed by the chain that leads to a known authority.
     public let certificateFile: String
-    /// The file with the private key, as PEM, without a passphrase.
+    /// The PEM file with the private key, without a passphrase.
     public let keyFile: String
     private let context: Mutex<TLSContext>
 
-    /// Reads the files. Throws `certificate`, with the file and what is wrong with it: it cannot be read, holds no
-    /// certificate or key, does not fit the other one, or the certificate does not hold today.
+    /// Reads the files.
+    ///
+    /// - Throws: `certificate`, with the file and the reason: it cannot be read, it contains no certificate or key, or
+    ///   certificate and key do not match. A certificate that is not valid today is an error too.
     public init(certificateFile: String, keyFile: String) throws(NetError) {
         self.certificateFile = certificateFile
         self.keyFile = keyFile
         context = Mutex(try Self.read(certificateFile, keyFile))
     }
 
-    /// Reads the files again. Throws as `init` does; then all stays as it is.
+    /// Reads the files again. From any thread.
+    ///
+    /// - Throws: The errors of `init`; the old certificate and key then stay in use.
     public func reload() throws(NetError) {
         let fresh = try Self.read(certificateFile, keyFile)
         context.withLock { $0 = fresh }
     }
 
-    /// When the certificate expires, in seconds of the Unix epoch; 0: it does not say.
+    /// The certificate's time of expiry in seconds of the Unix epoch; 0 if it cannot be read.
     public var expiresAt: Int64 {
         context.withLock { context in
             guard let found = SSL_CTX_get0_certificate(context.pointer) else { return 0 }
@@ -32,13 +36,13 @@ public final class TLSServer: Sendable, Hashable {
         }
     }
 
-    /// Each is equal to itself alone.
+    /// True for the same object only.
     public static func == (a: TLSServer, b: TLSServer) -> Bool { a === b }
 
     /// Hashes the identity.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 
-    /// What new connections take.
+    /// The context for new connections.
     var current: TLSContext { context.withLock { $0 } }
 
     private static func read(_ certificateFile: String, _ keyFile: String) throws(NetError) -> TLSContext {
@@ -67,7 +71,7 @@ public final class TLSServer: Sendable, Hashable {
         _ context: TLSContext
     ) throws(NetError) {
         try TLSFile.check(keyFile, "the key file")
-        // OpenSSL would ask for the passphrase on the terminal.
+        // Without this callback OpenSSL would ask for the passphrase on the terminal.
         SSL_CTX_set_default_passwd_cb(context.pointer) { _, _, _, _ in -1 }
         guard let bio = BIO_new_file(keyFile, "r") else {
             throw TLSFailure.error("the key file \(keyFile) cannot be read", .certificate)
@@ -91,8 +95,8 @@ public final class TLSServer: Sendable, Hashable {
         }
     }
 
-    /// A client that names protocols has to name ours; one that names none is served. OpenSSL has checked that the
-    /// lengths add up.
+    /// Accepts a client that names HTTP/1.1 or names no protocol, and refuses any other client. OpenSSL has checked the
+    /// lengths in the list.
     private static let selectProtocol: SSL_CTX_alpn_select_cb_func = { _, chosen, length, offered, count, _ in
         let names = UnsafeBufferPointer(start: offered, count: Int(count))
         var index = 0

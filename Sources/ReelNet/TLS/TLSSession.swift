@@ -1,7 +1,7 @@
 import COpenSSL
 
-/// One side of a TLS connection: turns what the socket brings into plain bytes and plain bytes into what the socket
-/// takes. It has no socket and no clock.
+/// One side of a TLS connection. It turns received bytes into plain bytes, and plain bytes into bytes to send. It has
+/// no socket and no clock.
 final class TLSSession {
     private enum State {
         case shakingHands
@@ -9,38 +9,39 @@ final class TLSSession {
         case failed
     }
 
-    /// Plain bytes that wait to be sealed: until the handshake is done, and until the kernel takes what was sealed.
+    /// The plain bytes that wait to be sealed: until the handshake is done, and until the kernel takes what was sealed
+    /// before.
     var unsealed = WriteQueue()
-    /// Whether the peer has said that it sends no more.
+    /// True if the peer has said that it sends no more.
     private(set) var hasEnded = false
-    /// Whether this side has said so.
+    /// True if this side has said that it sends no more.
     private(set) var hasSaidEnd = false
-    /// Whether no byte of the peer was seen yet.
+    /// True if no byte of the peer has arrived.
     private(set) var isFresh = true
-    /// Which side this is.
+    /// True on the server's side.
     let isServer: Bool
 
     private let ssl: OpaquePointer
     private let bytes = TLSBytes()
     private let context: TLSContext
-    /// Whom a client wants to speak to; empty on a server's side.
+    /// The host that the client connects to; empty on the server's side.
     private let host: String
     private var state = State.shakingHands
-    /// What was wrong with the peer's certificate.
+    /// The defect of the peer's certificate, in words.
     private var rejection: String?
 
-    /// The server's side.
+    /// Creates the server's side.
     convenience init(_ server: TLSServer) throws(NetError) {
         try self.init(server.current, host: "", isServer: true)
         SSL_set_accept_state(ssl)
     }
 
-    /// The client's side; the peer's certificate has to be for this host, a name or an address, unless the client knows
-    /// the certificate itself.
+    /// Creates the client's side. The peer's certificate has to be for `host`, a name or an address, unless the client
+    /// trusts one certificate.
     convenience init(_ client: TLSClient, host: String) throws(NetError) {
         try self.init(client.context, host: host, isServer: false)
         SSL_set_connect_state(ssl)
-        SSL_set_verify(ssl, SSL_VERIFY_PEER, Self.judge)
+        SSL_set_verify(ssl, SSL_VERIFY_PEER, Self.verifyPeer)
         let isFine =
             if !client.checksHost {
                 true
@@ -68,15 +69,15 @@ final class TLSSession {
         SSL_free(ssl)
     }
 
-    /// Whether the handshake is done and nothing has failed.
+    /// True if the handshake is done and nothing has failed.
     var isOpen: Bool { state == .open }
 
-    /// What has to go to the peer; empty if there is nothing.
+    /// Returns the bytes that have to go to the peer; empty if there are none.
     func takeOutput() -> [UInt8] { bytes.takeOutput() }
 
     // MARK: Reading
 
-    /// Lends what the socket has brought for the time of the body, which calls `shakeHands` and `read`.
+    /// Lends the received bytes during `body`, which calls `shakeHands` and `read`.
     func withInput<E: Error>(_ input: UnsafeRawBufferPointer, _ body: () throws(E) -> Void) throws(E) {
         isFresh = isFresh && input.isEmpty
         bytes.input = input
@@ -84,8 +85,8 @@ final class TLSSession {
         try body()
     }
 
-    /// Goes on with the handshake as far as the bytes go; `isOpen` says whether it is done. A client's begins with
-    /// the first call.
+    /// Continues the handshake with the bytes that have arrived; `isOpen` is true once it is done. The first call
+    /// begins a client's handshake.
     func shakeHands() throws(NetError) {
         guard state == .shakingHands else { return }
         ERR_clear_error()
@@ -97,7 +98,8 @@ final class TLSSession {
         }
     }
 
-    /// Opens as many bytes as there are and as fit; 0 if no more have come yet. `hasEnded` may be true then.
+    /// Opens as many bytes as have arrived and fit into `buffer`, and returns their number; 0 if there are none.
+    /// `hasEnded` may be true then.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(NetError) -> Int {
         var total = 0
         while state == .open, !hasEnded, total < buffer.count, let start = buffer.baseAddress {
@@ -117,7 +119,8 @@ final class TLSSession {
 
     // MARK: Writing
 
-    /// Seals the next of the bytes that wait, as many as the scratch holds. Only while it is open and some wait.
+    /// Seals the next piece of the waiting bytes, at most what `scratch` holds. Requires an open session with waiting
+    /// bytes.
     func sealNext(scratch: UnsafeMutableRawBufferPointer) throws(NetError) {
         ERR_clear_error()
         var written = 0
@@ -128,7 +131,7 @@ final class TLSSession {
         unsealed.consume(written)
     }
 
-    /// Says that this side sends no more.
+    /// Tells the peer that this side sends no more.
     func sayEnd() {
         guard state == .open, !hasSaidEnd else { return }
         hasSaidEnd = true
@@ -138,7 +141,7 @@ final class TLSSession {
 
     // MARK: Failures
 
-    /// What has just failed, in words. An alert to the peer may be in `takeOutput`.
+    /// Returns the error for the failure that OpenSSL has just reported. An alert to the peer may be in `takeOutput`.
     private func failure() -> NetError {
         state = .failed
         let reason = TLSFailure.reason()
@@ -148,8 +151,9 @@ final class TLSSession {
         return NetError(.tls, "\(isServer ? "TLS" : "TLS with \(host)"): \(reason ?? "the connection broke")")
     }
 
-    /// Keeps the first thing that is wrong with the peer's certificates, which is what people have to know.
-    private static let judge: SSL_verify_cb = { isFine, store in
+    /// Called by OpenSSL with each result of the certificate check. It keeps the first defect, which is the useful one
+    /// in an error message.
+    private static let verifyPeer: SSL_verify_cb = { isFine, store in
         guard isFine != 1 else { return 1 }
         let index = SSL_get_ex_data_X509_STORE_CTX_idx()
         if let ssl = X509_STORE_CTX_get_ex_data(store, index),

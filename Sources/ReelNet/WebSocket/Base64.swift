@@ -1,4 +1,4 @@
-/// Base64 (RFC 4648, 4) as handshakes need it.
+/// The Base64 encoding (RFC 4648, 4) for handshakes.
 enum Base64 {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
 
@@ -16,7 +16,7 @@ enum Base64 {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Whether the text is the Base64 of exactly 16 bytes.
+    /// True if the text is the Base64 form of exactly 16 bytes.
     static func isSixteenBytes(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         return bytes.count == 24 && bytes[22...] == [UInt8(ascii: "="), UInt8(ascii: "=")]

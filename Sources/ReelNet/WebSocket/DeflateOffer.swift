@@ -1,13 +1,14 @@
-/// What a client offers of permessage-deflate (RFC 7692), as far as this server takes it.
+/// A client's offer of permessage-deflate (RFC 7692) that this server can accept.
 ///
-/// The server forgets its window after each message, so that a message is packed once for all who take it so, and asks
-/// the client to do the same, so that nothing is kept for a connection between two messages.
+/// The server uses no context takeover: it resets its window after each message, so that a message is packed once for
+/// all sockets. It asks the client to do the same, so that a connection needs no memory for it between two messages.
 struct DeflateOffer: Hashable {
-    /// The client has named the largest window; the answer has to name it, too.
+    /// True if the client has named the largest server window; the response then has to name it too.
     private var namesServerWindow = false
 
-    /// The first offer among the extensions that can be taken as it is; nil if there is none. One with a parameter that
-    /// is unknown, doubled or has a wrong value is declined, and so is one that wants a smaller window of the server.
+    /// Takes the first acceptable offer among the extensions; nil if there is none. An offer is declined if a parameter
+    /// is unknown, is repeated or has an invalid value. An offer that asks the server for a smaller window is declined
+    /// too.
     init?(in fields: [String]) {
         for field in fields {
             for extensions in Self.split(field, at: ",") {
@@ -30,7 +31,7 @@ struct DeflateOffer: Hashable {
             switch (name, value) {
             case ("server_no_context_takeover", nil), ("client_no_context_takeover", nil): break
             case ("client_max_window_bits", nil): break
-            // What is packed with less is unpacked all the same.
+            // This side can unpack messages of any smaller window.
             case ("client_max_window_bits", let bits?): guard Self.windows.contains(bits) else { return nil }
             case ("server_max_window_bits", "15"): namesServerWindow = true
             default: return nil
@@ -38,23 +39,23 @@ struct DeflateOffer: Hashable {
         }
     }
 
-    /// Bits of a window, as they are written.
+    /// The valid window sizes in bits, as text.
     private static let windows = Set((8...15).map(String.init))
 
-    /// `Sec-WebSocket-Extensions` of the answer.
+    /// The `Sec-WebSocket-Extensions` field of the response.
     var answer: String {
         "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
             + (namesServerWindow ? "; server_max_window_bits=15" : "")
     }
 
-    /// A token, or a token in quotes; nil if it is neither.
+    /// Returns a token, without its quotes if there are any; nil if the text is not a token.
     private static func unquoted(_ text: Substring) -> String? {
         let isQuoted = text.count >= 2 && text.first == "\"" && text.last == "\""
         let token = isQuoted ? text.dropFirst().dropLast() : text
         return !token.isEmpty && token.utf8.allSatisfy(HTTPCharacters.isToken) ? String(token) : nil
     }
 
-    /// Splits where the separator does not stand in quotes.
+    /// Splits the text at separators that are not in quotes.
     private static func split(_ text: some StringProtocol, at separator: Character) -> [Substring] {
         var isQuoted = false
         return Substring(text).split(omittingEmptySubsequences: false) { character in

@@ -1,17 +1,17 @@
 import CZlib
 
-/// Packs messages for permessage-deflate, each by itself. One serves all the sockets of a loop: its window takes a
-/// quarter of a megabyte.
+/// A packer of messages for permessage-deflate, each message without context of others. One packer serves all the
+/// sockets of a loop, because its window takes a quarter of a megabyte.
 final class MessageDeflater {
-    /// Fewer bytes are not worth it.
+    /// The smallest payload in bytes that is worth packing.
     static let bytesMin = 128
-    /// What a message ends with, and is not sent (RFC 7692, 7.2.1).
+    /// The end of each packed message, which is not sent (RFC 7692, 7.2.1).
     fileprivate static let tail: [UInt8] = [0x00, 0x00, 0xff, 0xff]
 
-    /// zlib keeps a pointer to it: it may not move.
+    /// The state of zlib. zlib keeps a pointer to it, so it must not move.
     private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
 
-    /// Nil where there is no memory for it.
+    /// Creates a packer. Returns nil if there is no memory for it.
     init?() {
         stream.initialize(to: z_stream())
         let size = Int32(MemoryLayout<z_stream>.size)
@@ -33,11 +33,11 @@ final class MessageDeflater {
         stream.deallocate()
     }
 
-    /// The payload, packed; nil where that does not make it smaller.
+    /// Returns the packed payload; nil if packing does not make it smaller.
     func pack(_ payload: UnsafeRawBufferPointer) -> [UInt8]? {
         guard payload.count >= Self.bytesMin, payload.count < Int(UInt32.max) else { return nil }
         deflateReset(stream)
-        // zlib does not change what it reads.
+        // zlib does not change its input.
         let input = UnsafeMutableRawPointer(mutating: payload.baseAddress)?.assumingMemoryBound(to: UInt8.self)
         (stream.pointee.next_in, stream.pointee.avail_in) = (input, UInt32(payload.count))
         let room = payload.count + Self.tail.count
@@ -46,7 +46,7 @@ final class MessageDeflater {
             deflate(stream, Z_SYNC_FLUSH)
             count = room - Int(stream.pointee.avail_out)
         }
-        // Full: there is more, or nothing was won.
+        // The buffer is full: more output would follow, or packing has saved nothing.
         guard packed.count < room, packed.suffix(Self.tail.count) == Self.tail[...] else { return nil }
         packed.removeLast(Self.tail.count)
         return packed
@@ -56,19 +56,21 @@ final class MessageDeflater {
 @available(*, unavailable)
 extension MessageDeflater: Sendable {}
 
-/// Unpacks a message of permessage-deflate whose sender keeps nothing from one to the next.
+/// An unpacker of permessage-deflate messages without context takeover.
 enum MessageInflater {
     enum Failure: Error {
         case tooLarge
         case damaged
     }
 
-    /// More last blocks than these nobody needs.
+    /// The limit on final blocks in one message. No real sender needs more.
     private static let endsMax = 256
 
-    /// The message, of at most so many bytes: no more than these, and one, are ever made.
+    /// Returns the unpacked message, of at most `limit` bytes. It never produces more than `limit + 1` bytes.
+    ///
+    /// - Throws: `tooLarge`, or `damaged` if the payload cannot be unpacked.
     static func unpack(_ payload: [UInt8], limit: Int) throws(Failure) -> [UInt8] {
-        // zlib keeps a pointer to it: it may not move.
+        // zlib keeps a pointer to it, so it must not move.
         let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
         stream.initialize(to: z_stream())
         defer { stream.deallocate() }
@@ -85,7 +87,8 @@ enum MessageInflater {
 
     private static func unpack(_ stream: UnsafeMutablePointer<z_stream>, limit: Int) throws(Failure) -> [UInt8] {
         var message: [UInt8] = []
-        /// What came so far ends with a block; a call that finds nothing more to do does not say it again.
+        /// True if the input up to here ends with a block. A call that finds nothing more to do does not report it
+        /// again.
         var isWhole = false
         var ends = 0
         while true {
@@ -104,9 +107,9 @@ enum MessageInflater {
                 guard isWhole else { throw .damaged }
                 return message
             case Z_STREAM_END:
-                // A last block, behind which others may come (RFC 7692, 7.2.3.4).
+                // A final block; others may follow it (RFC 7692, 7.2.3.4).
                 if stream.pointee.avail_in == 0 { return message }
-                // Each costs much more than its two bytes.
+                // Each final block costs much more than its two bytes.
                 ends += 1
                 guard ends < endsMax else { throw .damaged }
                 inflateReset(stream)

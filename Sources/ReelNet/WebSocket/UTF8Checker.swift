@@ -1,13 +1,14 @@
-/// Checks UTF-8 that comes in any pieces: no overlong form, no surrogate, nothing beyond U+10FFFF.
+/// A validator of UTF-8 that takes bytes in pieces of any size. It refuses overlong forms, surrogates, and values
+/// beyond U+10FFFF.
 struct UTF8Checker {
     private var needed: UInt8 = 0
     private var low: UInt8 = 0x80
     private var high: UInt8 = 0xBF
 
-    /// Whether the bytes so far end with a whole character.
+    /// True if the bytes that were checked end with a complete character.
     var isComplete: Bool { needed == 0 }
 
-    /// False as soon as no continuation could make it right.
+    /// Checks further bytes. Returns false as soon as no continuation could make the text valid.
     mutating func check(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         while index < bytes.count {

@@ -1,39 +1,40 @@
-/// An open WebSocket, of a server or of a client, on its loop.
+/// An open WebSocket of a server or a client. All its methods are called on its loop.
 ///
-/// There are tens of thousands: its fields are in the order that leaves no room between them.
+/// There are tens of thousands of sockets, so the order of the fields leaves no padding between them.
 public final class WebSocket {
-    /// Which side this is, and what belongs to it.
+    /// The role of this side, with its data.
     enum Side {
-        /// Of the server that counts it, from this origin.
+        /// A socket of this server. The server's gate counts the connection under `origin`.
         case server(HTTPServer, origin: UInt64)
         indirect case client(subprotocol: String?, closeDeadline: Duration)
     }
 
-    /// Why it has ended.
+    /// The reason for which the socket has ended.
     private indirect enum Ending {
         case broken
-        case said(code: UInt16, reason: String)
+        case closed(code: UInt16, reason: String)
     }
 
     private let side: Side
     private var sentClose = false
-    /// Whether the answer to the close frame is late because the peer has not got it yet.
+    /// True if the close deadline has passed once while the peer had not received all bytes.
     private var isOverdue = false
-    /// The peer has ended its side while received bytes still wait for their turn.
+    /// True if the peer has ended its side while received bytes still wait to be handled.
     private var endsLater = false
-    /// Whether no further message is handed over until `release`.
+    /// True if no further message is delivered until `release`.
     private var isHeld = false
-    /// Whether both sides have agreed on permessage-deflate.
+    /// True if both sides have agreed on permessage-deflate.
     private let deflates: Bool
     private let tcp: TCPConnection
     private var handler: (any WebSocketHandler)?
     private var ending = Ending.broken
-    /// Received bytes that wait for their turn. The socket is not read meanwhile.
+    /// Received bytes that wait to be handled. The socket is not read meanwhile.
     private var waiting: [UInt8] = []
     private var decoder: WebSocketDecoder
 
     private static let maxPendingForPong = 64 << 10
-    /// How long the frames of one connection are handled before other connections of the loop have their turn.
+    /// The time for which the frames of one connection are handled before other connections of the loop have their
+    /// turn.
     private static let turn = Duration.microseconds(100)
 
     init(
@@ -53,15 +54,15 @@ public final class WebSocket {
         tcp.clearDeadline()
     }
 
-    /// The loop that it lives on.
+    /// The loop that the socket belongs to.
     public var loop: EventLoop { tcp.loop }
 
-    /// The subprotocol that both sides agreed on; known on the client's side.
+    /// The subprotocol that both sides have agreed on; known on the client's side only.
     public var subprotocol: String? { if case .client(let subprotocol, _) = side { subprotocol } else { nil } }
 
     private var isServer: Bool { if case .server = side { true } else { false } }
 
-    /// Tells the owner, then takes what came behind the handshake.
+    /// Calls the owner's `opened`, then handles the bytes that arrived after the handshake.
     func open(_ rest: Span<UInt8>) {
         handler?.opened(self)
         received(rest)
@@ -70,67 +71,77 @@ public final class WebSocket {
 
     // MARK: Sending
 
-    /// Bytes sent and not yet with the kernel: what a slow reader costs.
+    /// The number of bytes that were sent and are not with the kernel yet: the memory that a slow reader costs.
     public var pendingBytes: Int { tcp.pendingBytes }
 
-    /// Bytes written so far.
+    /// The number of bytes written since the start.
     public var writtenBytes: Int { tcp.writtenBytes }
 
-    /// Looks whether the far side's kernel has taken what it had to since the look before.
+    /// Checks that the peer's kernel has acknowledged enough bytes since the previous check. On the loop.
     public func checkReadingPace() -> SlowReaderDetector.Finding { tcp.checkReadingPace() }
 
-    /// How much has come of a message that is not whole yet; nil: none has begun.
+    /// The number of bytes that have arrived of an incomplete message; nil if no message has begun.
     public var partBytes: Int? { decoder.partBytes }
 
-    /// The largest message that is taken, in bytes, packed or not. A change holds for frames that begin after it.
+    /// The largest accepted message in bytes, both packed and unpacked. A change is valid for frames that begin after
+    /// it.
     public var maxMessage: Int {
         get { decoder.maxMessage }
         set { decoder.maxMessage = newValue }
     }
 
-    /// Whether nothing can be sent any more.
+    /// True if nothing can be sent any more.
     public var isClosed: Bool { sentClose || tcp.isClosed }
 
-    /// The far end; nil once it is gone.
+    /// The remote address, or the address that a proxy has named for the connection; nil once the connection is gone.
     public var peer: SocketAddress? { tcp.peer }
 
-    /// The client's address, as far as trusted proxies say so; nil once it is gone.
+    /// The client's address. It comes from trusted proxies if they name it. Nil once the connection is gone.
     public var client: SocketAddress? { forwarded ?? tcp.peer }
 
-    /// The address in the `Forwarded` header of a trusted proxy; nil: there is none.
+    /// The address in the `Forwarded` header of a trusted proxy; nil if there is none.
     var forwarded: SocketAddress?
 
-    /// Sends a frame that was encoded before; its bytes are shared. A server's alone: a client masks each message.
+    /// Sends a frame that was encoded before; its bytes are shared with other sockets. Only for a server, because a
+    /// client has to mask each message. On the loop.
     public func send(_ frame: WebSocketFrame) {
         precondition(isServer, "a client has to mask what it sends")
         if !sentClose { tcp.write(deflates ? frame.packed(by: loop.deflater) : frame.bytes) }
     }
 
-    /// The same without waiting for the end of the loop's round, unless something waits already: for one of many who
-    /// get the frame, and most often nothing else in this round.
+    /// Sends a frame at once, without waiting for the end of the loop's round; if bytes wait already, it queues the
+    /// frame. Meant for a frame that goes to many sockets, most of which get nothing else in this round. On the loop.
     public func sendNow(_ frame: WebSocketFrame) {
         precondition(isServer, "a client has to mask what it sends")
         if !sentClose { tcp.writeNow(deflates ? frame.packed(by: loop.deflater) : frame.bytes) }
     }
 
-    /// Sends a text message. The bytes must be UTF-8.
+    /// Sends a text message. The bytes must be UTF-8. On the loop.
     public func send(text: [UInt8]) {
         send(.text, text)
     }
 
-    /// Sends a binary message.
+    /// Sends a binary message. On the loop.
     public func send(binary: [UInt8]) {
         send(.binary, binary)
     }
 
-    /// Sends a ping with a payload of at most 125 bytes; `receivedPong` with the same follows.
+    /// Sends a ping with a payload of at most 125 bytes. The owner's `receivedPong` is called with the same payload
+    /// later. On the loop.
     public func ping(_ payload: [UInt8] = []) {
         send(.ping, payload)
     }
 
-    /// Begins to close: what was sent before goes out, then the close frame; messages that still come are dropped.
-    /// A peer that has got it and does not answer in time, as the server's settings or the client's target say, is cut
-    /// off, and so is one that does not read what comes before it. Without a code: none is given.
+    /// Begins to close: sends the waiting bytes, then the close frame. Messages that still arrive are dropped. On the
+    /// loop.
+    ///
+    /// The connection is cut off if the peer has received the close frame and does not answer in time. It is also cut
+    /// off if the peer does not read the bytes before that frame. The times are in the server's settings or the
+    /// client's target.
+    ///
+    /// - Parameters:
+    ///   - code: The close code; nil for a close frame without a code.
+    ///   - reason: The reason; it is cut to 123 bytes.
     public func close(code: UInt16? = 1000, reason: String = "") {
         guard !sentClose else { return }
         send(.close, WebSocketFrame.closePayload(code, reason))
@@ -140,7 +151,8 @@ public final class WebSocket {
         release()
     }
 
-    /// For the answer to the close frame, and between two looks at how a peer reads that has not got it yet.
+    /// The time for the answer to the close frame, and the time between two checks of a peer that has not received it
+    /// yet.
     private var deadlines: (answer: Duration, pace: Duration) {
         switch side {
         case .server(let server, _): (server.settings.closeDeadline, server.settings.idleDeadline)
@@ -148,32 +160,33 @@ public final class WebSocket {
         }
     }
 
-    /// Cuts it off at once.
+    /// Closes the connection at once. On the loop.
     public func abort() {
         tcp.close()
     }
 
-    /// The same for a peer that does not read: what the kernel still holds for it is thrown away too.
+    /// Closes the connection of a peer that does not read. The bytes that the kernel still holds for the peer are
+    /// discarded too. On the loop.
     public func reset() {
         tcp.reset()
     }
 
-    /// Reads no more until `resumeReading`: the peer feels it when the kernel's buffers are full.
+    /// Stops reading until `resumeReading`. The peer notices it when the kernel's buffers are full. On the loop.
     public func pauseReading() { tcp.pauseReading() }
 
-    /// Goes on to read.
+    /// Resumes reading. On the loop.
     public func resumeReading() { tcp.resumeReading() }
 
-    /// Hands over no further message, and reads no more, until `release`: the owner has to finish with one message
-    /// before the next one. Called while a message is handed over.
+    /// Stops the delivery of messages and the reading until `release`, because the owner has to finish one message
+    /// before the next. Called by the owner during the delivery of a message, on the loop.
     public func hold() { isHeld = true }
 
-    /// Ends `hold`. Messages that came meanwhile are handed over in a later round of the loop. A socket that closes is
-    /// released.
+    /// Ends `hold`. Messages that have arrived meanwhile are delivered in a later round of the loop. A socket that
+    /// closes is released. On the loop.
     public func release() {
         guard isHeld else { return }
         isHeld = false
-        goOnLater()
+        handleWaitingLater()
     }
 
     private func send(_ opcode: WebSocketFrame.Opcode, _ payload: [UInt8]) {
@@ -188,10 +201,10 @@ public final class WebSocket {
 extension WebSocket: Sendable {}
 
 extension WebSocket: TCPHandler {
-    /// Bytes of the connection.
+    /// Called with bytes of the connection.
     func received(_ bytes: Span<UInt8>) {
         guard waiting.isEmpty, !isHeld else {
-            // TLS hands one read of the socket over in several calls.
+            // TLS delivers one read of the socket in several calls.
             return bytes.withUnsafeBufferPointer { waiting.append(contentsOf: $0) }
         }
         var position = 0
@@ -214,14 +227,15 @@ extension WebSocket: TCPHandler {
         }
     }
 
-    /// Keeps the rest of the bytes, and handles them after the other connections of the loop, or once it is released.
+    /// Keeps the rest of the bytes. They are handled after other connections of the loop, or once the socket is
+    /// released.
     private func wait(_ bytes: Span<UInt8>, from position: Int) {
         bytes.extracting(position..<bytes.count).withUnsafeBufferPointer { waiting = Array($0) }
         tcp.pauseReading()
-        if !isHeld { goOnLater() }
+        if !isHeld { handleWaitingLater() }
     }
 
-    private func goOnLater() {
+    private func handleWaitingLater() {
         loop.runInBacklog { [self] in
             let bytes = waiting
             waiting = []
@@ -236,23 +250,23 @@ extension WebSocket: TCPHandler {
         switch event {
         case .text(let payload): if !sentClose { handler?.received(text: payload, from: self) }
         case .binary(let payload): if !sentClose { handler?.received(binary: payload, from: self) }
-        // Who pings and never reads gets no more pongs.
+        // A peer that sends pings and never reads gets no more pongs.
         case .ping(let payload): if tcp.pendingBytes < Self.maxPendingForPong { send(.pong, payload) }
         case .pong(let payload): if !sentClose { handler?.receivedPong(payload, from: self) }
         case .close(let code, let reason):
-            ending = .said(code: code ?? 1005, reason: reason)
+            ending = .closed(code: code ?? 1005, reason: reason)
             close(code: code)
             tcp.finish()
         }
     }
 
     private func fail(_ violation: WebSocketViolation) {
-        ending = .said(code: violation.code, reason: violation.detail)
+        ending = .closed(code: violation.code, reason: violation.detail)
         close(code: violation.code, reason: violation.detail)
         tcp.finish()
     }
 
-    /// The peer's side has ended: with a close frame, or broken.
+    /// Called when the peer has ended its side, with a close frame or without one.
     func ended() {
         endsLater = !waiting.isEmpty || isHeld
         if endsLater { return }
@@ -260,12 +274,13 @@ extension WebSocket: TCPHandler {
         tcp.finish()
     }
 
-    /// All bytes are with the kernel.
+    /// Called when the kernel has taken all bytes.
     func drained() {
         handler?.drained(self)
     }
 
-    /// The peer has not answered the close frame, or has ended its side and not read all. As long as it reads, it may.
+    /// Called when the peer has not answered the close frame in time, or has ended its side and not read everything.
+    /// The connection stays while the peer reads.
     func deadlinePassed() {
         guard tcp.unacknowledgedBytes > 0 else { return tcp.close() }
         let finding = tcp.checkReadingPace()
@@ -277,14 +292,14 @@ extension WebSocket: TCPHandler {
         tcp.setDeadline(deadlines.pace)
     }
 
-    /// The connection is gone.
+    /// Called when the connection is gone.
     func closed(_ error: NetError?) {
         guard let handler else { return }
         self.handler = nil
         if case .server(let server, let origin) = side { server.webSocketEnded(of: origin) }
         switch ending {
         case .broken: handler.closed(self, code: 1006, reason: "")
-        case .said(let code, let reason): handler.closed(self, code: code, reason: reason)
+        case .closed(let code, let reason): handler.closed(self, code: code, reason: reason)
         }
     }
 }

@@ -1,25 +1,31 @@
-/// Where a client wants a WebSocket, and how.
+/// The address of a WebSocket, with the settings of the connection.
 public struct WebSocketTarget: Hashable, Sendable {
-    /// A name or an address.
+    /// The server's name or address.
     public var host: String
-    /// The port.
+    /// The server's port.
     public var port: UInt16
-    /// Whom to believe where TLS is spoken (wss); nil: it is not.
+    /// The trust settings for TLS (wss); nil for a connection without TLS.
     public var tls: TLSClient?
-    /// Path and query.
+    /// The path and the query.
     public var path: String
-    /// The subprotocols to offer, the best first.
+    /// The subprotocols to offer, in order of preference.
     public var subprotocols: [String]
-    /// Header fields besides those of the handshake.
+    /// Header fields that are sent besides those of the handshake.
     public var headers = HTTPHeaders()
-    /// From the call to the end of the handshake.
+    /// The time limit from the call to the end of the handshake.
     public var timeout = Duration.seconds(10)
-    /// From this side's close frame to the server's answer.
+    /// The time limit from this side's close frame to the server's answer.
     public var closeDeadline = Duration.seconds(5)
-    /// A message from the server may have so many bytes.
+    /// The largest accepted message from the server in bytes.
     public var maxMessage = 16 << 20
 
-    /// A target with the default timeout and bound.
+    /// Creates a target with the default timeout and message limit.
+    ///
+    /// - Parameters:
+    ///   - host: The server's name or address.
+    ///   - port: The server's port.
+    ///   - path: The path and the query.
+    ///   - subprotocols: The subprotocols to offer, in order of preference.
     public init(host: String, port: UInt16, path: String, subprotocols: [String] = []) {
         self.host = host
         self.port = port
@@ -30,7 +36,7 @@ public struct WebSocketTarget: Hashable, Sendable {
     var authority: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }
 
-/// One attempt at a WebSocket: connect, shake hands, hand over.
+/// An attempt to open a WebSocket: it connects, makes the handshake, and passes the socket to its owner.
 public final class WebSocketClient {
     private let target: WebSocketTarget
     private let handler: any WebSocketHandler
@@ -46,7 +52,14 @@ public final class WebSocketClient {
         self.failed = failed
     }
 
-    /// Connects. Either `handler.opened` comes, or `failed` does, once. On the loop.
+    /// Connects. Either `handler.opened` or `failed` is called, once. On the loop.
+    ///
+    /// - Parameters:
+    ///   - loop: The loop of the socket.
+    ///   - target: The address and the settings.
+    ///   - handler: The owner of the socket.
+    ///   - failed: Called with the error if the socket does not open.
+    /// - Returns: The attempt, to cancel it.
     @discardableResult
     public static func connect(
         on loop: EventLoop,
@@ -73,7 +86,7 @@ public final class WebSocketClient {
         return client
     }
 
-    /// Gives up, if it is not open yet; `failed` is then called with `closed`.
+    /// Cancels the attempt if the socket is not open yet; `failed` is then called with `closed`. On the loop.
     public func cancel() {
         connector?.cancel()
         tcp?.close()
@@ -99,9 +112,9 @@ public final class WebSocketClient {
 @available(*, unavailable)
 extension WebSocketClient: Sendable {}
 
-// While the handshake lasts.
+// The handler during the handshake.
 extension WebSocketClient: TCPHandler {
-    /// Bytes of the answer.
+    /// Called with bytes of the response.
     func received(_ bytes: Span<UInt8>) {
         var position = 0
         do {
@@ -123,20 +136,20 @@ extension WebSocketClient: TCPHandler {
         }
     }
 
-    /// The server ended the connection.
+    /// Called when the server has ended the connection.
     func ended() {
         fail(NetError(.closed, "the server ended the connection during a WebSocket's handshake"))
     }
 
-    /// Nothing to do.
+    /// Does nothing.
     func drained() {}
 
-    /// The handshake took too long.
+    /// Called when the handshake took too long.
     func deadlinePassed() {
         fail(NetError(.timedOut, "a WebSocket's handshake took more than \(target.timeout)"))
     }
 
-    /// The connection is gone.
+    /// Called when the connection is gone.
     func closed(_ error: NetError?) {
         tcp = nil
         fail(error ?? NetError(.closed, "a WebSocket's handshake was given up"))

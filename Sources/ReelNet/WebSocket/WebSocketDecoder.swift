@@ -1,33 +1,33 @@
-/// Why a WebSocket has to be failed.
+/// A violation of the protocol, for which a WebSocket has to be closed.
 public struct WebSocketViolation: Error, Hashable, Sendable {
     /// The code of the close frame: 1002, 1007, 1009 or 1013.
     public let code: UInt16
-    /// What was found.
+    /// A text for people that says what was found.
     public let detail: String
 }
 
-/// Reads the frames of RFC 6455 from bytes that come in any pieces, puts fragments together, and refuses whatever the
+/// A decoder for the frames of RFC 6455 that takes bytes in pieces of any size and joins fragments. It refuses what the
 /// RFC forbids as soon as it can be seen. It has no socket and no clock.
 public struct WebSocketDecoder {
-    /// Which side reads.
+    /// The side that reads.
     public enum Role: Sendable {
-        /// Reads what clients send: every frame must be masked.
+        /// Reads frames of clients: every frame must be masked.
         case server
-        /// Reads what servers send: no frame may be masked.
+        /// Reads frames of servers: no frame may be masked.
         case client
     }
 
-    /// What was found.
+    /// A decoded message or control frame.
     public enum Event: Hashable, Sendable {
-        /// A whole text message, valid UTF-8.
+        /// A complete text message, valid UTF-8.
         case text([UInt8])
-        /// A whole binary message.
+        /// A complete binary message.
         case binary([UInt8])
-        /// A ping and what a pong has to carry back.
+        /// A ping, with the payload that the pong has to return.
         case ping([UInt8])
         /// A pong.
         case pong([UInt8])
-        /// A close frame; the code is nil if it had none. Nothing that comes behind it counts.
+        /// A close frame; the code is nil if it had none. All bytes after it are ignored.
         case close(code: UInt16?, reason: String)
     }
 
@@ -41,48 +41,55 @@ public struct WebSocketDecoder {
         case failed
     }
 
-    // Each WebSocket has a decoder: the fields are in the order that leaves no room between them.
-    /// The largest message in bytes, packed or not. A change holds for frames that begin after it.
+    // Each WebSocket has a decoder, so the order of the fields leaves no padding between them.
+    /// The largest accepted message in bytes, both packed and unpacked. A change is valid for frames that begin after
+    /// it.
     var maxMessage: Int
     private var length: UInt64 = 0
     private var read = 0
     private var message: [UInt8] = []
     private var control: [UInt8] = []
     private var mask: UInt32 = 0
-    /// The least length that needs the form in which the length is written.
+    /// The smallest length that needs the form in which the length is written.
     private var shortest: UInt32 = 0
     private var state = State.first
     private var utf8 = UTF8Checker()
     private var opcode = WebSocketFrame.Opcode.text
-    /// The type of the message whose fragments are being gathered.
+    /// The type of the message that is being joined from fragments; nil between two messages.
     private var kind: WebSocketFrame.Opcode?
     private var isFinal = true
     private var isPacked = false
-    /// Messages are skipped.
+    /// True if messages are skipped.
     private var drops = false
     private let role: Role
-    /// Whether messages may be packed (permessage-deflate).
+    /// True if messages may be packed (permessage-deflate).
     private let inflates: Bool
 
-    /// A decoder at the first frame. A message may have so many bytes, packed or not. `inflates`: both sides have
-    /// agreed on permessage-deflate, without anything that is kept from one message to the next.
+    /// Creates a decoder for a new connection.
+    ///
+    /// - Parameters:
+    ///   - role: The side that reads.
+    ///   - maxMessage: The largest accepted message in bytes, both packed and unpacked.
+    ///   - inflates: True if both sides have agreed on permessage-deflate without context takeover.
     public init(_ role: Role, maxMessage: Int, inflates: Bool = false) {
         self.role = role
         self.inflates = inflates
         self.maxMessage = maxMessage
     }
 
-    /// Bytes of a message that is not whole yet.
+    /// The number of bytes of a message that is not complete yet.
     var heldBytes: Int { message.count }
 
-    /// Skips messages from now on without unpacking or keeping them. Control frames are still returned.
+    /// Skips messages from now on, without unpacking or keeping them. Control frames are still returned.
     mutating func dropMessages() {
         drops = true
         message = []
     }
 
-    /// The next event in the bytes from `position` on, which moves behind it; nil if it takes more bytes. After it
-    /// has thrown, the connection cannot go on.
+    /// Returns the next event in the bytes from `position` on, and moves `position` after it. Returns nil if more bytes
+    /// are needed.
+    ///
+    /// - Throws: The violation. The connection cannot be used any further then.
     public mutating func next(_ bytes: Span<UInt8>, _ position: inout Int) throws(WebSocketViolation) -> Event? {
         do throws(WebSocketViolation) {
             while true {
@@ -107,7 +114,7 @@ public struct WebSocketDecoder {
         }
     }
 
-    /// How much has come of a message that is not whole yet; nil: none has begun.
+    /// The number of bytes that have arrived of an incomplete message; nil if no message has begun.
     var partBytes: Int? {
         switch state {
         case .first where kind == nil, .closed, .failed: nil
@@ -180,7 +187,7 @@ public struct WebSocketDecoder {
         try checkSize()
     }
 
-    /// Before any byte of the payload is kept.
+    /// Checks the length before any byte of the payload is kept.
     private mutating func checkSize() throws(WebSocketViolation) {
         guard opcode.isControl || length <= UInt64(maxMessage - message.count) else {
             throw tooLarge

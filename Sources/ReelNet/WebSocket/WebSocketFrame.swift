@@ -1,13 +1,13 @@
 import Synchronization
 
-/// A frame of a server, encoded once and written to any number of sockets. For those that have agreed on
-/// permessage-deflate it is packed once, when the first of them is written to.
+/// A frame of a server, encoded once and written to any number of sockets. For sockets with permessage-deflate it is
+/// packed once, when it is first written to one of them. Any thread may use it.
 public struct WebSocketFrame: Hashable, Sendable {
-    /// The frame as it goes over the wire: header and payload.
+    /// The frame as it is sent: header and payload.
     public private(set) var bytes: [UInt8]
     private var packed = Packed()
 
-    /// The same frame for those who take it packed; nil until the first of them does.
+    /// The packed form of the frame, for sockets with permessage-deflate; nil until the first of them needs it.
     private final class Packed: Sendable {
         let bytes = Mutex<[UInt8]?>(nil)
     }
@@ -20,12 +20,12 @@ public struct WebSocketFrame: Hashable, Sendable {
         self.init(bytes: Self.encode(opcode, payload, mask: nil))
     }
 
-    /// A whole text message. The payload must be UTF-8.
+    /// Returns a complete text message. The payload must be UTF-8.
     public static func text(_ payload: [UInt8]) -> WebSocketFrame {
         WebSocketFrame(.text, payload)
     }
 
-    /// A whole text message whose payload comes in pieces, which together must be UTF-8.
+    /// Returns a complete text message with the joined pieces as payload, which together must be UTF-8.
     public static func text(joining pieces: [UInt8]...) -> WebSocketFrame {
         let count = pieces.reduce(0) { $0 + $1.count }
         var bytes = head(.text, count, isMasked: false, isFinal: true)
@@ -33,24 +33,25 @@ public struct WebSocketFrame: Hashable, Sendable {
         return WebSocketFrame(bytes: bytes)
     }
 
-    /// A whole binary message.
+    /// Returns a complete binary message.
     public static func binary(_ payload: [UInt8]) -> WebSocketFrame {
         WebSocketFrame(.binary, payload)
     }
 
-    /// Adds another frame behind this one: they stay separate messages and go out in one write.
+    /// Adds another frame after this one. They stay separate messages and are sent in one write.
     public mutating func append(_ frame: WebSocketFrame) {
         bytes += frame.bytes
         packed = Packed()
     }
 
-    /// Two are the same if their bytes are.
+    /// True if both frames have the same bytes.
     public static func == (a: WebSocketFrame, b: WebSocketFrame) -> Bool { a.bytes == b.bytes }
 
-    /// By its bytes.
+    /// Hashes the bytes.
     public func hash(into hasher: inout Hasher) { hasher.combine(bytes) }
 
-    /// The frames with their payloads packed where that makes them smaller; as they are without a deflater.
+    /// Returns the frames with each payload packed if that makes it smaller. Without a deflater it returns the frames
+    /// unchanged.
     func packed(by deflater: MessageDeflater?) -> [UInt8] {
         guard let deflater else { return bytes }
         return packed.bytes.withLock { packed in
@@ -82,7 +83,7 @@ public struct WebSocketFrame: Hashable, Sendable {
         return packed
     }
 
-    /// RSV1: the message is packed.
+    /// The bit RSV1 of a frame's first byte: the message is packed.
     static let packedBit: UInt8 = 0x40
 
     enum Opcode: UInt8 {
@@ -96,7 +97,7 @@ public struct WebSocketFrame: Hashable, Sendable {
         var isControl: Bool { rawValue >= 8 }
     }
 
-    /// Encodes a frame; with a mask as a client has to.
+    /// Returns an encoded frame. A client has to give a `mask`.
     static func encode(_ opcode: Opcode, _ payload: [UInt8], mask: UInt32?, isFinal: Bool = true) -> [UInt8] {
         var bytes = head(opcode, payload.count, isMasked: mask != nil, isFinal: isFinal)
         guard let mask else {
@@ -110,7 +111,7 @@ public struct WebSocketFrame: Hashable, Sendable {
         return bytes
     }
 
-    /// What stands before the mask and the payload; there is room for them behind it.
+    /// Returns the bytes before the mask and the payload. The array has spare capacity for both.
     private static func head(_ opcode: Opcode, _ count: Int, isMasked: Bool, isFinal: Bool) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count + 14)
@@ -131,7 +132,7 @@ public struct WebSocketFrame: Hashable, Sendable {
         return bytes
     }
 
-    /// The payload of a close frame: nothing without a code; the reason is cut to what a control frame can hold.
+    /// Returns the payload of a close frame: empty without a code. The reason is cut to the size of a control frame.
     static func closePayload(_ code: UInt16?, _ reason: String) -> [UInt8] {
         guard let code else { return [] }
         var text = reason
@@ -142,8 +143,8 @@ public struct WebSocketFrame: Hashable, Sendable {
 
 /// The masking of RFC 6455, 5.3.
 enum WebSocketMask {
-    /// Masks or unmasks from an index to the end, eight bytes at a time. The mask is big-endian as on the wire; the
-    /// phase says how many bytes of the payload came before.
+    /// Masks or unmasks the bytes from `start` to the end, eight bytes at a time. `mask` is big-endian as in the frame;
+    /// `phase` is the number of payload bytes before `start`.
     static func apply(_ mask: UInt32, to bytes: inout [UInt8], from start: Int, phase: Int) {
         let turn = UInt32(phase & 3) * 8
         let turned = (mask << turn | mask >> ((32 - turn) & 31)).bigEndian

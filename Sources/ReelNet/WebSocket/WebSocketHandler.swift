@@ -1,38 +1,43 @@
-/// What a WebSocket tells its owner; one owner may have many sockets. All calls are on the loop; none comes after
+/// The owner of WebSockets; one owner may have many. All calls are on the loop; there is none for a socket after its
 /// `closed`.
 public protocol WebSocketHandler: AnyObject {
-    /// The handshake is done: messages may go both ways.
+    /// Called when the handshake is done: both sides may send messages.
     func opened(_ socket: WebSocket)
-    /// A whole text message, valid UTF-8.
+    /// Called with a complete text message, valid UTF-8.
     func received(text: [UInt8], from socket: WebSocket)
-    /// A whole binary message.
+    /// Called with a complete binary message.
     func received(binary: [UInt8], from socket: WebSocket)
-    /// A pong, and what it carries: that of the ping which it answers, if it answers one.
+    /// Called with the payload of a pong. If the pong answers a ping, it is the payload of that ping.
     func receivedPong(_ payload: [UInt8], from socket: WebSocket)
-    /// Bytes came that end no message: one is on its way.
+    /// Called when bytes have arrived that do not complete a message.
     func receivedPart(from socket: WebSocket)
-    /// All that was written is with the kernel.
+    /// Called when the kernel has taken all written bytes.
     func drained(_ socket: WebSocket)
-    /// The socket is gone. The code is the peer's (1005: it gave none), the one of the violation for which this side
-    /// failed it, or 1006 where the connection broke.
+    /// Called when the socket is gone.
+    ///
+    /// - Parameters:
+    ///   - socket: The socket.
+    ///   - code: The peer's close code (1005 if it gave none), the code of the violation for which this side closed, or
+    ///     1006 if the connection broke.
+    ///   - reason: The reason of the close frame.
     func closed(_ socket: WebSocket, code: UInt16, reason: String)
 }
 
 extension WebSocketHandler {
-    /// Nothing to do.
+    /// Does nothing.
     public func opened(_ socket: WebSocket) {}
 
-    /// Fails the socket with 1003: this side speaks text.
+    /// Closes the socket with 1003: this side accepts text only.
     public func received(binary: [UInt8], from socket: WebSocket) {
         socket.close(code: 1003, reason: "binary messages are not understood")
     }
 
-    /// Nothing to do.
+    /// Does nothing.
     public func receivedPong(_ payload: [UInt8], from socket: WebSocket) {}
 
-    /// Nothing to do.
+    /// Does nothing.
     public func receivedPart(from socket: WebSocket) {}
 
-    /// Nothing to do.
+    /// Does nothing.
     public func drained(_ socket: WebSocket) {}
 }

@@ -1,10 +1,12 @@
 import COpenSSL
 
-/// The opening handshake of RFC 6455, section 4, both sides of it.
+/// The opening handshake of RFC 6455, section 4, for both sides.
 enum WebSocketHandshake {
     // MARK: Server
 
-    /// The wish for a WebSocket in a request; nil if it has none, a refusal if it has a wrong one.
+    /// Returns the request for a WebSocket in a head; nil if the head does not ask for one.
+    ///
+    /// - Throws: The refusal of an invalid request for a WebSocket.
     static func offer(in head: HTTPRequestHead, hasBody: Bool) throws(HTTPViolation) -> WebSocketOffer? {
         guard head.headers.has("upgrade", token: "websocket"), head.headers.has("connection", token: "upgrade") else {
             guard head.headers["sec-websocket-key"] == nil else {
@@ -34,7 +36,7 @@ enum WebSocketHandshake {
         )
     }
 
-    /// The answer that opens it. `deflate`: what is taken of the offer.
+    /// Returns the response that opens the socket. `deflate` is the accepted offer of permessage-deflate.
     static func acceptance(of offer: WebSocketOffer, _ subprotocol: String?, deflate: DeflateOffer?) -> [UInt8] {
         var headers: HTTPHeaders = [
             "upgrade": "websocket", "connection": "Upgrade", "sec-websocket-accept": accept(offer.key),
@@ -44,7 +46,7 @@ enum WebSocketHandshake {
         return HTTPEncoder.head(101, headers)
     }
 
-    /// What proves that the server has understood the key.
+    /// Returns the value that proves that the server has understood the key.
     static func accept(_ key: String) -> String {
         let text = Array((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8)
         var digest = [UInt8](repeating: 0, count: 20)
@@ -54,12 +56,12 @@ enum WebSocketHandshake {
 
     // MARK: Client
 
-    /// A key of 16 random bytes.
+    /// Returns a key of 16 random bytes.
     static func newKey() -> String {
         Base64.encode((0..<16).map { _ in UInt8.random(in: .min ... .max) })
     }
 
-    /// The request that asks for a WebSocket.
+    /// Returns the bytes of the request for a WebSocket.
     static func request(_ target: WebSocketTarget, key: String) -> [UInt8] {
         var headers: HTTPHeaders = [
             "host": target.authority, "upgrade": "websocket", "connection": "Upgrade", "sec-websocket-key": key,
@@ -72,7 +74,9 @@ enum WebSocketHandshake {
         return HTTPEncoder.message("GET \(target.path) HTTP/1.1", headers)
     }
 
-    /// Checks the server's answer; gives the subprotocol that it chose.
+    /// Checks the server's response and returns the subprotocol that it chose.
+    ///
+    /// - Throws: A `violation` if the response does not open the socket.
     static func verify(
         _ head: HTTPResponseHead,
         key: String,

@@ -1,20 +1,21 @@
 import ReelCore
 
-/// Writes to the journal when a role of the node becomes ready, and when it is not any more; looks once a second.
+/// Logs when a role of the node becomes ready or unready. The caller calls `look` once a second.
 public final class HealthWatch {
     private let health: @Sendable () -> NodeHealth
     private let logger: Logger
-    /// Why each role was not ready at the last look; nil: it was.
+    /// The reason why each role was not ready at the last look; nil: it was ready.
     private var reasons: [NodeRole: String] = [:]
     private var hasLooked = false
 
-    /// A watch that asks for the node's health at each look.
+    /// A watch that calls `health` at each look.
     public init(_ health: @escaping @Sendable () -> NodeHealth, logger: Logger) {
         self.health = health
         self.logger = logger
     }
 
-    /// Looks now. A node that leaves is not ready by its own will, and says so elsewhere.
+    /// Logs the changes since the last look. A node that is leaving is skipped: it is unready on purpose and logs that
+    /// elsewhere.
     public func look() {
         let health = health()
         guard !health.isLeaving else { return }
@@ -30,7 +31,7 @@ public final class HealthWatch {
         hasLooked = true
     }
 
-    /// Registers the gauges that show the same.
+    /// Registers the gauges of the roles' readiness and of stopped partitions.
     public static func register(_ health: @escaping @Sendable () -> NodeHealth, _ metrics: Metrics) {
         for role in health().roles.map(\.role) {
             metrics.gauge(

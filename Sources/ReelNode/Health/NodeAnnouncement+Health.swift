@@ -1,7 +1,8 @@
 public import ReelLog
 
 extension NodeAnnouncement {
-    /// Announces how the node does: its roles, how far each is, and what it does not process.
+    /// Takes over the node's health: readiness, the position of each role, and the partitions that a role does not
+    /// process.
     public mutating func take(_ health: NodeHealth) {
         isReady = health.isReady
         hasLeft = false

@@ -1,29 +1,29 @@
 public import ReelCore
 
-/// How a node does: the worst of its roles. It is the answer to `/readyz`, and what the node announces to the others.
+/// The health of a node: the worst of its roles. It is the answer to `/readyz`, and part of the node's announcement.
 public struct NodeHealth: Sendable {
-    /// One or both.
+    /// The roles of the node: one or both.
     public var roles: [RoleHealth]
-    /// True once the node ends.
+    /// True once the node is leaving.
     public var isLeaving: Bool
-    /// What an operator must see to though the node serves, such as a setting of a topic; nil: nothing.
+    /// A matter that an operator must attend to although the node serves, such as a setting of a topic; nil: none.
     public var notice: String?
 
-    /// A node with these roles, and what there is to say of its log's storage.
+    /// The health of a node with these roles. `notices` are the notices about the log's storage; they are joined.
     public init(_ roles: [RoleHealth], isLeaving: Bool = false, notices: [String?] = []) {
         self.roles = roles
         self.isLeaving = isLeaving
-        let said = notices.compactMap(\.self)
-        notice = said.isEmpty ? nil : said.joined(separator: "; ")
+        let present = notices.compactMap(\.self)
+        notice = present.isEmpty ? nil : present.joined(separator: "; ")
     }
 
-    /// True if every role can serve every partition, and the node does not end.
+    /// True if every role can serve every partition, and the node is not leaving.
     public var isReady: Bool { !isLeaving && roles.allSatisfy(\.isReady) }
 
-    /// How the log does for the role that is worst off.
+    /// The state of the log: the worst state that any role sees.
     public var log: LogState { roles.map(\.log).max() ?? .ok }
 
-    /// What more there is to say of the log's state, by role, and of its storage.
+    /// Details of the log's state by role, and the notice; nil: none.
     public var detail: String? {
         let details =
             roles.compactMap { role in
@@ -32,7 +32,7 @@ public struct NodeHealth: Sendable {
         return details.isEmpty ? nil : details.joined(separator: "; ")
     }
 
-    /// Why the node is not ready; nil: it is.
+    /// The reason why the node is not ready; nil: it is ready.
     public var reason: String? { reason(\.reason) }
 
     private func reason(_ ofRole: (RoleHealth) -> String?) -> String? {
@@ -43,7 +43,7 @@ public struct NodeHealth: Sendable {
             }.first
     }
 
-    /// The body of `/readyz`. Sentences that may name files and addresses are for operators.
+    /// Returns the body of `/readyz`. `forOperator` adds the sentences that may name files and addresses.
     public func body(epoch: Epoch, deployment: Deployment? = nil, forOperator: Bool = true) -> [UInt8] {
         var body = JSONObjectWriter()
         body.member("ready", isReady)

@@ -1,7 +1,7 @@
-/// What a node does. A process of `reel serve` has both roles.
+/// A role of a node. A process of `reel serve` has both roles.
 public enum NodeRole: String, CaseIterable, Sendable {
-    /// Takes clients and appends to the log.
+    /// Serves clients and appends to the log.
     case gateway
-    /// Folds the log and answers questions about state.
+    /// Folds the log and answers requests about state.
     case snapshot
 }

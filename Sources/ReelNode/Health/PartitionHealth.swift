@@ -1,15 +1,15 @@
 public import ReelCore
 public import ReelLog
 
-/// How one role of a node stands in one partition.
+/// The health of one role of a node in one partition.
 public struct PartitionHealth: Equatable, Sendable {
-    /// Why a role does not process a partition.
+    /// The reason why a role does not process a partition.
     public struct Stop: Equatable, Sendable {
         /// The code of the reason.
         public var code: ErrorCode
-        /// What was found, and what to do.
+        /// The finding and the remedy.
         public var reason: String
-        /// The last record that was processed, where the log has it no more or has another one.
+        /// The last processed record, if the log no longer has it or has another record at its seq.
         public var lost: Witness?
 
         /// The codes that stop a partition.
@@ -18,15 +18,16 @@ public struct PartitionHealth: Equatable, Sendable {
             .epochChanged,
         ]
 
-        /// A reason.
+        /// A reason with a code and a sentence.
         public init(_ code: ErrorCode, _ reason: String, lost: Witness? = nil) {
             self.code = code
             self.reason = reason
             self.lost = lost
         }
 
-        /// True if the role cannot continue by itself, however long one waits. An outage of the log, a full disk, a
-        /// missing right and the end of an epoch are over once somebody has seen to them, and stop no reader.
+        /// True if the role cannot continue without an operator. The other stops end once their cause is removed, and
+        /// no reader is refused. Examples are an outage of the log, a full disk, a missing right and the end of an
+        /// epoch.
         public var isLasting: Bool {
             switch code {
             case .damaged, .diverged, .aheadOfLog, .truncated, .internal: true
@@ -34,22 +35,22 @@ public struct PartitionHealth: Equatable, Sendable {
             }
         }
 
-        /// True if the log has lost something that this role has processed before.
+        /// True if the log has lost records that this role has processed.
         public var isLoss: Bool { code.isLoss }
     }
 
     /// The last seq read (gateway) or folded (snapshot node); −1: none.
     public var seq: Seq
-    /// The last seq that there was when the role began with the partition; −1: none. Below it the role is not ready.
+    /// The last seq of the partition when the role started; −1: none. Below it the role is not ready.
     public var goal: Seq
     /// False until a snapshot node has compared its file with the log.
     public var isOpen: Bool
-    /// The seq at which reading continued after records that were trimmed unread; nil: none were.
+    /// The seq at which reading continued after records that were trimmed unread; nil: no record was.
     public var skippedTo: Seq?
-    /// Why the partition is not processed; nil: it is.
+    /// The reason why the partition is not processed; nil: it is processed.
     public var stop: Stop?
 
-    /// A partition that is processed.
+    /// The health of a partition.
     public init(seq: Seq, goal: Seq, isOpen: Bool = true, skippedTo: Seq? = nil, stop: Stop? = nil) {
         self.seq = seq
         self.goal = goal
@@ -63,6 +64,6 @@ public struct PartitionHealth: Equatable, Sendable {
 }
 
 extension ErrorCode {
-    /// True if the code says that the log has lost something that a node has processed before.
+    /// True if the code means that the log has lost records that a node has processed.
     public var isLoss: Bool { self == .aheadOfLog || self == .diverged }
 }

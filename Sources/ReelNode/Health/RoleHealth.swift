@@ -1,19 +1,19 @@
 public import ReelCore
 
-/// How one role of a node does, partition by partition.
+/// The health of one role of a node, with each partition.
 public struct RoleHealth: Equatable, Sendable {
     /// The role.
     public var role: NodeRole
-    /// How the log does for this role; the worst of what its partitions meet.
+    /// The state of the log: the worst state that any partition of the role sees.
     public var log: LogState
-    /// What more there is to say of the log's state; nil: nothing.
+    /// Details of the log's state; nil: none.
     public var detail: String?
-    /// True if the other gateways are too far ahead of this one.
+    /// True if the lag of this gateway relative to the other gateways is too large.
     public var isBehind: Bool
-    /// By partition.
+    /// The health of each partition, by its number.
     public var partitions: [PartitionHealth]
 
-    /// A role that stands like this.
+    /// The health of a role.
     public init(
         _ role: NodeRole,
         log: LogState,
@@ -31,10 +31,10 @@ public struct RoleHealth: Equatable, Sendable {
     /// True if the role can serve every partition.
     public var isReady: Bool { !isBehind && partitions.allSatisfy(\.isReady) }
 
-    /// Why the role is not ready, the gravest reason first; nil: it is.
+    /// The reason why the role is not ready, the most serious one first; nil: it is ready.
     public var reason: String? { reason { "\($0.code.rawValue): \($0.reason)" } }
 
-    /// The same without sentences that may name files and addresses.
+    /// The same reason without sentences that may name files and addresses.
     var publicReason: String? { reason { $0.code.rawValue } }
 
     private func reason(_ describe: (PartitionHealth.Stop) -> String) -> String? {
@@ -53,6 +53,6 @@ public struct RoleHealth: Equatable, Sendable {
         return isBehind ? "the other gateways are too far ahead" : nil
     }
 
-    /// The codes for which partitions of this role have stopped, each once.
+    /// The codes of the stopped partitions of this role.
     public var stopCodes: Set<ErrorCode> { Set(partitions.compactMap { $0.stop?.code }) }
 }

@@ -2,28 +2,29 @@ import ReelCore
 public import ReelNet
 
 /// Reads the bodies of requests and the messages of WebSockets. A large one is read on a thread for long work, so that
-/// it does not stop its loop. A payer has one of them under way on each loop; the others wait for it. On its loop only.
+/// it does not block its loop. On each loop, one large input of a payer is read at a time; the payer's others wait. On
+/// its loop.
 public final class LargeInput {
-    /// The largest body or message that is read on the loop, in bytes.
+    /// The maximum size of a body or message that is read on the loop, in bytes.
     public static let smallBytes = 64 << 10
-    /// The large bodies of one payer that wait on one loop. They hold memory though their clients may have gone. A
-    /// message needs no such limit: while it waits, its socket is not read.
+    /// The maximum number of large bodies of one payer that wait on one loop. They use memory even if their clients
+    /// have gone. A message needs no such limit: while it waits, its WebSocket is not read.
     static let waitingMax = 16
 
-    /// What waits of each payer that has something under way. Each closure begins the reading, and returns false if the
-    /// client has gone.
-    private var lines: [Payer: [() -> Bool]] = [:]
+    /// The waiting inputs of each payer that has one being read. Each closure starts the reading, and returns false if
+    /// the client has gone.
+    private var queues: [Payer: [() -> Bool]] = [:]
 
-    /// Nothing is being read.
+    /// An object that reads nothing yet.
     public init() {}
 
     /// Reads the body of a request.
     ///
     /// - Parameters:
-    ///   - prepare: Called on the loop when the reading begins. Its result reads the body, a large one on another
+    ///   - prepare: Called on the loop when the reading begins. Its result reads the body; a large one on another
     ///     thread.
-    ///   - then: Called with what was read; of a small body before `read` returns, else later on the loop, if the
-    ///     exchange is still open.
+    ///   - then: Called on the loop with the content. For a small body it is called before `read` returns. For a large
+    ///     one it is called later, if the exchange is still open.
     public func read<Content: Sendable>(
         _ request: HTTPRequest,
         of payer: Payer,
@@ -35,7 +36,7 @@ public final class LargeInput {
             let read = prepare()
             return then(Result { () throws(Problem) in try read(false) })
         }
-        if let waiting = lines[payer], waiting.count >= Self.waitingMax {
+        if let waiting = queues[payer], waiting.count >= Self.waitingMax {
             var problem = Problem(
                 .overloaded,
                 "found \(waiting.count) bodies of more than \(Self.smallBytes) bytes of this \(payer.words.whose) that"
@@ -51,8 +52,8 @@ public final class LargeInput {
         takeTurn(of: payer, on: exchange.loop, isOpen: { exchange.isOpen }, prepare, then: then)
     }
 
-    /// Reads a large message of a WebSocket, which hands over no further one until it is released. `prepare` as above;
-    /// `then` is called later on the loop, if the socket is still open.
+    /// Reads a large message of a WebSocket. The WebSocket delivers no further message until the reading has ended.
+    /// `prepare` is as above. `then` is called later on the loop, if the WebSocket is still open.
     public func read<Content: Sendable>(
         messageOf socket: WebSocket,
         of payer: Payer,
@@ -66,7 +67,7 @@ public final class LargeInput {
         }
     }
 
-    /// Reads on a thread for long work once nothing else of the payer is under way.
+    /// Reads on a thread for long work once no other input of the payer is being read.
     private func takeTurn<Content: Sendable>(
         of payer: Payer,
         on loop: EventLoop,
@@ -82,22 +83,22 @@ public final class LargeInput {
             }
             return true
         }
-        if lines[payer] == nil {
-            lines[payer] = []
-            if !begin() { lines[payer] = nil }
+        if queues[payer] == nil {
+            queues[payer] = []
+            if !begin() { queues[payer] = nil }
         } else {
-            lines[payer]?.append(begin)
+            queues[payer]?.append(begin)
         }
     }
 
-    /// What the payer had under way was read: the next one begins whose client is still there.
+    /// Starts the next waiting input of a client that is still connected.
     private func beginNext(of payer: Payer) {
-        while var line = lines[payer], !line.isEmpty {
-            let begin = line.removeFirst()
-            lines[payer] = line
+        while var queue = queues[payer], !queue.isEmpty {
+            let begin = queue.removeFirst()
+            queues[payer] = queue
             if begin() { return }
         }
-        lines[payer] = nil
+        queues[payer] = nil
     }
 }
 

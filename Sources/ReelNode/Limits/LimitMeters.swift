@@ -1,6 +1,6 @@
 /// Counters of the requests and events that a node refused because a limit was reached.
 public struct LimitMeters: Sendable {
-    /// The limits that are counted here; those of connections are counted where they are kept.
+    /// The limits that are counted here. The limits of connections are counted by `NodeGate`.
     public enum Limit: String, CaseIterable, Sendable {
         case publishes
         case publishBytes = "publish_bytes"
@@ -17,7 +17,7 @@ public struct LimitMeters: Sendable {
 
     private let counters: [Limit: Counter]
 
-    /// Registers them, or joins those that another role of the process has registered.
+    /// Registers the counters, or shares those that another role of the process has registered.
     public init(_ metrics: Metrics) {
         var counters: [Limit: Counter] = [:]
         for limit in Limit.allCases {
@@ -29,6 +29,6 @@ public struct LimitMeters: Sendable {
     static let name = "reel_limited_total"
     static let help = "Requests, events and connections that were refused because a limit was reached, by the limit."
 
-    /// Counts what was refused for this limit.
+    /// Counts `count` refusals by this limit.
     public func met(_ limit: Limit, _ count: Int = 1) { counters[limit]?.add(count) }
 }

@@ -2,8 +2,7 @@ import Glibc
 
 /// The default of a node's memory limit.
 public enum MemoryLimit {
-    /// Three quarters of the machine's memory, or of the limit of the process's control group if that is lower, in
-    /// bytes.
+    /// Three quarters of the machine's memory, or of the process's control group limit if that is lower, in bytes.
     public static var standard: Int { Int(clamping: available / 4 * 3) }
 
     private static var available: UInt64 {

@@ -1,17 +1,17 @@
 import Synchronization
 
-/// The number of units of a common resource that each payer holds now.
+/// The number of units of a common resource that each payer holds now. From any thread.
 public final class PayerShares: Sendable {
-    /// The largest number of units for one payer.
+    /// The maximum number of units for one payer.
     public let limit: PayerLimit
     private let held = Mutex<[Payer: Int]>([:])
 
-    /// Nobody holds anything yet.
+    /// The shares of a resource of which no unit is held yet.
     public init(_ limit: PayerLimit) {
         self.limit = limit
     }
 
-    /// Takes one unit for a payer. Returns false if the payer holds its limit.
+    /// Takes one unit for a payer. Returns false if the payer already holds its maximum.
     public func take(for payer: Payer) -> Bool {
         guard limit.holds(for: payer) else { return true }
         return held.withLock { held in
@@ -21,8 +21,8 @@ public final class PayerShares: Sendable {
         }
     }
 
-    /// Takes one unit for a payer, which is given back with the last reference to it. Returns nil if the payer holds
-    /// its limit.
+    /// Takes one unit for a payer, which is returned with the last reference to it. Nil if the payer already holds its
+    /// maximum.
     public func unit(for payer: Payer) -> Unit? { take(for: payer) ? Unit(self, payer) : nil }
 
     /// One unit of a payer.
@@ -38,7 +38,7 @@ public final class PayerShares: Sendable {
         deinit { shares.giveBack(of: payer) }
     }
 
-    /// Gives units of a payer back.
+    /// Returns units of a payer.
     public func giveBack(_ count: Int = 1, of payer: Payer) {
         guard count > 0, limit.holds(for: payer) else { return }
         held.withLock { held in

@@ -1,8 +1,9 @@
-/// A token bucket for each payer: units per period. A bucket holds at most the units of one period.
+/// A token bucket for each payer: units per period, by the generic cell rate algorithm (GCRA). A bucket holds at most
+/// the units of one period.
 public struct RateLimit<Key: Hashable & Sendable>: Sendable {
     /// The nanoseconds that each unit costs its payer.
     private let unitNs: Int64
-    /// The nanoseconds that a payer saves at most.
+    /// The maximum nanoseconds that a payer can save.
     private let savedNs: Int64
     /// The moment until which each payer's time is used up; entries in the past are removed.
     private var takenNs: [Key: Int64] = [:]
@@ -13,8 +14,8 @@ public struct RateLimit<Key: Hashable & Sendable>: Sendable {
         unitNs = most > 0 ? max(1, savedNs / Int64(most)) : 0
     }
 
-    /// Takes units for a payer. Returns nil if it did, else the milliseconds after which the payer may retry. A payer
-    /// with a full bucket may take any number at once, and then waits longer.
+    /// Takes `count` units for a payer at `nowMs`, in milliseconds. Returns nil if it took them, else the milliseconds
+    /// after which the payer may retry. A payer with a full bucket may take any number at once, and then waits longer.
     public mutating func take(_ count: Int, of payer: Key, nowMs: Int64) -> Int64? {
         guard unitNs > 0, count > 0 else { return nil }
         let nowNs = nowMs * 1_000_000
@@ -27,12 +28,12 @@ public struct RateLimit<Key: Hashable & Sendable>: Sendable {
         return nil
     }
 
-    /// Gives units back that a payer took and did not use.
+    /// Returns units that a payer took and did not use.
     public mutating func giveBack(_ count: Int, of payer: Key) {
         takenNs[payer]? -= Int64(count) * unitNs
     }
 
-    /// Removes the payers whose buckets are full.
+    /// Removes the payers with full buckets.
     public mutating func tick(nowMs: Int64) {
         guard !takenNs.isEmpty else { return }
         takenNs = takenNs.filter { $0.value > nowMs * 1_000_000 }

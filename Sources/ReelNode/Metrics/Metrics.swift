@@ -1,6 +1,7 @@
 import Synchronization
 
-/// The numbers of a node, as Prometheus reads them. Each is registered once, at the start, and counted without a lock.
+/// The metrics of a node, for Prometheus. Each metric is registered once, at the start. Counters and gauges are updated
+/// without a lock.
 public final class Metrics: Sendable {
     fileprivate enum Source: Sendable {
         case counter(Counter)
@@ -19,11 +20,11 @@ public final class Metrics: Sendable {
 
     private let families = Mutex<[Family]>([])
 
-    /// A node's metrics, none yet.
+    /// A set without metrics.
     public init() {}
 
-    /// A number that only grows. The same name with other labels joins the family. A second registration of the same
-    /// name and labels, such as by another role of the process, returns the same counter.
+    /// Registers a counter. A known name with other labels joins the family of that name. A second registration of the
+    /// same name and labels, such as by another role of the process, returns the same counter.
     public func counter(_ name: String, _ help: String, labels: [String: String] = [:]) -> Counter {
         let text = text(of: labels)
         let known = families.withLock { families in
@@ -35,7 +36,7 @@ public final class Metrics: Sendable {
         return counter
     }
 
-    /// A number that only grows and is asked for when it is read.
+    /// Registers a counter that `measure` returns at each read. From any thread.
     public func counter(
         _ name: String,
         _ help: String,
@@ -45,14 +46,14 @@ public final class Metrics: Sendable {
         add(name, help, "counter", labels, .measured(measure))
     }
 
-    /// A number that goes up and down.
+    /// Registers a gauge.
     public func gauge(_ name: String, _ help: String, labels: [String: String] = [:]) -> Gauge {
         let gauge = Gauge()
         add(name, help, "gauge", labels, .gauge(gauge))
         return gauge
     }
 
-    /// A number that is asked for when it is read.
+    /// Registers a gauge that `measure` returns at each read. From any thread.
     public func gauge(
         _ name: String,
         _ help: String,
@@ -62,12 +63,12 @@ public final class Metrics: Sendable {
         add(name, help, "gauge", labels, .measured(measure))
     }
 
-    /// A time that is asked for when it is read, and said in seconds.
+    /// Registers a gauge of a time in seconds that `time` returns at each read. From any thread.
     public func gauge(_ name: String, _ help: String, time: @escaping @Sendable () -> Duration) {
         add(name, help, "gauge", [:], .timed(time))
     }
 
-    /// A time that only grows, is asked for when it is read, and said in seconds.
+    /// Registers a counter of a time in seconds that `time` returns at each read. From any thread.
     public func timedCounter(
         _ name: String,
         _ help: String,
@@ -77,7 +78,7 @@ public final class Metrics: Sendable {
         add(name, help, "counter", labels, .timed(time))
     }
 
-    /// How often a time was at or below each of the bounds, which ascend; said in seconds.
+    /// Registers a histogram of times in seconds. `bounds` are the upper bounds of the buckets, ascending.
     public func histogram(
         _ name: String,
         _ help: String,
@@ -117,7 +118,7 @@ public final class Metrics: Sendable {
         return escaped
     }
 
-    /// All of them in Prometheus' text format, version 0.0.4.
+    /// Returns all metrics in the Prometheus text format, version 0.0.4.
     public func text() -> String {
         var text = ""
         for family in families.withLock({ $0 }) {
@@ -137,39 +138,39 @@ public final class Metrics: Sendable {
     }
 }
 
-/// A number that only grows.
+/// A number that only grows. From any thread.
 public final class Counter: Sendable {
     private let count = Atomic<Int>(0)
 
-    /// What has been counted so far.
+    /// The current count.
     public var value: Int { count.load(ordering: .relaxed) }
 
-    /// Counts so many more.
+    /// Adds `amount` to the count.
     @inline(__always)
     public func add(_ amount: Int = 1) {
         count.wrappingAdd(amount, ordering: .relaxed)
     }
 }
 
-/// A number that goes up and down.
+/// A number that goes up and down. From any thread.
 public final class Gauge: Sendable {
     private let level = Atomic<Int>(0)
 
-    /// Its value now.
+    /// The current value.
     public var value: Int { level.load(ordering: .relaxed) }
 
-    /// Moves it by so much, down if negative.
+    /// Adds `amount`, which may be negative, to the value.
     public func add(_ amount: Int) {
         level.wrappingAdd(amount, ordering: .relaxed)
     }
 
-    /// Gives it this value.
+    /// Sets the value.
     public func set(_ value: Int) {
         level.store(value, ordering: .relaxed)
     }
 }
 
-/// How often a time was at or below each bound.
+/// The number of times at or below each bound. From any thread.
 public final class Histogram: Sendable {
     private struct State {
         var counts: [Int]

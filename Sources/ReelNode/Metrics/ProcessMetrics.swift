@@ -2,7 +2,7 @@ import Glibc
 
 /// The `process_*` metrics that Prometheus client libraries export.
 enum ProcessMetrics {
-    /// The time of the first call, which is the process's start as far as the node knows it.
+    /// The time of the first access, which approximates the start of the process.
     private static let startedSeconds = Int(WallClock.nowMs() / 1_000)
 
     static func register(_ metrics: Metrics, build: String, commit: String) {
@@ -19,8 +19,8 @@ enum ProcessMetrics {
         }
         let started = startedSeconds
         metrics.gauge("process_start_time_seconds", "When the process began, in seconds of the Unix epoch.") { started }
-        metrics.gauge("process_resident_memory_bytes", "Memory that the process has.") { memory(1) }
-        metrics.gauge("process_virtual_memory_bytes", "Addresses that the process has taken.") { memory(0) }
+        metrics.gauge("process_resident_memory_bytes", "Resident memory of the process.") { memory(1) }
+        metrics.gauge("process_virtual_memory_bytes", "Virtual memory of the process.") { memory(0) }
         metrics.gauge("process_open_fds", "Descriptors that are open.") { openDescriptors }
         metrics.gauge("process_max_fds", "Descriptors that may be open.") {
             var limit = rlimit()
@@ -29,7 +29,7 @@ enum ProcessMetrics {
         }
     }
 
-    /// A field of `/proc/self/statm`, in bytes.
+    /// Returns a field of `/proc/self/statm` in bytes.
     private static func memory(_ field: Int) -> Int {
         guard let file = fopen("/proc/self/statm", "r") else { return 0 }
         defer { fclose(file) }
@@ -45,14 +45,14 @@ enum ProcessMetrics {
         defer { closedir(folder) }
         var count = 0
         while readdir(folder) != nil { count += 1 }
-        // Without `.`, `..` and the folder's own.
+        // Without `.`, `..` and the descriptor of the folder itself.
         return max(0, count - 3)
     }
 }
 
-/// How large the log's files are, and how full the disk of a folder is.
+/// The metrics of the log's files and of the disks of folders.
 enum DiskMetrics {
-    /// The file of a log on SQLite, and its WAL.
+    /// Registers the sizes of the file of an SQLite log and of its WAL.
     static func register(_ metrics: Metrics, logFile path: String) {
         metrics.gauge("reel_log_size_bytes", "Bytes of the log's file.") { size(path) }
         metrics.gauge("reel_log_wal_bytes", "Bytes of the log's WAL.") { size(path + "-wal") }
@@ -63,9 +63,13 @@ enum DiskMetrics {
         return stat(path, &file) == 0 ? Int(file.st_size) : 0
     }
 
-    /// `name`: the folder's role, `log` or `data`.
+    /// Registers the space on the disk of a folder. `name` is the folder's role: `log` or `data`.
     static func register(_ metrics: Metrics, folder path: String, as name: String) {
-        metrics.gauge("reel_disk_free_bytes", "Room on the disk of a folder for this user.", labels: ["folder": name]) {
+        metrics.gauge(
+            "reel_disk_free_bytes",
+            "Free space for this user on the disk of a folder.",
+            labels: ["folder": name]
+        ) {
             var disk = statvfs()
             return statvfs(path, &disk) == 0 ? Int(clamping: UInt64(disk.f_bavail) * UInt64(disk.f_frsize)) : 0
         }
@@ -76,7 +80,7 @@ enum DiskMetrics {
     }
 }
 
-/// The certificate of a node that speaks TLS.
+/// The metrics of the certificate of a node with TLS.
 enum CertificateMetrics {
     static func register(_ metrics: Metrics, expiresAt: @escaping @Sendable () -> Int) {
         metrics.gauge(

@@ -2,8 +2,8 @@ public import ReelCore
 public import ReelNet
 import Synchronization
 
-/// Counts requests by route and status, measures the time to the first byte of each answer, and writes audit lines for
-/// clients without the right that they need. The loops of a node share it.
+/// Counts requests by route and status, measures the time to the first byte of each response, and writes audit lines
+/// for clients that lack a right. The loops of a node share it. From any thread.
 public final class RequestWatch: Sendable {
     private struct Kind: Hashable {
         var route: String
@@ -27,12 +27,12 @@ public final class RequestWatch: Sendable {
     init(_ metrics: Metrics, logger: Logger) {
         self.metrics = metrics
         self.logger = logger
-        // So that both families are there from the start.
+        // Both families exist from the start.
         _ = meters("/metrics", 200)
     }
 
-    /// Watches a request until its answer begins. `route`: the pattern that it took, nil: none. There are as many
-    /// labels as routes and statuses, whatever clients send.
+    /// Watches a request until its response begins. `route` is the pattern of the matched route; nil: none. The number
+    /// of labels depends on routes and statuses only, not on the paths that clients send.
     public func watch(_ exchange: HTTPExchange, route: String?) {
         let (route, begun) = (route ?? "none", ContinuousClock.now)
         exchange.answered = { [self] code in
@@ -42,33 +42,32 @@ public final class RequestWatch: Sendable {
         }
     }
 
-    /// Counts an answer for which there was no exchange to watch: a handshake, or what was answered before the request
-    /// was read whole.
+    /// Counts a response without an exchange: to a handshake, or before the request was read completely.
     public func count(_ route: String?, _ code: Int) { meters(route ?? "none", code).0.add() }
 
-    /// Counts a refusal for which there was no exchange to watch, and writes its audit line.
+    /// Counts a refusal without an exchange, and writes its audit line.
     public func refused(_ problem: Problem, _ route: String?, _ client: SocketAddress?) {
         count(route, problem.status)
         audit(problem, route, client)
     }
 
-    /// Writes the audit line of a problem, if it is one that has such a line. A refused page has none: any page could
-    /// use up the lines.
+    /// Writes the audit line of a problem of a token or a right; no line for other problems. A refused page gets no
+    /// line, since any page could use up the limit of lines.
     public func audit(_ problem: Problem, _ route: String?, _ client: SocketAddress?) {
         guard !problem.isOfPage else { return }
         audit(ReelError(problem.code, problem.detail), route, client, subject: problem.subject)
     }
 
-    /// Says that a client was refused for want of a token or a right, ten times a second at most; of other errors
-    /// nothing. `route`: the pattern of what it asked for, since a target may hold a token.
+    /// Writes an audit line if the error is a missing token or right; at most ten lines a second. `route` is the
+    /// pattern of the matched route, since a target may contain a token.
     public func audit(_ error: ReelError, _ route: String?, _ client: SocketAddress?, subject: String? = nil) {
         guard error.code == .unauthorized || error.code == .forbidden else { return }
-        guard let unsaid = state.withLock({ $0.lines.admit(nowMs: WallClock.nowMs()) }) else { return }
+        guard let leftOut = state.withLock({ $0.lines.admit(nowMs: WallClock.nowMs()) }) else { return }
         logger.audit(
             "refused",
             [
                 "code": error.code.rawValue, "client": client?.host ?? "unknown", "subject": subject ?? "none",
-                "route": route ?? "none", "detail": error.message, "lines_left_out": "\(unsaid)",
+                "route": route ?? "none", "detail": error.message, "lines_left_out": "\(leftOut)",
             ]
         )
     }

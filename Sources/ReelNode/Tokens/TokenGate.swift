@@ -3,19 +3,24 @@ public import ReelCore
 public import ReelNet
 import Synchronization
 
-/// Who may do what on a node that has keys: checks the tokens of all its loops with the keys of one file, which can be
-/// read again while it serves. A connection that a token has opened stays until that token expires.
+/// Checks the tokens of clients for all loops of a node, with the keys of one file. The file can be read again while
+/// the node serves. A connection that a token has opened stays until that token expires.
 public final class TokenGate: Sendable {
-    /// The file of the keys, a JWK Set.
+    /// The path of the file with the keys, a JWK Set.
     public let file: String
     private let verifier: Mutex<TokenVerifier>
     private let verified: Mutex<VerifiedTokens>
     private let wrong = WrongSignatures()
-    /// How many tokens were refused.
+    /// The number of tokens that were refused, by reason.
     public let refused = RefusedTokens()
 
-    /// Reads the file. Tokens have to be of this issuer and for this audience, where they are given. Throws, with the
-    /// file's name, where it cannot be read or used.
+    /// Reads the file.
+    ///
+    /// - Parameters:
+    ///   - file: The path of a JWK Set.
+    ///   - issuer: The issuer that tokens must have (`iss`); nil: any.
+    ///   - audience: The audience that tokens must have (`aud`); nil: any.
+    /// - Throws: An error with the file's name if the file cannot be read or used.
     public init(file: String, issuer: String? = nil, audience: String? = nil) throws(TokenRefusal) {
         self.file = file
         var verifier = TokenVerifier(try Self.read(file))
@@ -25,35 +30,35 @@ public final class TokenGate: Sendable {
         verified = Mutex(VerifiedTokens())
     }
 
-    /// True if the file has the secret half of a pair of keys: the node can then make tokens, which it never needs. A
-    /// secret that has no public half (HS256) does not count.
+    /// True if the file has the secret half of a key pair. The node could then make tokens, which it never needs to do.
+    /// A secret without a public half (HS256) does not count.
     public var hasNeedlessSecrets: Bool { verifier.withLock { $0.keys.hasNeedlessSecrets } }
 
-    /// Writes a warning to the journal if the file has a secret half.
+    /// Logs a warning if the file has a secret half.
     public func warnOfSecrets(_ logger: Logger) {
         guard hasNeedlessSecrets else { return }
         logger.warning(
             "the key file has a secret half",
             [
                 "file": file,
-                "detail": "a node needs only public halves: whoever reads this file, or takes over the node, can make"
+                "detail": "a node needs only public halves: anyone with access to this file or to the node can make"
                     + " tokens. Make a file by `reel token keygen --public FILE`, and name that with --jwks",
             ]
         )
     }
 
-    /// Reads the file again. Throws as `init` does; then all stays as it is.
+    /// Reads the file again. Throws as `init` does, and then keeps the previous keys.
     public func reload() throws(TokenRefusal) {
         let keys = try Self.read(file)
         verifier.withLock { $0.keys = keys }
         verified.withLock { $0.forget() }
     }
 
-    /// What a token of a client with this `SocketAddress.origin` gives now. Throws `unauthorized` with the reason, and
-    /// `rate_limited` if clients of this origin have sent too many tokens with a wrong signature.
+    /// Returns the rights that a token gives now. `origin` is the client's `SocketAddress.origin`. Throws
+    /// `unauthorized` with the reason, or `rate_limited` if this origin has sent too many tokens with a wrong
+    /// signature. From any thread.
     public func grant(_ token: String, from origin: UInt64) throws(ReelError) -> TokenGrant {
-        let nowMs = WallClock.nowMs()
-        let now = nowMs / 1_000
+        let now = WallClock.nowMs() / 1_000
         let (known, generation) = verified.withLock { ($0.grant(token, now: now), $0.generation) }
         if let known { return known }
         let verifier = verifier.withLock { $0 }
@@ -64,11 +69,11 @@ public final class TokenGate: Sendable {
             refused.add(error.reason)
             throw ReelError(.unauthorized, error.description)
         }
-        try wrong.take(origin, nowMs: nowMs)
+        try wrong.take(origin)
         do throws(TokenRefusal) {
             let grant = try claim.verified()
             wrong.giveBack(origin)
-            // Not where the keys were read again meanwhile: this token's may have gone.
+            // Do not cache it if the keys were read again meanwhile: this token's key may be gone.
             verified.withLock { if $0.generation == generation { $0.keep(token, grant) } }
             return grant
         } catch {
@@ -77,11 +82,11 @@ public final class TokenGate: Sendable {
         }
     }
 
-    /// How many tokens were refused unseen because of the wrong signatures of their origin.
+    /// The number of tokens that were refused unverified because of the wrong signatures of their origin.
     var limited: Int { wrong.limited }
 
-    /// Removes the origins that have sent no wrong signature lately.
-    func tick() { wrong.tick(nowMs: WallClock.nowMs()) }
+    /// Removes the origins that have sent no wrong signature recently.
+    func tick() { wrong.tick() }
 
     private static func read(_ file: String) throws(TokenRefusal) -> TokenKeys {
         let descriptor = open(file, O_RDONLY | O_CLOEXEC)
@@ -110,23 +115,23 @@ public final class TokenGate: Sendable {
     }
 }
 
-/// What somebody may do on this node: all that a token gives, or, where the node has no keys, everything.
+/// The rights of a client on this node: those of its token, or all rights if the node has no keys.
 public struct Access: Sendable {
-    /// What the token gives; nil: everything.
+    /// The rights that the token gives; nil: all rights.
     public let grant: TokenGrant?
     private let token: KeptToken?
 
-    /// With what the token gives.
+    /// The rights of `grant`; nil: all rights. `token` and `gate` are the token and the gate that checked it.
     public init(_ grant: TokenGrant?, token: String? = nil, of gate: TokenGate? = nil) {
         self.grant = grant
         self.token = token.map { KeptToken($0, gate) }
     }
 
-    /// `Authorization` of what is asked of other nodes in its name; nil: the node has no keys.
+    /// The `Authorization` header for requests to other nodes on behalf of the client; nil: the node has no keys.
     public var authorization: String? { token.map { "Bearer \($0.text)" } }
 
-    /// What `Authorization: Bearer …` gives. Throws 401 where there is none, or one that is not valid; without a gate
-    /// everything may be done and nothing is looked at.
+    /// Reads the rights from the `Authorization: Bearer …` header. Without a gate it gives all rights and reads no
+    /// header. Throws 401 if the token is missing or not valid.
     public init(_ gate: TokenGate?, _ head: HTTPRequestHead) throws(Problem) {
         guard let gate else {
             self.init(nil)
@@ -154,30 +159,30 @@ public struct Access: Sendable {
         return parts.count == 2 && parts[0].lowercased() == "bearer" ? String(parts[1]) : nil
     }
 
-    /// `by` of what is published.
+    /// The subject of the token, which becomes `by` in published events; nil: the node has no keys.
     public var subject: String? { grant?.subject }
 
-    /// Why the stream may not be read; nil if it may.
+    /// Returns the reason why the client may not read the stream; nil: it may.
     public func refusalToRead(_ stream: StreamName) -> ReelError? {
         guard let grant, !grant.mayRead(stream) else { return nil }
         countRefusal()
         return ReelError(.forbidden, "the token does not give the stream \(stream) to read")
     }
 
-    /// Why nothing may be published to the stream; nil if it may.
+    /// Returns the reason why the client may not publish to the stream; nil: it may.
     public func refusalToPublish(_ stream: StreamName) -> ReelError? {
         guard let grant, !grant.mayPublish(stream) else { return nil }
         countRefusal()
         return ReelError(.forbidden, "the token does not give the stream \(stream) to publish to")
     }
 
-    /// Returns true if the stream may be published to; counts nothing.
+    /// Returns true if the client may publish to the stream. Counts no refusal.
     public func mayPublish(_ stream: StreamName) -> Bool { grant?.mayPublish(stream) ?? true }
 
-    /// Returns true if the sites of the stream may be listed.
+    /// Returns true if the client may list the sites of the stream.
     public func mayInspect(_ stream: StreamName) -> Bool { grant?.mayInspect(stream) ?? true }
 
-    /// Throws 403 unless the sites of the stream may be listed.
+    /// Throws 403 unless the client may list the sites of the stream.
     public func requireInspect(_ stream: StreamName) throws(Problem) {
         guard !mayInspect(stream) else { return }
         countRefusal()
@@ -189,7 +194,7 @@ public struct Access: Sendable {
         )
     }
 
-    /// Throws 403 unless the sites of some stream may be listed.
+    /// Throws 403 unless the client may list the sites of at least one stream.
     public func requireInspect() throws(Problem) {
         guard grant?.inspect.isEmpty ?? false else { return }
         countRefusal()
@@ -199,14 +204,14 @@ public struct Access: Sendable {
     /// True if the token gives the right `admin` for `*`, or the node has no keys.
     public var isAdmin: Bool { grant?.isAdmin ?? true }
 
-    /// Throws 403 unless the token gives the right `admin` for `*`: what it is for belongs to no single stream.
+    /// Throws 403 unless the token gives the right `admin` for `*`. For requests that concern no single stream.
     public func requireAdmin() throws(Problem) {
         guard !isAdmin else { return }
         countRefusal()
         throw problem(ReelError(.forbidden, "the token does not give the right `admin` for `*`, which this path needs"))
     }
 
-    /// Counts a refusal for want of a right, and returns the problem that says so.
+    /// Counts a refusal because of a missing right, and returns the problem for the client.
     func refusal(_ detail: String) -> Problem {
         countRefusal()
         return problem(ReelError(.forbidden, detail))
@@ -220,23 +225,23 @@ public struct Access: Sendable {
 
     private func countRefusal() { token?.gate?.refused.add(.forbidden) }
 
-    /// Throws 403 unless the stream may be read.
+    /// Throws 403 unless the client may read the stream.
     public func requireRead(_ stream: StreamName) throws(Problem) {
         if let refusal = refusalToRead(stream) { throw problem(refusal) }
     }
 
-    /// Throws 403 unless the stream may be published to.
+    /// Throws 403 unless the client may publish to the stream.
     public func requirePublish(_ stream: StreamName) throws(Problem) {
         if let refusal = refusalToPublish(stream) { throw problem(refusal) }
     }
 
-    /// Whether the token has expired at this moment, in milliseconds of the Unix epoch.
+    /// Returns true if the token has expired at `nowMs`, in milliseconds since 1970.
     public func hasExpired(nowMs: Int64) -> Bool {
         grant.map { nowMs / 1_000 >= $0.expiresAt } ?? false
     }
 }
 
-/// Most nodes have no keys: a reference takes little room.
+/// A token with its gate. A separate object, since most nodes have no keys and a nil reference is small.
 private final class KeptToken: Sendable {
     let text: String
     let gate: TokenGate?

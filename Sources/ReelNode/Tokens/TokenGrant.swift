@@ -1,21 +1,21 @@
 import ReelCore
 
-/// What a valid token gives its bearer.
+/// The rights that a valid token gives its bearer.
 public struct TokenGrant: Hashable, Sendable {
-    /// Whom it was given to: `by` in the events that are published with it.
+    /// The subject of the token, which becomes `by` in events that are published with it.
     public var subject: String
-    /// From this second of the Unix epoch on it gives nothing.
+    /// The time from which on the token gives no rights, in seconds since 1970.
     public var expiresAt: Int64
     /// The streams that may be read.
     public var read: [StreamPattern]
-    /// The streams that may be published to. To read them takes more.
+    /// The streams that may be published to. This right does not include reading.
     public var publish: [StreamPattern]
-    /// The streams whose sites may be listed.
+    /// The streams of which the sites may be listed.
     public var inspect: [StreamPattern]
-    /// The streams that may be administered. `*` gives the paths of operators; it includes no other right.
+    /// The streams that may be administered. `*` gives access to the operator's paths; it includes no other right.
     public var admin: [StreamPattern]
 
-    /// A grant of these parts.
+    /// A grant of these rights.
     public init(
         subject: String,
         expiresAt: Int64,
@@ -32,40 +32,40 @@ public struct TokenGrant: Hashable, Sendable {
         self.admin = admin
     }
 
-    /// Whether the stream may be read.
+    /// Returns true if the stream may be read.
     func mayRead(_ stream: StreamName) -> Bool { read.contains { $0.matches(stream) } }
 
-    /// Whether the stream may be published to.
+    /// Returns true if the stream may be published to.
     func mayPublish(_ stream: StreamName) -> Bool { publish.contains { $0.matches(stream) } }
 
-    /// True if the sites of the stream may be listed.
+    /// Returns true if the sites of the stream may be listed.
     func mayInspect(_ stream: StreamName) -> Bool { inspect.contains { $0.matches(stream) } }
 
-    /// True if all streams may be administered, and so the node itself.
+    /// True if all streams may be administered, and therefore the node itself.
     var isAdmin: Bool { admin.contains { $0.description == "*" } }
 }
 
-/// Why a token is refused. It never says anything of the token itself but which rule it breaks.
+/// The reason why a token is refused. It names the broken rule and contains nothing of the token itself.
 public struct TokenRefusal: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The reason of a refusal, as the metric's label names it.
+    /// The kinds of reasons, as the metric's label names them.
     public enum Reason: String, CaseIterable, Sendable {
-        /// There is none.
+        /// The request has no token.
         case missing
-        /// It cannot be read, or does not say what it has to.
+        /// The token cannot be read, or a required claim is missing or wrong.
         case malformed
-        /// It is of a key that the node does not have.
+        /// The token refers to a key that the node does not have.
         case unknownKey = "unknown_key"
-        /// Its signature is not of its key.
+        /// The signature is not valid for the key.
         case signature
-        /// Its time is over.
+        /// The token has expired.
         case expired
-        /// Its time has not come.
+        /// The token is not valid yet.
         case notYet = "not_yet"
-        /// It does not give the right that is needed.
+        /// The token does not give the required right.
         case forbidden
     }
 
-    /// What was found and what was expected.
+    /// The finding and the expectation.
     public let description: String
     let reason: Reason
 

@@ -3,7 +3,7 @@ public import ReelNet
 
 /// One key of a key file.
 public struct TokenKey: Sendable {
-    /// The name by which tokens call it.
+    /// The name by which tokens refer to the key (`kid`).
     public let id: String?
     /// The key itself.
     public let key: SignatureKey
@@ -15,25 +15,26 @@ public struct TokenKey: Sendable {
     }
 }
 
-/// The keys that tokens are checked with, as a JWK Set (RFC 7517). It is what identity providers publish, so their file
-/// can be used as it is; each key says what it is for, and several may stand side by side while one takes the other's
-/// place.
+/// The keys that verify tokens, as a JWK Set (RFC 7517). Identity providers publish this format, so their file can be
+/// used unchanged. Each key has its own algorithm, and several keys may coexist while one replaces another.
 public struct TokenKeys: Sendable {
     /// The keys, in the order of the file.
     public let keys: [TokenKey]
-    /// How many keys of the file are of kinds that are not used here (RSA, keys for encryption).
+    /// The number of keys of the file that are not used here, such as RSA keys and keys for encryption.
     public private(set) var unused = 0
 
-    /// The largest file, in bytes.
+    /// The maximum size of the file in bytes.
     static let largestFile = 1 << 20
 
-    /// These keys.
+    /// A set of these keys.
     public init(_ keys: [TokenKey]) {
         self.keys = keys
     }
 
-    /// Reads a JWK Set. Throws where it is no such JSON, a key of a kind in use is not sound, an HMAC key is shorter
-    /// than 32 bytes, an id stands twice, or no key is left to use. What it throws holds nothing of a key.
+    /// Reads a JWK Set. The error contains no part of a key.
+    ///
+    /// - Throws: If the file is not a JWK Set, or a key of a supported kind is not valid. Also if an HMAC key is
+    ///   shorter than 32 bytes, an id occurs twice, or no usable key remains.
     public init(parsing file: [UInt8]) throws(TokenRefusal) {
         guard file.count <= Self.largestFile else { throw TokenRefusal("the key file has more than 1 MiB") }
         var keys: [TokenKey] = []
@@ -57,7 +58,7 @@ public struct TokenKeys: Sendable {
         self.unused = unused
     }
 
-    /// True if a key has a secret half beside its public one.
+    /// True if a key has both a public and a secret half.
     var hasNeedlessSecrets: Bool {
         keys.contains { key in
             switch key.key.material {
@@ -68,7 +69,8 @@ public struct TokenKeys: Sendable {
         }
     }
 
-    /// The key that a token calls; nil if there is none of the name, or it calls none and there are several.
+    /// Returns the key that a token refers to. Without an id it returns the only key. Nil if no key has the id, or if
+    /// there is no id and several keys.
     func key(_ id: String?) -> TokenKey? {
         guard let id else { return keys.count == 1 ? keys[0] : nil }
         return keys.first { $0.id.map { $0.utf8.elementsEqual(id.utf8) } ?? false }
@@ -78,7 +80,7 @@ public struct TokenKeys: Sendable {
 
     private typealias Members = [String: String]
 
-    /// The text members of each key; nil if there is no list of keys.
+    /// Returns the text members of each key; nil: there is no list of keys.
     private static func read(_ bytes: Bytes) throws(ReelError) -> [Members]? {
         var all: [Members]?
         var reader = JSONReader(bytes, levels: 8, shape: .badJSON)
@@ -135,13 +137,14 @@ public struct TokenKeys: Sendable {
 
     // MARK: Writing
 
-    /// The JWK Set as JSON, one key a line; without the secret halves if only others are to check tokens with it.
+    /// Returns the JWK Set as JSON, one key per line. `withSecrets` is false for verifiers, which need no secret
+    /// halves.
     public func text(withSecrets: Bool) -> String {
         let lines = keys.compactMap { Self.line($0, withSecrets: withSecrets) }
         return "{\"keys\":[\n" + lines.joined(separator: ",\n") + "\n]}\n"
     }
 
-    /// Nil for an HMAC key without its secret: nothing is left of it.
+    /// Returns nil for an HMAC key without its secret: nothing of it remains.
     private static func line(_ key: TokenKey, withSecrets: Bool) -> String? {
         var writer = JSONObjectWriter()
         writer.member("kty", kty(key.key.material))

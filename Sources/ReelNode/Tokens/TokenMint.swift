@@ -1,13 +1,13 @@
 import ReelCore
 import ReelNet
 
-/// Makes tokens that `TokenVerifier` takes.
+/// Makes tokens that `TokenVerifier` accepts.
 public struct TokenMint: Sendable {
     /// The key that signs.
     public var key: TokenKey
-    /// `iss`, if it is to be said.
+    /// The issuer (`iss`); nil: the token has none.
     public var issuer: String?
-    /// `aud`, if it is to be said.
+    /// The audience (`aud`); nil: the token has none.
     public var audience: String?
 
     /// A mint with this key.
@@ -15,7 +15,8 @@ public struct TokenMint: Sendable {
         self.key = key
     }
 
-    /// A token that gives this, made at this second. Nil if the key has no secret half.
+    /// Returns a token with the rights of `grant`, issued at `now`, in seconds since 1970. Nil if the key has no secret
+    /// half.
     public func token(_ grant: TokenGrant, now: Int64) -> String? {
         var header = JSONObjectWriter()
         header.member("alg", key.key.algorithm.rawValue)

@@ -1,16 +1,16 @@
 import ReelCore
 
-/// A token taken apart and read, strictly, and nothing checked that takes a key or a clock.
+/// A strictly decoded token. No check that needs a key or a clock is done yet.
 struct TokenParts {
-    /// The longest token, in bytes.
+    /// The maximum size of a token in bytes.
     static let largest = 8 << 10
 
-    /// `alg` of the header.
+    /// The member `alg` of the header.
     var algorithm = ""
-    /// `kid` of the header.
+    /// The member `kid` of the header.
     var keyID: String?
     var claims = TokenClaims()
-    /// What is signed.
+    /// The signed bytes.
     let signed: [UInt8]
     let signature: [UInt8]
 
@@ -61,7 +61,7 @@ struct TokenParts {
     }
 }
 
-/// The claims of a token that matter here; others are read over.
+/// The claims of a token that a node uses; others are skipped.
 struct TokenClaims {
     var subject: String?
     var expiresAt: Int64?
@@ -94,7 +94,7 @@ struct TokenClaims {
         try reader.end()
     }
 
-    /// The grant of these claims for a subject.
+    /// Returns the grant of these claims for a subject.
     func grant(subject: String, expiresAt: Int64) -> TokenGrant {
         TokenGrant(
             subject: subject,
@@ -106,7 +106,7 @@ struct TokenClaims {
         )
     }
 
-    /// A text, or a list of them.
+    /// Reads a text, or a list of texts.
     private static func texts(_ reader: inout JSONReader) throws(ReelError) -> [String] {
         if try reader.kind() == .string { return [try reader.string()] }
         var texts: [String] = []
@@ -121,7 +121,7 @@ struct TokenClaims {
             case "publish": publish = try Self.patterns(&reader)
             case "inspect": inspect = try Self.patterns(&reader)
             case "admin": admin = try Self.patterns(&reader)
-            // A right that was misspelt must not be taken for one that was not given.
+            // A misspelled right must not look like a right that was not given.
             default:
                 throw reader.mismatch(
                     "the token's \"reel\" has a member that is no right; expected are \"read\", \"publish\","

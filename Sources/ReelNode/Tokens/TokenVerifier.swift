@@ -1,36 +1,35 @@
 import ReelCore
 import ReelNet
 
-/// Checks tokens: JWTs (RFC 7519) in compact form, signed by EdDSA, ES256 or HS256. All that can be refused is refused
-/// before the signature is looked at, and the key decides how that is done, never the token. It has no clock and no
-/// file.
+/// Verifies tokens: JWTs (RFC 7519) in compact form with EdDSA, ES256 or HS256. It makes all other checks before it
+/// verifies the signature. The key determines the algorithm, never the token. It has no clock and no file.
 public struct TokenVerifier: Sendable {
-    /// The keys that it believes.
+    /// The trusted keys.
     public var keys: TokenKeys
-    /// Who has to have made the token (`iss`); nil: anyone who has a key.
+    /// The required issuer (`iss`); nil: any.
     public var issuer: String?
-    /// For whom the token has to be (`aud`); nil: for anyone.
+    /// The required audience (`aud`); nil: any.
     public var audience: String?
-    /// How far a clock that sets `nbf` and `iat` may be ahead, in seconds.
+    /// The maximum time that `nbf` and `iat` may be in the future, since clocks differ; in seconds.
     private static let leeway: Int64 = 60
 
-    /// A verifier of these keys, for tokens of any issuer and audience.
+    /// A verifier with these keys, for tokens of any issuer and audience.
     public init(_ keys: TokenKeys) {
         self.keys = keys
     }
 
-    /// What the token gives at this second of the Unix epoch.
+    /// Returns the rights that the token gives at `now`, in seconds since 1970.
     public func verify(_ token: [UInt8], now: Int64) throws(TokenRefusal) -> TokenGrant {
         try claim(token, now: now).verified()
     }
 
-    /// A token that has passed all checks but that of its signature, which costs much more than the others.
+    /// A token that has passed all checks except that of its signature, which is much more expensive than the others.
     struct Claim {
         fileprivate let grant: TokenGrant
         fileprivate let key: SignatureKey
         fileprivate let parts: TokenParts
 
-        /// Verifies the signature and returns what the token gives.
+        /// Verifies the signature and returns the rights that the token gives.
         func verified() throws(TokenRefusal) -> TokenGrant {
             guard key.verifies(parts.signature, of: parts.signed) else {
                 throw TokenRefusal("the token's signature is not of the key that it names", .signature)
@@ -39,7 +38,7 @@ public struct TokenVerifier: Sendable {
         }
     }
 
-    /// Makes all checks of a token but that of its signature.
+    /// Makes all checks of a token except that of its signature.
     func claim(_ token: [UInt8], now: Int64) throws(TokenRefusal) -> Claim {
         let parts = try TokenParts(token)
         let key = try key(parts)
@@ -50,7 +49,8 @@ public struct TokenVerifier: Sendable {
         return Claim(grant: grant, key: key, parts: parts)
     }
 
-    /// What a token says that it gives, unproven; nil if it cannot be read, or does not say for whom and how long.
+    /// Returns the rights that a token claims, unverified. Nil if the token cannot be read, or has no valid subject or
+    /// no expiry.
     public static func claims(of token: [UInt8]) -> TokenGrant? {
         guard let claims = try? TokenParts(token).claims, let expiresAt = claims.expiresAt,
             let subject = claims.subject, UserName.isValid(subject)

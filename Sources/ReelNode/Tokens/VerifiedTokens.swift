@@ -1,5 +1,5 @@
-/// A cache of tokens whose signature was verified. It has two generations; when the younger one is full, the older one
-/// is dropped.
+/// A cache of tokens with a verified signature. It has two generations: when the younger one is full, the older one is
+/// dropped.
 struct VerifiedTokens: Sendable {
     private static let generationMax = 2_048
 
@@ -8,7 +8,7 @@ struct VerifiedTokens: Sendable {
     /// The number of times that the cache was emptied.
     private(set) var generation = 0
 
-    /// The grant of a cached token that has not expired at `now`, in seconds of the Unix epoch.
+    /// Returns the grant of a cached token that has not expired at `now`, in seconds since 1970; nil: not cached.
     mutating func grant(_ token: String, now: Int64) -> TokenGrant? {
         guard let grant = young[token] ?? old[token], now < grant.expiresAt else { return nil }
         if young[token] == nil { keep(token, grant) }

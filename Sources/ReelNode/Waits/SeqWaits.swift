@@ -1,10 +1,10 @@
 public import ReelCore
 
 /// A set of waits for a seq, each with or without a deadline. Two heaps order the waits by seq and by deadline, so a
-/// batch or a timer visits only the waits that end. A million waits for a seq that never comes cost no time until their
-/// deadlines.
+/// batch or a timer visits only the waits that end. A million waits for a seq that never arrives cost no time until
+/// their deadlines.
 public struct SeqWaits<Waiter> {
-    /// Names a wait, so that it can be given up.
+    /// An identifier of a wait, for `cancel`.
     public struct Ticket: Hashable, Sendable {
         fileprivate let number: Int
     }
@@ -20,18 +20,18 @@ public struct SeqWaits<Waiter> {
     private var byDeadline = NumberHeap()
     private var lastNumber = 0
 
-    /// Nobody waits yet.
+    /// A set without waits.
     public init() {}
 
-    /// Whether nobody waits.
+    /// True if the set has no waits.
     public var isEmpty: Bool { waits.isEmpty }
-    /// How many wait.
+    /// The number of waits.
     public var count: Int { waits.count }
-    /// A time before which `due` ends no wait; nil: no wait has a deadline. A wait that has ended may have set it.
+    /// A time before which `due` ends no wait; nil: no wait has a deadline. It may be the deadline of a wait that has
+    /// ended.
     public var nextDeadlineMs: Int64? { waits.isEmpty ? nil : byDeadline.first }
 
-    /// Begins a wait for a seq that ends at a time, in milliseconds of the clock that `due` is asked with; nil: it has
-    /// no deadline here.
+    /// Adds a wait for `seq`. `untilMs` is its deadline, in milliseconds of the clock of `due`; nil: no deadline.
     @discardableResult
     public mutating func add(_ waiter: Waiter, for seq: Seq, untilMs: Int64? = nil) -> Ticket {
         lastNumber += 1
@@ -41,20 +41,20 @@ public struct SeqWaits<Waiter> {
         return Ticket(number: lastNumber)
     }
 
-    /// Gives a wait up; nil: it has ended already.
+    /// Cancels a wait; nil: it has already ended.
     public mutating func cancel(_ ticket: Ticket) -> Waiter? {
         let wait = waits.removeValue(forKey: ticket.number)
         tidy()
         return wait?.waiter
     }
 
-    /// Ends the waits for this seq and those before it; the lowest seq first.
+    /// Ends the waits for this seq and for lower seqs, and returns them, lowest seq first.
     public mutating func reached(_ seq: Seq) -> [Waiter] { end(\.bySeq, upTo: seq) }
 
-    /// Ends the waits whose deadline has come; the earliest first.
+    /// Ends the waits with a deadline at or before `nowMs`, and returns them, earliest deadline first.
     public mutating func due(nowMs: Int64) -> [Waiter] { end(\.byDeadline, upTo: nowMs) }
 
-    /// Ends all waits.
+    /// Ends all waits, and returns them.
     public mutating func removeAll() -> [Waiter] {
         defer { (waits, bySeq, byDeadline) = ([:], NumberHeap(), NumberHeap()) }
         return waits.sorted { $0.key < $1.key }.map(\.value.waiter)
@@ -69,7 +69,7 @@ public struct SeqWaits<Waiter> {
         return ended
     }
 
-    /// A wait that has ended stays in the other heap until its turn there. Once most are such, they go.
+    /// Removes ended waits from the heaps, where they stay until their turn, once they are the majority.
     private mutating func tidy() {
         let most = 2 * waits.count + 64
         if bySeq.count > most { bySeq = NumberHeap(waits.map { ($0.value.seq, $0.key) }) }
@@ -82,14 +82,14 @@ public struct SeqWaits<Waiter> {
 extension SeqWaits: Sendable where Waiter: Sendable {}
 extension SeqWaits.Wait: Sendable where Waiter: Sendable {}
 
-/// A binary heap of numbers, the one with the lowest key first.
+/// A binary heap of numbers, lowest key first.
 private struct NumberHeap: Sendable {
     private var items: [(key: Int64, number: Int)] = []
 
     init() {}
 
     init(_ items: [(key: Int64, number: Int)]) {
-        // Sorted, they are a heap.
+        // A sorted array is a heap.
         self.items = items.sorted { $0.key < $1.key }
     }
 
@@ -106,7 +106,7 @@ private struct NumberHeap: Sendable {
         }
     }
 
-    /// Takes the first one out, if its key is at most this.
+    /// Removes and returns the first number if its key is at most `key`.
     mutating func pop(upTo key: Int64) -> Int? {
         guard let first = items.first, first.key <= key else { return nil }
         let last = items.removeLast()

@@ -1,18 +1,20 @@
-/// What the words of a command line ask for.
+/// A parsed command line.
 enum Request: Sendable {
     case run(Command, Options)
-    /// The list of these commands: all, or those that begin with one word.
+    /// Show the list of these commands: all commands, or those that begin with one word.
     case overview([Command])
-    /// The help of one command.
+    /// Show the help of one command.
     case help(Command)
 }
 
-/// Reads a command line against the table of commands. Pure: the environment comes in as a value.
+/// Parses a command line by the table of commands. Pure: the environment is a value.
 struct ArgumentParser: Sendable {
     let commands: [Command]
     let environment: [String: String]
 
-    /// What the words behind the program's name ask for.
+    /// Parses `words`, the command line without the name of the program.
+    ///
+    /// - Throws: a `CommandError` with exit code 2 if a command, setting, value or operand is wrong.
     func request(_ words: [String]) throws(CommandError) -> Request {
         guard let first = words.first, !isHelp(first) else { return .overview(commands) }
         if first == "--version" { return try request(["version"] + words.dropFirst()) }
@@ -26,37 +28,37 @@ struct ArgumentParser: Sendable {
 
     private func isHelp(_ word: String) -> Bool { word == "--help" || word == "-h" }
 
-    /// The commands of two words that begin with this one; nil if there are none.
+    /// Returns the commands of two words whose first word is `word`; nil if there are none.
     func group(_ word: String) -> [Command]? {
         let group = commands.filter { $0.words.count > 1 && $0.words.first == word }
         return group.isEmpty ? nil : group
     }
 
-    /// The command that these words begin with: one, or two such as `topic create`.
+    /// Returns the command that `words` begin with. Its name has one word, or two such as `topic create`.
     func command(named words: [String]) throws(CommandError) -> Command {
         if let command = commands.first(where: { words.starts(with: $0.words) }) { return command }
         let group = words.first.flatMap(group) ?? []
         if !group.isEmpty, words.count == 1 || words[1].hasPrefix("-") {
             let second = group.compactMap(\.words.last).joined(separator: ", ")
-            throw CommandError(.usage, "`reel \(words[0])` needs one more word: \(second); `reel help` lists all")
+            throw CommandError(.usage, "`reel \(words[0])` needs one more word: \(second); `reel help` lists commands")
         }
         let name = words.prefix(group.isEmpty ? 1 : 2).joined(separator: " ")
         let names = group.isEmpty ? commands.compactMap(\.words.first) : group.map(\.name)
         let near = nearest(to: name, among: names).map { "; did you mean `\($0)`?" } ?? ";"
-        throw CommandError(.usage, "there is no command `\(name)`\(near) `reel help` lists all")
+        throw CommandError(.usage, "there is no command `\(name)`\(near) `reel help` lists commands")
     }
 
-    /// A sentence for each variable that looks like a setting and is none.
+    /// Returns a warning for each variable that begins with `REEL_` and is not a setting.
     func warnings() -> [String] {
         let settings = Set(commands.flatMap { $0.members.map(\.variable) })
         return environment.keys.filter { $0.hasPrefix("REEL_") }.sorted().compactMap { variable in
             if settings.contains(variable) || Self.otherVariables.contains(variable) { return nil }
             let near = nearest(to: variable, among: settings.sorted()).map { ", did you mean \($0)?" } ?? ""
-            return "the variable \(variable) is no setting of reel\(near)"
+            return "the variable \(variable) is not a setting of reel\(near)"
         }
     }
 
-    /// What the tests read, and no command.
+    /// Variables that only the tests read.
     private static let otherVariables: Set<String> = [
         "REEL_EFFORT", "REEL_KAFKA", "REEL_SEED", "REEL_TRACES",
     ]
@@ -131,8 +133,8 @@ struct ArgumentParser: Sendable {
     }
 
     private func check(_ operands: [String], of command: Command) throws(CommandError) {
-        let least = command.operands.count { $0.count == .one || $0.count == .several }
-        if operands.count < least {
+        let countMin = command.operands.count { $0.count == .one || $0.count == .several }
+        if operands.count < countMin {
             throw usage(command, "\(command.operands[operands.count].name) is missing")
         }
         if operands.count > command.operands.count,
@@ -143,16 +145,19 @@ struct ArgumentParser: Sendable {
     }
 
     private func usage(_ command: Command, _ message: String) -> CommandError {
-        CommandError(.usage, message, usage: "usage: \(command.usage); `reel \(command.name) --help` says more")
+        CommandError(.usage, message, usage: "usage: \(command.usage); see `reel \(command.name) --help`")
     }
 }
 
-/// The candidate with the fewest letters to change, if these are two (a swap) or not more than a third of the word.
+/// Returns the candidate with the smallest edit distance to `word`; nil if no candidate is near.
+///
+/// A candidate is near if at most two letters differ (a swap of two letters counts as two), or at most a third of the
+/// letters of `word`.
 func nearest(to word: String, among candidates: [String]) -> String? {
     nearestNames(to: word, among: candidates).first
 }
 
-/// All such candidates, the nearest first.
+/// Returns all candidates that are near `word`, the nearest first.
 func nearestNames(to word: String, among candidates: [String]) -> [String] {
     candidates.map { (name: $0, distance: distance(Array(word.utf8), Array($0.utf8))) }
         .filter { $0.distance <= max(2, word.utf8.count / 3) }
@@ -161,7 +166,7 @@ func nearestNames(to word: String, among candidates: [String]) -> [String] {
         .map(\.element.name)
 }
 
-/// Levenshtein's distance: letters to insert, remove or replace.
+/// Returns the Levenshtein distance: the number of bytes to insert, remove or replace.
 private func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
     var row = Array(0...b.count)
     for (i, x) in a.enumerated() {

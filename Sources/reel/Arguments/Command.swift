@@ -1,17 +1,17 @@
-/// One command of `reel`: what it is called, what it takes, what it does.
+/// One command of `reel`: its name, help, operands, settings and code.
 ///
 /// A new command is one file in `Commands/` with an `extension Command { static let … }`, and its name in
-/// `CommandTable.all`. Parser, help, docs/reference/cli.md and environment follow from that.
+/// `CommandTable.all`. The parser, the help, docs/reference/cli.md and the variables are derived from it.
 struct Command: Sendable {
-    /// What is typed behind `reel`: one word, or two as in `topic create`.
+    /// The words after `reel`: one word, or two as in `topic create`.
     let name: String
-    /// One line for the list of commands, without a full stop.
+    /// A line for the list of commands, without a full stop.
     let summary: String
-    /// What a person should know before the first use: sentences, wrapped by hand.
+    /// The description in the help: sentences, wrapped by hand.
     let about: String
     let operands: [Operand]
     let settings: [any AnySetting]
-    /// Those of them that it cannot do without, by name.
+    /// The names of the settings that must be given.
     let required: Set<String>
     let examples: [Example]
     let run: @Sendable (Options, Console) async throws -> ExitCode
@@ -39,18 +39,18 @@ struct Command: Sendable {
     /// The words of the name.
     var words: [String] { name.split(separator: " ").map(String.init) }
 
-    /// Every single setting that it takes.
+    /// All settings, with the members of families.
     var members: [any AnySetting] { settings.flatMap(\.members) }
 
-    /// `reel fold [FILE] [settings]`.
+    /// The usage line, such as `reel fold [FILE] [settings]`.
     var usage: String {
         (["reel", name] + operands.map(\.usage) + (settings.isEmpty ? [] : ["[settings]"])).joined(separator: " ")
     }
 }
 
-/// What a command takes besides settings, by its place.
+/// A positional argument of a command.
 struct Operand: Sendable {
-    /// One, one or none, one or more, any number.
+    /// The number of values: one, at most one, at least one, any number.
     enum Count: Sendable { case one, optional, several, any }
     let name: String
     let count: Count
@@ -70,7 +70,7 @@ struct Operand: Sendable {
     }
 }
 
-/// A line to type, and what it does.
+/// An example of a command line (`line`) and its explanation (`says`).
 struct Example: Sendable {
     let line: String
     let says: String

@@ -1,4 +1,4 @@
-/// All commands, in the order in which the help lists them.
+/// The table of all commands, in the order of the help.
 enum CommandTable {
     static let all: [Command] = [
         .demo,

@@ -1,4 +1,4 @@
-/// How a process of `reel` ends.
+/// The exit code of a process of `reel`.
 enum ExitCode: Int32, CaseIterable, Sendable {
     case done = 0
     case failed
@@ -7,29 +7,27 @@ enum ExitCode: Int32, CaseIterable, Sendable {
     case badData
     case unknown
 
-    /// What a person or a script may conclude from it.
+    /// The meaning of the code, for the page docs/reference/cli.md.
     var meaning: String {
         switch self {
         case .done: "done"
         case .failed:
-            "failed: what was asked for was tried and did not succeed, such as with a file that is missing or may not "
-                + "be opened; or a check came out wrong"
-        case .usage: "usage: the command line or a `REEL_…` variable is not as it must be; nothing was done"
-        case .unreachable: "the log or a node cannot be reached; the same may succeed later"
-        case .badData:
-            "data is not as it must be: a file, a log or an answer whose content is wrong, or histories that prove a "
-                + "loss"
-        case .unknown: "unknown: there is not enough evidence to say whether all is as it must be"
+            "failed: the command was executed and did not succeed, for example because a file is missing or cannot be "
+                + "opened; or a check failed"
+        case .usage: "usage: the command line or a `REEL_…` variable is wrong; nothing was done"
+        case .unreachable: "unreachable: the log or a node does not answer; the same command can succeed later"
+        case .badData: "bad data: the content of a file, a log or an answer is wrong, or histories prove a loss"
+        case .unknown: "unknown: there is not enough evidence for a verdict"
         }
     }
 }
 
-/// Why a command ends otherwise than well.
+/// An error that ends a command.
 struct CommandError: Error, Equatable, Sendable {
     var code: ExitCode
-    /// What was found, what was expected, what to do.
+    /// The error message: what was found, what was expected, what to do.
     var message: String
-    /// How the command is used, as a line of its own; nil: that does not help.
+    /// The usage of the command, printed on a separate line; nil if it does not help.
     var usage: String?
 
     init(_ code: ExitCode, _ message: String, usage: String? = nil) {
@@ -38,6 +36,6 @@ struct CommandError: Error, Equatable, Sendable {
         self.usage = usage
     }
 
-    /// Nobody reads standard output any more, such as behind `| head`. That is no trouble, so nothing is said of it.
-    static let brokenPipe = CommandError(.failed, "standard output cannot be written: nobody reads it any more")
+    /// The reader of standard output has ended, such as `| head`. That is normal, so the program prints no message.
+    static let brokenPipe = CommandError(.failed, "standard output cannot be written: its reader has ended")
 }

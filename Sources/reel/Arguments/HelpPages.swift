@@ -1,24 +1,24 @@
-/// The help, as text for a terminal and as the page docs/reference/cli.md, both from the table of commands.
+/// The help: text for a terminal and the page docs/reference/cli.md, both made from the table of commands.
 struct HelpPages: Sendable {
     let commands: [Command]
 
-    /// What `reel` alone says.
+    /// Returns the output of `reel` without a command.
     func overview() -> String {
         let width = commands.map(\.name.count).max() ?? 0
         let rows = commands.map { "  \(padded($0.name, width))  \($0.summary)" }
         return """
-            Reel keeps the same data on many devices: events on a totally ordered stream.
+            Reel keeps the same data on many devices: events in a totally ordered log.
 
             usage: reel COMMAND [settings]
 
             \(rows.joined(separator: "\n"))
 
-            `reel help COMMAND` shows the settings and examples of one. A setting has two spellings: --listen on
-            the command line, REEL_LISTEN in the environment.
+            `reel help COMMAND` shows the settings and examples of a command. A setting has two spellings: --listen
+            on the command line, REEL_LISTEN in the environment.
             """
     }
 
-    /// What `reel help COMMAND` says.
+    /// Returns the output of `reel help COMMAND`.
     func page(of command: Command) -> String {
         var paragraphs = [
             "reel \(command.name): \(command.summary)", "usage: \(command.usage)", command.about,
@@ -33,7 +33,7 @@ struct HelpPages: Sendable {
         return paragraphs.joined(separator: "\n\n")
     }
 
-    /// docs/reference/cli.md.
+    /// Returns the page docs/reference/cli.md.
     func markdown() -> String {
         let index = commands.map { command in
             "| [`\(command.name)`](#reel-\(command.words.joined(separator: "-"))) | \(command.summary) |"
@@ -42,17 +42,17 @@ struct HelpPages: Sendable {
         return """
             # The command line
 
-            This page is made by `reel help --markdown` from the table that also makes the parser and the help; a test
-            holds it up to date.
+            This page lists all commands and settings. `reel help --markdown` generates it from the table of the parser
+            and the help; a test checks that it is up to date.
 
-            | command | what it does |
+            | command | meaning |
             | --- | --- |
             \(index.joined(separator: "\n"))
 
             A setting has one name and two spellings: `--listen` on the command line, `REEL_LISTEN` in the environment.
-            The command line wins. An unknown setting is an error that names the nearest; an unknown `REEL_…` variable
-            is a warning, and one that is set but empty is an error, as `--name ""` is. `--name VALUE` and
-            `--name=VALUE` are the same, and `--` ends the settings.
+            The command line takes precedence. An unknown setting is an error, and the message suggests the nearest
+            name. An unknown `REEL_…` variable is a warning. An empty value is an error, also in a variable.
+            `--name VALUE` and `--name=VALUE` are the same. `--` ends the settings.
 
             | exit code | meaning |
             | --- | --- |
@@ -69,7 +69,7 @@ struct HelpPages: Sendable {
             let rows = command.settings.map { setting in
                 "| `\(setting.usage)` | `\(setting.variable)` | \(setting.help)\(notes(on: setting, of: command)) |"
             }
-            let head = ["| setting | variable | what it says |", "| --- | --- | --- |"]
+            let head = ["| setting | variable | meaning |", "| --- | --- | --- |"]
             paragraphs.append((head + rows).joined(separator: "\n"))
         }
         let examples = command.examples.flatMap { ["# " + $0.says, $0.line] }

@@ -2,35 +2,35 @@ import ReelCore
 
 /// One setting of a command: one name in two spellings, `--listen` and `REEL_LISTEN`.
 ///
-/// What it says of itself serves the parser, the help, docs/reference/cli.md and the reading of the environment.
+/// The parser, the help, docs/reference/cli.md and the reader of the environment use these properties.
 protocol AnySetting: Sendable {
-    /// As on the command line, without the dashes.
+    /// The name on the command line, without the dashes.
     var name: String { get }
-    /// What stands for the value in the help, as in `--listen HOST:PORT`; nil for a flag, which takes none.
+    /// The placeholder of the value in the help, as in `--listen HOST:PORT`; nil for a flag, which has no value.
     var valueName: String? { get }
-    /// The default as the help shows it; nil where there is nothing to show.
+    /// The default as the help shows it; nil if there is none to show.
     var fallbackText: String? { get }
-    /// May be given more than once.
+    /// True if the setting can be given more than once.
     var repeats: Bool { get }
-    /// One sentence, without a full stop.
+    /// The help: one sentence, without a full stop.
     var help: String { get }
-    /// What a value must be, for the error message.
+    /// The values that are allowed, for the error message.
     var expected: String { get }
-    /// The value of these texts, in the order given; nil if they are not what is expected.
+    /// Parses `texts`, the given values in their order; nil if they are not allowed.
     func value(of texts: [String]) -> (any Sendable)?
-    /// What is wrong with these texts, to be read behind the setting's name.
+    /// Returns what is wrong with `texts`. The text follows the name of the setting in a message.
     func complaint(about texts: [String]) -> String
-    /// The settings that it stands for: itself, or the members of a family, which the help shows in one row.
+    /// The settings that this one consists of: itself, or the members of a family, which has one row in the help.
     var members: [any AnySetting] { get }
 }
 
 extension AnySetting {
-    /// The variable that sets it where the command line does not.
+    /// The environment variable that is used if the setting is not on the command line.
     var variable: String {
         "REEL_" + name.uppercased().map { $0 == "-" || $0 == "." ? "_" : String($0) }.joined()
     }
 
-    /// As the help shows it: `--listen HOST:PORT`.
+    /// The setting as the help shows it, such as `--listen HOST:PORT`.
     var usage: String {
         "--" + name + (valueName.map { " " + $0 } ?? "")
     }
@@ -75,8 +75,8 @@ struct Setting<Value: Sendable>: AnySetting {
 
     func value(of texts: [String]) -> (any Sendable)? { read(texts) }
 
-    /// The same setting for a command that uses it otherwise than others do, in a sentence of its own. `showsDefault`:
-    /// whether the default counts there, too.
+    /// Returns the same setting with another help, for a command that uses it in another way. `showsDefault`: true if
+    /// the default is valid for that command.
     func saying(_ help: String, showsDefault: Bool = true) -> Setting {
         Setting(
             name,
@@ -92,7 +92,7 @@ struct Setting<Value: Sendable>: AnySetting {
 }
 
 extension Setting<Bool> {
-    /// Off unless given. In the environment: 1 or true, 0 or false.
+    /// A switch that is off by default. In the environment, it is 1 or true, 0 or false.
     static func flag(_ name: String, _ help: String) -> Setting {
         Setting(name, nil, fallback: false, fallbackText: nil, expected: "1, true, 0 or false", help: help) { texts in
             switch texts.last {
@@ -105,7 +105,7 @@ extension Setting<Bool> {
 }
 
 extension Setting where Value: Equatable {
-    /// One of some words.
+    /// A choice between `words`. `text` converts a value to the word on the command line.
     static func word(
         _ name: String,
         _ valueName: String,
@@ -140,7 +140,7 @@ extension Setting<String> {
 }
 
 extension Setting<String?> {
-    /// A text that may be absent; `otherwise` is what the help shows as what counts then.
+    /// A text that can be absent. The help shows `otherwise` as the default.
     static func text(
         _ name: String,
         _ valueName: String,
@@ -154,7 +154,7 @@ extension Setting<String?> {
 }
 
 extension Setting<Epoch?> {
-    /// An epoch that may be absent.
+    /// An epoch that can be absent.
     static func epoch(_ name: String, _ help: String) -> Setting {
         Setting(name, "HEX", fallback: nil, fallbackText: nil, expected: "16 lower-case hex digits", help: help) {
             $0.last.flatMap { Epoch($0) }.map { .some($0) }
@@ -163,7 +163,7 @@ extension Setting<Epoch?> {
 }
 
 extension Setting<[String]> {
-    /// Texts, one for each time that the setting is given; the environment separates them by commas.
+    /// A list of texts, one for each use of the setting. The environment variable separates them by commas.
     static func texts(_ name: String, _ valueName: String, _ help: String) -> Setting {
         Setting(
             name,
@@ -178,7 +178,7 @@ extension Setting<[String]> {
 }
 
 extension Setting<Int> {
-    /// A number with bounds and a default.
+    /// A whole number with bounds and a default.
     static func number(
         _ name: String,
         _ valueName: String,
@@ -198,7 +198,7 @@ extension Setting<Int> {
 }
 
 extension Setting<Int?> {
-    /// A number with bounds that may be absent.
+    /// A whole number with bounds that can be absent.
     static func number(
         _ name: String,
         _ valueName: String,

@@ -1,12 +1,16 @@
-/// Settings of one kind whose names come from elsewhere, such as the properties of the Kafka client. The parser takes
-/// each of them as it takes any other; the help shows them in one row.
+/// A group of settings whose names another library defines, such as the properties of the Kafka client. The parser
+/// treats each member as a separate setting; the help shows the family in one row.
 struct SettingFamily<Member: AnySetting>: AnySetting {
     let name: String
     let valueName: String?
     let help: String
     let all: [Member]
 
-    /// `name` is what stands for the names of the members, such as `kafka.NAME`.
+    /// - Parameters:
+    ///   - name: the placeholder for the names of the members, such as `kafka.NAME`.
+    ///   - valueName: the placeholder for their values.
+    ///   - all: the members.
+    ///   - help: the help of the family.
     init(_ name: String, _ valueName: String, _ all: [Member], _ help: String) {
         self.name = name
         self.valueName = valueName
@@ -19,6 +23,6 @@ struct SettingFamily<Member: AnySetting>: AnySetting {
     var expected: String { valueName ?? "" }
     var members: [any AnySetting] { all }
 
-    /// A family has no value of its own.
+    /// Nil: only the members of a family have values.
     func value(of texts: [String]) -> (any Sendable)? { nil }
 }

@@ -1,33 +1,33 @@
 import ReelCheck
 
 extension Command {
-    /// The judge.
+    /// `reel check`: the checker.
     static let check = Command(
         "check",
-        "say from histories and a dump of the log whether anything was lost, doubled, reordered or skipped",
+        "check from histories and a dump of the log that nothing was lost, doubled, reordered or skipped",
         about: """
             Reads a folder: the histories (see docs/reference/history.md), the dumps of the log named log….jsonl, from
             `reel dump` or `kcat -C -e -J`, and the snapshots. The checker shares no code with the product. The verdict
-            is valid (exit code 0), invalid with the lines that prove it (4), or unknown where there is not enough
+            is valid (exit code 0), invalid with the lines that prove it (4), or unknown if there is not enough
             evidence (5).
             """,
         operands: [Operand("DIR")],
         settings: [dumps],
         examples: [
-            Example("reel dump > run-1/log.jsonl && reel check run-1", "behind `reel load --history run-1`"),
+            Example("reel dump > run-1/log.jsonl && reel check run-1", "after `reel load --history run-1`"),
             Example(
                 "reel check run-1 --dump topic.jsonl",
-                "with the log as somebody else's program has read it: kcat -b HOST -t reel.EPOCH -C -e -J"
+                "with a dump by another program: kcat -b HOST -t reel.EPOCH -C -e -J"
             ),
         ]
     ) { options, console in
-        let trial: RunCheck
+        let run: RunCheck
         do throws(Fault) {
-            trial = try RunCheck(folder: options.operands[0], logs: options[dumps])
+            run = try RunCheck(folder: options.operands[0], logs: options[dumps])
         } catch {
             throw CommandError(InputFile.code(ofUseless: [options.operands[0]] + options[dumps]), error.reason)
         }
-        let verdict = await trial.verdict()
+        let verdict = await run.verdict()
         try console.print(page: verdict.text)
         switch verdict.word {
         case .valid: return .done
@@ -36,5 +36,5 @@ extension Command {
         }
     }
 
-    private static let dumps = Setting<[String]>.texts("dump", "FILE", "a dump of the log that lies elsewhere")
+    private static let dumps = Setting<[String]>.texts("dump", "FILE", "dump of the log in another place")
 }

@@ -2,23 +2,25 @@ import ReelCore
 import ReelLog
 
 extension Command {
-    /// The nodes that there are.
+    /// `reel cluster`: the list of nodes.
     static let cluster = Command(
         "cluster",
-        "show the nodes of a cluster, and how far each of them is",
+        "show the nodes of a cluster, and their positions in the log",
         about: """
-            Asks a node, or with --log the log itself, through which the nodes announce themselves every other second.
-            One line for each node; with --by-partition one for each partition of each node. SEEN says how old a node's
-            last announcement is, and so how old all is that stands beside it (`age_ms` in JSON).
+            Asks a node or, with --log, the log itself: nodes announce themselves in it every two seconds. Prints a line
+            for each node; with --by-partition a line for each partition of each node. SEEN is the age of the node's
+            last announcement, and so of all values in its line (`age_ms` in JSON).
 
-            STATE is `ready` if the node can serve, `not ready`, `leaving` or `left` if it leaves in good order, and
-            `dead` if it has announced nothing for ten seconds though others have. Nodes that are gone are shown for
-            ten minutes, behind the others; a node whose URL another one has taken over is not shown. `serve` is both
-            gateway and snapshot node. LAG is the largest number of records of a partition that a role of the node has
-            not read (gateway) or folded (snapshot). It counts what was announced before the node's own announcement,
-            so the true lag may be larger by what came since. With --log it counts what the log had when the command
-            began, which takes up to three seconds. PROBLEM names what a node does not process, and announcements that
-            cannot be true.
+            STATE is `ready` or `not ready`, `leaving` or `left` after a drain, and `dead` if the node has not announced
+            itself for ten seconds although others have. Nodes that have left or are dead are listed last, for ten
+            minutes. A node is not shown if another node has taken over its URL. ROLE `serve` is gateway and snapshot
+            node in one.
+
+            LAG is the largest number of records of a partition that the node has not read (gateway) or folded
+            (snapshot). It is measured against the positions that were announced before the node's own announcement, so
+            the real lag can be larger. With --log it is measured against the end of the log at the start of the
+            command, which then takes up to three seconds. PROBLEM names partitions that the node does not process, and
+            announcements that cannot be true.
             """,
         settings: NodeArguments.all + [
             LogArguments.log.saying(
@@ -29,7 +31,7 @@ extension Command {
         ],
         examples: [
             Example("reel cluster", "what the node on this machine knows"),
-            Example("reel cluster --by-partition", "how far each node is in each partition"),
+            Example("reel cluster --by-partition", "the position of each node in each partition"),
             Example("reel cluster --log kafka:127.0.0.1:9092 --json", "from the log, a line of JSON for each node"),
         ]
     ) { options, console in
@@ -41,14 +43,14 @@ extension Command {
         let shown = rows.filter { $0.state != .replaced }
         if shown.isEmpty { console.note("no node has announced itself within the last ten minutes") }
         if let newestMs = rows.compactMap(\.ageMs).min(), newestMs >= ClusterRow.patienceMs {
-            console.note("no node has announced itself for \(age(ms: newestMs)): what follows was true then")
+            console.note("no node has announced itself for \(age(ms: newestMs)): the table is as old as that")
         }
         let table = options[byPartition] ? partitionTable(shown) : nodeTable(shown)
         if !shown.isEmpty { for line in table.lines { try console.print(line) } }
         return .done
     }
 
-    private static let byPartition = Setting<Bool>.flag("by-partition", "show how far each node is in each partition")
+    private static let byPartition = Setting<Bool>.flag("by-partition", "show each node's position in each partition")
 
     private static func nodeTable(_ rows: [ClusterRow]) -> TextTable {
         var table = TextTable(
@@ -95,7 +97,7 @@ extension Command {
         )
         for row in rows {
             var head = [row.id, row.url, row.build, row.seen, row.state.rawValue]
-            // How far a node was that is gone says nothing any more.
+            // The positions of a node that has left are obsolete.
             let places = row.isThere ? row.places : []
             if places.isEmpty { table.add(head + [row.role, "-", "-", "-", row.fault ?? ""]) }
             var role = ""

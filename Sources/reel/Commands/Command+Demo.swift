@@ -2,22 +2,22 @@ import Glibc
 import ReelLab
 
 extension Command {
-    static let keep = Setting<Bool>.flag("keep", "leave the nodes running, and print what to try")
+    static let keep = Setting<Bool>.flag("keep", "leave the nodes running, and print commands to try")
 
-    /// The main job, shown on one screen.
+    /// `reel demo`: the guarantees, shown on one screen.
     static let demo = Command(
         "demo",
         "watch devices share data through two gateways, one of which is killed",
         about: """
-            Starts two gateways and a snapshot node on one SQLite log in a temporary folder, lets devices publish, miss
-            a range, lose their gateway and join late, and checks at each step what must hold. It ends by itself; exit
-            code 0 only if everything held.
+            Starts two gateways and a snapshot node on one SQLite log in a temporary folder. Devices publish, miss a
+            range of events, lose their gateway and join late. After each step the demo checks what must hold. The exit
+            code is 0 only if every check succeeds.
             """,
         settings: [CommonSettings.apacheKafka, keep],
         examples: [
-            Example("reel demo", "the whole story, in less than half a minute"),
-            Example("reel demo --apache-kafka kafka_2.13-4.2.0", "on a real Kafka, as Apache's archive unpacks it"),
-            Example("reel demo --keep", "and then look around in what it leaves running"),
+            Example("reel demo", "all steps, in less than half a minute"),
+            Example("reel demo --apache-kafka kafka_2.13-4.2.0", "on a real Kafka, unpacked from Apache's archive"),
+            Example("reel demo --keep", "the nodes keep running, so that you can try other commands"),
         ]
     ) { options, console in
         let screen = DemoScreen(isTerminal: console.isTerminal) { line in
@@ -39,7 +39,7 @@ extension Command {
     }
 }
 
-/// The path of this program.
+/// Returns the path of this program.
 func ownPath() throws(CommandError) -> String {
     var path = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = readlink("/proc/self/exe", &path, path.count - 1)

@@ -4,21 +4,22 @@ import ReelNet
 import ReelNode
 
 extension Command {
-    /// What nodes hold, in 64 bits.
+    /// `reel digest`: a comparison of the state of a stream on several nodes.
     static let digest = Command(
         "digest",
-        "compare the digest of a stream's state as snapshots say it, and computed anew from their lines",
+        "compare the digests of a stream's state on several nodes, and check them against the snapshots",
         about: """
-            Asks every node that is named for a snapshot of the stream: a snapshot node answers with its own, a gateway
-            with that of one of the snapshot nodes, in turn. Exit code 1 if a snapshot says another digest than its
-            lines come to, or two of one seq differ; else 3 if a node did not answer.
+            Asks every named node for a snapshot of the stream. A snapshot node answers with its own snapshot, a gateway
+            with that of one of the snapshot nodes, in turn. The exit code is 1 if the digest of a snapshot differs from
+            the one computed from its lines, or two snapshots of one seq differ. Otherwise it is 3 if a node did not
+            answer.
             """,
         operands: [Operand("STREAM")],
         settings: NodeArguments.all + [CommonSettings.json],
         examples: [
             Example(
                 "reel digest todo --url http://127.0.0.1:7350 --url http://127.0.0.1:7351",
-                "two nodes, side by side"
+                "compare two nodes"
             )
         ]
     ) { options, console in
@@ -53,7 +54,7 @@ extension Command {
     }
 }
 
-/// A snapshot that a node has answered with, and what its lines come to.
+/// A snapshot of a node, with the digest computed from its lines.
 private struct State {
     let node: NodeAddress
     let snapshot: SnapshotLines
@@ -73,12 +74,12 @@ private struct State {
     var place: String { "\(snapshot.epoch):\(snapshot.seq)" }
 
     var text: String {
-        let verdict = isOwn ? "its lines come to the same" : "BUT ITS LINES COME TO \(computed)"
+        let verdict = isOwn ? "computed from its lines: the same" : "BUT COMPUTED FROM ITS LINES: \(computed)"
         return "\(node): snapshot of epoch \(snapshot.epoch), seq \(snapshot.seq), digest \(snapshot.digest), "
             + verdict
     }
 
-    /// A line of JSON.
+    /// The comparison as a line of JSON.
     var json: [UInt8] {
         var line = JSONObjectWriter()
         line.member("node", "\(node)")

@@ -3,32 +3,34 @@ import ReelLog
 import ReelNode
 
 extension Command {
-    /// Why something is not up to date.
+    /// `reel doctor`: a diagnosis of the cluster.
     static let doctor = Command(
         "doctor",
-        "say why something is not up to date, and what to do about it",
+        "find out why something is not up to date, and what to do about it",
         about: """
-            Asks a node, through it all others, and with --log the log itself: who answers, how the log does, who is
-            behind and whether that gets less, and what clients were refused. With --stream also whether all snapshot
-            nodes hold the same state of it, proven by its digest; with --site what was consumed of a device last, and
-            what is missing. It takes a second, because it looks twice, and changes nothing.
+            Asks a node, then all nodes that it knows, and with --log the log itself. Reports which nodes answer, the
+            state of the log, nodes that lag and whether they catch up, and requests that were refused. With --stream it
+            also compares the digests of the stream's state on all snapshot nodes. With --site it shows the last
+            consumed event of a device, and events that are missing. It takes a second, because it measures twice, and
+            changes nothing.
 
-            Each line is ok, a note, a warning or a problem. Exit code 0 if there is no problem, 1 if there is one, such
-            as a --stream that nobody has written, 3 if neither a node nor the log answers.
+            Each line is ok, a note, a warning or a problem. The exit code is 0 if there is no problem, and 3 if neither
+            a node nor the log answers. It is 1 if there is a problem, such as a --stream to which no event was
+            published.
             """,
         settings: NodeArguments.all + [
             LogArguments.log.saying(
-                "ask this log itself, too: sqlite:PATH or kafka:HOST:PORT,HOST:PORT",
+                "also ask this log itself: sqlite:PATH or kafka:HOST:PORT,HOST:PORT",
                 showsDefault: false
             ),
             KafkaArguments.properties, stream, site, CommonSettings.json,
         ],
         examples: [
-            Example("reel doctor", "the cluster that the node on this machine belongs to"),
-            Example("reel doctor --url http://a.example:7350 --stream todo", "and one stream"),
+            Example("reel doctor", "the cluster of the node on this machine"),
+            Example("reel doctor --url http://a.example:7350 --stream todo", "a cluster and one stream"),
             Example(
                 "reel doctor --stream todo --site 6f1c3a0e-8d0b-4a53-9a3e-2f1f5c1f7b11 --json",
-                "and one device, for a program"
+                "the cluster, one stream and one device, as JSON"
             ),
         ]
     ) { options, console in
@@ -38,7 +40,7 @@ extension Command {
                 throw CommandError(.usage, "--site is `\(text)`; expected is a UUID in lower case")
             }
             guard wantedStream != nil else {
-                throw CommandError(.usage, "--site needs --stream: a site counts per stream")
+                throw CommandError(.usage, "--site needs --stream: a site belongs to one stream")
             }
             return site
         }
@@ -79,13 +81,13 @@ extension Command {
         return findings.contains { $0.level == .problem } ? .failed : .done
     }
 
-    private static let stream = Setting<String?>.text("stream", "NAME", "the stream that is meant")
-    private static let site = Setting<String?>.text("site", "UUID", "a device, by its site in the stream")
+    private static let stream = Setting<String?>.text("stream", "NAME", "name of the stream")
+    private static let site = Setting<String?>.text("site", "UUID", "site of a device in the stream")
 
-    /// A log that says nothing for longer is as good as away.
+    /// The timeout for an answer of the log, in seconds.
     private static let logSeconds = 10
 
-    /// What the log says; one that hangs is left behind.
+    /// Asks the log. A log that does not answer in time becomes a failure, and its thread is abandoned.
     private static func logAnswer(_ options: Options, _ console: Console) async -> ClusterReport.LogAnswer {
         do throws(LogError) {
             let answer = try await withInactivityTimeout(silence: { try await Task.sleep(for: .seconds(logSeconds)) }) {

@@ -2,19 +2,21 @@ import ReelCore
 import ReelLog
 
 extension Command {
-    /// The log, as it is.
+    /// `reel dump`: the records of a log.
     static let dump = Command(
         "dump",
         "print the records of a log as lines of JSON",
         about: """
-            One line a record, {"partition","seq","key","value","epoch"}, the value as a string, by partition and seq,
-            up to the end that the log has now. A seq at which Kafka has no record is a line with "empty":true in place
-            of key and value. Nodes may go on meanwhile. With --stream those of one stream, the barriers of its
-            partition, and all seeds there, which count only in one unbroken row. Who reads a log in a file takes turns
-            with those who write it, so this user must be able to write the file and its folder; where nobody can, dump
-            a copy. A record that is damaged ends the dump with exit code 4. With --skip-damaged all other records are
-            printed, and on standard error a line for each range of seqs that cannot be read; the exit code is 4 then,
-            too.
+            Prints a line for each record, {"partition","seq","key","value","epoch"}, with the value as a string, by
+            partition and seq, up to the current end of the log. A seq at which Kafka has no record is a line with
+            "empty":true instead of key and value. Nodes can run meanwhile.
+
+            With --stream it prints the records of one stream, and the barriers and all seeds of its partition. Seeds
+            are valid only as a complete row. A reader of a log file uses the locks of its writers, so this user needs
+            write access to the file and its folder; without it, dump a copy.
+
+            A damaged record ends the dump with exit code 4. With --skip-damaged all other records are printed, and a
+            line on standard error for each range of seqs that cannot be read; the exit code is then also 4.
             """,
         settings: [
             LogArguments.log, KafkaArguments.properties, LogArguments.logFolder, NodeArguments.epoch, stream, partition,
@@ -22,7 +24,7 @@ extension Command {
         ],
         examples: [
             Example("reel dump > log.jsonl", "the whole log of ./reel-data"),
-            Example("reel dump --log sqlite:log.sqlite --stream todo", "what the state of one stream follows from"),
+            Example("reel dump --log sqlite:log.sqlite --stream todo", "all records that the state of a stream needs"),
         ]
     ) { options, console in
         let log = try LogArguments.open(options, epoch: options[NodeArguments.epoch], console)
@@ -66,7 +68,7 @@ extension Command {
         return .badData
     }
 
-    private static let stream = Setting<String?>.text("stream", "NAME", "the stream that is meant")
+    private static let stream = Setting<String?>.text("stream", "NAME", "name of the stream")
     private static let partition = Setting<Int?>.number(
         "partition",
         "K",
@@ -78,18 +80,26 @@ extension Command {
         "SEQ",
         -1...Int(largestInteger),
         default: -1,
-        "print what follows this seq; -1 is all that the log still has"
+        "print what follows this seq; -1: all that the log has"
     )
-    /// Also a setting of `epoch new`.
+    /// The setting `--skip-damaged`, of `dump` and `epoch new`.
     static let skipDamaged = Setting<Bool>.flag(
         "skip-damaged",
-        "pass the records that cannot be read, and list their seqs"
+        "skip records that cannot be read, and print their seqs"
     )
 
-    /// How much is read at once, in bytes.
+    /// The size of one read of the log, in bytes.
     private static let chunk = 4 << 20
 
-    /// Prints a partition, and returns what of it was passed because it cannot be read.
+    /// Prints the records of a partition. Returns the ranges that were skipped because they cannot be read.
+    ///
+    /// - Parameters:
+    ///   - partition: the number of the partition.
+    ///   - log: the log.
+    ///   - after: the seq before the first one to print.
+    ///   - key: the key of the only stream to print; nil for all records.
+    ///   - skipsDamage: true to skip records that cannot be read; otherwise they are an error.
+    ///   - console: the output.
     private static func dump(
         _ partition: Int,
         of log: any EventLog,
@@ -115,7 +125,7 @@ extension Command {
             guard batch.seqs.upperBound > next else {
                 throw CommandError(.badData, "partition \(partition) cannot be read from seq \(next) on")
             }
-            // What was trimmed meanwhile is not empty.
+            // Records that the log has trimmed meanwhile are not seqs without a record.
             next = max(next, batch.seqs.lowerBound)
             lines.removeAll(keepingCapacity: true)
             for entry in batch.entries {

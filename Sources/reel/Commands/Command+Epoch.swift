@@ -5,31 +5,32 @@ import ReelLog
 import ReelSnapshot
 
 extension Command {
-    /// The next log of a deployment.
+    /// `reel epoch new`: the next log of a deployment.
     static let epochNew = Command(
         "epoch new",
         "end the log's epoch, and begin the next one with its state",
         about: """
-            Ends the log's epoch, writes the state of all its streams as the first records of a new log, reads that
-            back and compares, and makes the new log the current one. Meanwhile publishes are refused; then running
-            nodes go over by themselves, and clients keep what they had queued. Interrupted at any point it can be run
-            again and goes on. It is how a log gets another number of partitions, and how a deployment goes on where
-            its log was lost: then --from-snapshot says where its state is, and what is lost is printed. Records that
-            are damaged stop it; with --skip-damaged it goes on without them, and prints which seqs of which partition
-            that are. Together with --from-snapshot only what the snapshots do not hold is lost. See
-            docs/operations/epochs.md.
+            Ends the log's epoch and writes the state of all its streams as the first records of a new log. Then it
+            reads them back, compares, and makes the new log the current one. Publishes are refused meanwhile. Then
+            running nodes change to the new log, and clients keep their queues. If the command is interrupted, run it
+            again: it continues.
+
+            Use it to change the number of partitions, or to continue a deployment whose log was lost: name the folder
+            of the state with --from-snapshot, and the command prints what is lost. Damaged records stop the command.
+            With --skip-damaged it skips them and prints their partitions and seqs. With both, only records that the
+            snapshots do not contain are lost. See docs/operations/epochs.md.
             """,
         settings: [
             LogArguments.log, KafkaArguments.properties, LogArguments.logFolder,
-            LogArguments.partitions.saying("how many partitions the new log gets; else as many as the old one"),
+            LogArguments.partitions.saying("number of partitions of the new log; default: as many as the old one"),
             replication, fromSnapshot, skipDamaged, CommonSettings.dryRun,
         ],
         examples: [
-            Example("reel epoch new --dry-run", "what it would do with the log in ./reel-data, and how long it takes"),
-            Example("reel epoch new --partitions 16", "the same state, in sixteen partitions"),
+            Example("reel epoch new --dry-run", "show the effect on the log in ./reel-data, and the duration"),
+            Example("reel epoch new --partitions 16", "the same state, in 16 partitions"),
             Example(
                 "reel epoch new --log kafka:a:9092 --from-snapshot /var/lib/reel",
-                "after the topic was lost: from the data folder of a snapshot node"
+                "the topic was lost: continue with the state in the data folder of a snapshot node"
             ),
         ]
     ) { options, console in
@@ -40,22 +41,22 @@ extension Command {
         if folders.isEmpty, try store.current() == nil {
             throw CommandError(
                 .failed,
-                "there is no log at `\(LogArguments.name(options))`; say with --log or --data where it is, or, if it is"
-                    + " lost, with --from-snapshot where its state is"
+                "there is no log at `\(LogArguments.name(options))`; name its place with --log or --data, or, if it is"
+                    + " lost, the place of its state with --from-snapshot"
             )
         }
         let archive = folders.isEmpty ? nil : try SnapshotArchive(folders: folders, of: try store.current())
         if folders.isEmpty { try refuseToForget(options, store) }
         let start = ContinuousClock.now
-        var said = start
+        var printedAt = start
         let change = EpochChange(
             store,
             partitions: options[LogArguments.partitions],
             archive: archive,
             skipsDamage: options[skipDamaged]
         ) { progress in
-            guard ContinuousClock.now - said > .seconds(1) else { return }
-            said = ContinuousClock.now
+            guard ContinuousClock.now - printedAt > .seconds(1) else { return }
+            printedAt = ContinuousClock.now
             console.note(
                 "\(progress.step.rawValue): partition \(progress.partition), seq \(progress.seq) of \(progress.last)"
             )
@@ -76,7 +77,9 @@ extension Command {
         return .done
     }
 
-    /// A log that has lost what a snapshot folder beside it holds is not continued without a word.
+    /// Refuses to continue a log that has lost records which a snapshot folder beside it has folded.
+    ///
+    /// - Throws: a `CommandError` with exit code 1 that names the folder and the seqs.
     private static func refuseToForget(_ options: Options, _ store: any LogStore) throws {
         guard let current = try store.current() else { return }
         for folder in Set(try LogArguments.snapshotFolders(options)).sorted() {
@@ -111,16 +114,16 @@ extension Command {
     private static let fromSnapshot = Setting<[String]>.texts(
         "from-snapshot",
         "DIR",
-        "the data folder of a snapshot node, or a copy, that the state begins with"
+        "take the state from this data folder of a snapshot node, or a copy of it"
     )
 }
 
 extension EpochReport {
-    /// What an operator is told.
+    /// Returns the lines that the command prints. `isRehearsal`: true for a dry run.
     func lines(isRehearsal: Bool) -> [String] {
         var lines = ["old epoch \(old.epoch): \(old.partitions) partitions"]
         if isRehearsal {
-            let name = new.epoch == Epoch(0) ? "the new epoch" : "the new epoch \(new.epoch), which was begun before,"
+            let name = new.epoch == Epoch(0) ? "the new epoch" : "the new epoch \(new.epoch), begun by an earlier run,"
             lines.append("\(name) would have \(new.partitions) partitions; nothing was written")
         } else {
             lines.append("new epoch \(new.epoch): \(new.partitions) partitions, log number \(new.number)")
@@ -128,13 +131,13 @@ extension EpochReport {
         lines.append(
             deploymentIsKnown
                 ? "deployment \(new.deployment)"
-                : "deployment \(new.deployment), the epoch of the log that was lost: the snapshots name no other;"
-                    + " devices that have met another one must be told to adopt it"
+                : "deployment \(new.deployment), the epoch of the lost log, because the snapshots do not name one;"
+                    + " devices that know another deployment must adopt it"
         )
         lines.append(
             wasWritten
                 ? "its state had been written and read back by an earlier run"
-                    + (lossesAreKnown ? "" : "; if that had --from-snapshot, it alone could say what is lost")
+                    + (lossesAreKnown ? "" : "; if it had --from-snapshot, only that run could report the losses")
                 : "\(streams) streams, \(objects) objects, \(tombstones) tombstones, \(sites) sites, \(bytes) bytes"
                     + " of seeds; \(events) events folded"
         )
@@ -158,8 +161,8 @@ extension EpochReport.Damage {
         var lines = [line + "; \(range.reason)"]
         if gaps > 0 {
             lines.append(
-                "partition \(range.partition); \(gaps) later events count for nothing: an event of their site before"
-                    + " them is missing"
+                "partition \(range.partition); \(gaps) later events have no effect: an earlier event of their site is"
+                    + " missing"
             )
         }
         return lines

@@ -2,25 +2,25 @@ import ReelCheck
 import ReelCore
 
 extension Command {
-    /// Records through the fold, without any node.
+    /// `reel fold`: the fold of records in a file, without a node.
     static let fold = Command(
         "fold",
         "fold the records of one stream, as `dump` prints them, and print the snapshot",
         about: """
             Reads lines of JSON, {"partition","seq","key","value","epoch"}, from FILE or standard input, in the order of
-            seq: the records of one stream with the barriers between them, or of a whole log. A line may do without
-            its epoch. No node is asked. Prints the lines of the snapshot, behind the outcome of each record if that is
-            asked for.
+            seqs: the records of one stream with the barriers between them, or of a whole log. The member `epoch` is
+            optional. No node is asked. Prints the lines of the snapshot; with --outcomes, first the outcome of each
+            record.
             """,
         operands: [Operand("FILE", .optional)],
         settings: [
-            stream, outcomes, judged, NodeArguments.epoch,
-            LogArguments.partitions.saying("how many partitions the log has; else the fewest that fit the records"),
+            stream, outcomes, isChecked, NodeArguments.epoch,
+            LogArguments.partitions.saying("number of partitions of the log; default: the fewest that fit the records"),
         ],
         examples: [
             Example("reel dump | reel fold --stream todo", "the state of one stream of a log"),
-            Example("reel fold --outcomes events.jsonl", "what became of each event, then the state"),
-            Example("reel fold --check events.jsonl", "the same, compared with a second, naive fold"),
+            Example("reel fold --outcomes events.jsonl", "the outcome of each event, then the state"),
+            Example("reel fold --check events.jsonl", "the state, compared with that of a second, naive fold"),
         ]
     ) { options, console in
         let all = try LogLine.read(try InputFile.read(options.operands.first ?? "-"))
@@ -28,13 +28,13 @@ extension Command {
         let lines = all.filter { $0.epoch == nil || $0.epoch == epoch }
         let input = try StreamInput(lines, stream: options[stream], partitions: options[LogArguments.partitions])
         var folding = StreamFolding(input.stream, partition: input.partition, of: input.partitions, epoch: epoch)
-        var judge: Judge? = options[judged] ? Judge(input, epoch: epoch) : nil
+        var check: FoldCheck? = options[isChecked] ? FoldCheck(input, epoch: epoch) : nil
         var lostSeeds = 0
         for line in input.lines {
             let outcome = line.key.withUnsafeBytes { key in
                 line.value.withUnsafeBytes { folding.fold(key: key, value: $0, seq: line.seq) }
             }
-            try judge?.compare(line, outcome)
+            try check?.compare(line, outcome)
             if outcome == .void, line.isSeed {
                 lostSeeds += 1
             }
@@ -44,19 +44,19 @@ extension Command {
         }
         if lostSeeds > 0 {
             console.note(
-                "reel: warning: \(counted(lostSeeds, "seed")) of the stream count for nothing, because others of the"
-                    + " row that an epoch begins with are missing; `reel dump --stream` prints them all"
+                "reel: warning: \(counted(lostSeeds, "seed")) of the stream have no effect, because other seeds at the"
+                    + " beginning of the epoch are missing; `reel dump --stream` prints them all"
             )
         }
         guard let snapshot = try folding.snapshot() else {
             throw CommandError(.badData, "the records end inside the seeds of an epoch, where there is no snapshot")
         }
         try console.write(snapshot)
-        try judge?.compare(snapshot)
+        try check?.compare(snapshot)
         return .done
     }
 
-    /// The epoch that is meant: the one wanted, else the only one that the lines name.
+    /// Returns the epoch to fold: `wanted`, else the only epoch that the lines name.
     private static func epochMeant(by lines: [LogLine], wanted: Epoch?) throws(CommandError) -> Epoch {
         if let wanted { return wanted }
         let named = Set(lines.compactMap(\.epoch)).sorted { $0.value < $1.value }
@@ -64,26 +64,33 @@ extension Command {
             let names = named.map(\.description).joined(separator: ", ")
             throw CommandError(
                 .usage,
-                "the input holds records of the epochs \(names); say with --epoch which is meant"
+                "the input has records of the epochs \(names); choose one with --epoch"
             )
         }
         return named.first ?? Epoch(0)
     }
 
-    private static let stream = Setting<String?>.text("stream", "NAME", "the stream that is meant")
+    private static let stream = Setting<String?>.text("stream", "NAME", "name of the stream")
     private static let outcomes = Setting<Bool>.flag("outcomes", #"print {"seq","outcome"} for each record first"#)
-    private static let judged = Setting<Bool>.flag("check", "compare with the naive fold, and fail on a difference")
+    private static let isChecked = Setting<Bool>.flag("check", "compare with a second, naive fold; fail if they differ")
 }
 
-/// The records of one partition, in order, and the stream that is meant.
+/// The records of one partition, in order, and the stream to fold.
 private struct StreamInput {
     let stream: StreamName
     let partition: Int
     let partitions: Int
     let lines: [LogLine]
 
-    /// Finds the stream and its partition. A partition count that nobody said is the smallest that puts the stream
-    /// where it lies, and most of what lies beside it.
+    /// Finds the stream and its partition.
+    ///
+    /// - Parameters:
+    ///   - lines: the records of the input.
+    ///   - name: the name of the stream; nil if the input has only one stream.
+    ///   - partitions: the number of partitions of the log. If it is nil, it is the smallest number that maps the
+    ///     stream to its partition, and also as many other streams of that partition as possible.
+    /// - Throws: a `CommandError` with exit code 2 if the choice is not clear, or 4 if the records contradict each
+    ///   other.
     init(_ lines: [LogLine], stream name: String?, partitions: Int?) throws(CommandError) {
         var names = Self.names(lines)
         // A dump of one stream has all seeds of its partition.
@@ -97,8 +104,8 @@ private struct StreamInput {
             throw CommandError(
                 .usage,
                 names.isEmpty
-                    ? "the input holds no stream's records; say with --stream which one is meant"
-                    : "the input holds \(names.count) streams (\(some)); say with --stream which one is meant"
+                    ? "the input has no records of a stream; choose the stream with --stream"
+                    : "the input has \(names.count) streams (\(some)); choose one with --stream"
             )
         }
         let key = self.stream.key
@@ -111,8 +118,8 @@ private struct StreamInput {
             guard let fitting = Self.partitions(putting: self.stream, and: beside, into: place), found.count <= 1 else {
                 throw CommandError(
                     .badData,
-                    "records of \(self.stream) lie in the partitions \(found.sorted()); say with --partitions how "
-                        + "many the log has"
+                    "records of \(self.stream) are in the partitions \(found.sorted()); give the number of partitions "
+                        + "of the log with --partitions"
                 )
             }
             (self.partitions, partition) = (fitting, place)
@@ -139,8 +146,8 @@ private struct StreamInput {
     }
 }
 
-/// The naive fold beside the real one.
-private struct Judge {
+/// A comparison of the fold with the naive fold of the checker.
+private struct FoldCheck {
     private var naive: NaiveFold
     private let stream: String
 
@@ -149,17 +156,22 @@ private struct Judge {
         stream = input.stream.description
     }
 
-    /// Folds the record too; fails if it says something else of it.
+    /// Folds the record with the naive fold, too.
+    ///
+    /// - Throws: a `CommandError` with exit code 1 if its outcome differs from `outcome`.
     mutating func compare(_ line: LogLine, _ outcome: Outcome?) throws(CommandError) {
-        let judgement = naive.apply(seq: line.seq, key: line.key, value: line.value)
-        guard let outcome, judgement?.description != outcome.description else { return }
+        let naiveOutcome = naive.apply(seq: line.seq, key: line.key, value: line.value)
+        guard let outcome, naiveOutcome?.description != outcome.description else { return }
         throw CommandError(
             .failed,
-            "seq \(line.seq): the fold says \(outcome), the naive fold \(judgement?.description ?? "nothing")"
+            "seq \(line.seq): the outcome of the fold is \(outcome), that of the naive fold is"
+                + " \(naiveOutcome?.description ?? "none")"
         )
     }
 
-    /// Fails if the snapshot means another state than the naive fold's.
+    /// Compares the state of the snapshot with that of the naive fold.
+    ///
+    /// - Throws: a `CommandError` with exit code 1 if they differ.
     func compare(_ snapshot: [UInt8]) throws(CommandError) {
         let read: NaiveSnapshot
         do throws(Fault) {
@@ -168,7 +180,7 @@ private struct Judge {
             throw CommandError(.failed, "the snapshot cannot be read: \(error.reason)")
         }
         guard read.digest == read.declaredDigest, read.normalForm == naive.normalForm(of: stream) else {
-            throw CommandError(.failed, "the snapshot is another than the naive fold's, with digest \(read.digest)")
+            throw CommandError(.failed, "the snapshot differs from the naive fold's; its digest is \(read.digest)")
         }
     }
 }

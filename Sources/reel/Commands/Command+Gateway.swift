@@ -3,14 +3,15 @@ import ReelLog
 import ReelNode
 
 extension Command {
-    /// A gateway in this process.
+    /// `reel gateway`: a gateway in this process.
     static let gateway = Command(
         "gateway",
-        "run a gateway: clients in front, the log behind",
+        "run a gateway between clients and the log",
         about: """
-            Serves the socket and the HTTP interface on one port. It holds nothing that matters: kill it, and clients
-            go on at another one. The first line on standard output is `listening on HOST:PORT`; what happens then
-            goes to standard error, one line each. SIGTERM sends the clients away and ends; a second one ends at once.
+            Serves the WebSocket and the HTTP interface on one port. A gateway is stateless: if it ends, clients
+            continue at another one. The first line on standard output is `listening on HOST:PORT`; log lines go to
+            standard error. SIGTERM starts a drain: the clients are told to leave, then the gateway ends. A second
+            SIGTERM ends it at once. A payer is the subject of a client's token, or without keys the client's address.
             """,
         settings: GatewayArguments.all,
         examples: [

@@ -3,22 +3,22 @@ import ReelNet
 import ReelNode
 
 extension Command {
-    /// The folded state, as a node has it.
+    /// `reel get`: the folded state of a stream.
     static let get = Command(
         "get",
         "print the objects of a stream, those of a model, or one object",
         about: """
-            Asks for the folded state. On a terminal it prints a row for each object: model and id, seq, fields. Into a
-            pipe or a file, and with --json, it prints lines of JSON as the node answers: a whole stream as its
-            snapshot, sites and tombstones included; one object, and each of a model, as {"object","seq","fields"}, a
-            field as [value, seq]. Exit code 1 if no event was ever published to the stream.
+            Asks a node for the folded state. On a terminal it prints a row for each object: model and id, seq, fields.
+            Into a pipe or a file, and with --json, it prints lines of JSON: for a stream its snapshot, with sites and
+            tombstones; for a model or one object {"object","seq","fields"}, with each field as [value, seq]. The exit
+            code is 1 if no event was ever published to the stream.
             """,
         operands: [Operand("STREAM"), Operand("MODEL", .optional), Operand("ID", .optional)],
         settings: NodeArguments.all + [CommonSettings.json],
         examples: [
             Example("reel get todo", "all objects"),
-            Example("reel get todo task", "those of one model"),
-            Example("reel get todo task 1 --json", "one object, for a program"),
+            Example("reel get todo task", "the objects of one model"),
+            Example("reel get todo task 1 --json", "one object, as JSON"),
         ]
     ) { options, console in
         let caller = try await NodeCaller(try NodeArguments.addresses(options))
@@ -33,7 +33,7 @@ extension Command {
             } catch let refusal as Refusal where refusal.isUnpublished {
                 throw CommandError(.failed, await MissingStream.text(stream, caller))
             }
-            // What is no object does not go to the reader of the pipe either.
+            // Also checked for a pipe, whose reader must not get a line that is not an object.
             let row = try ObjectLine(object[...])
             if asTable {
                 try print([row].compactMap { $0 }, to: console)
@@ -49,7 +49,7 @@ extension Command {
         let snapshot = try SnapshotLines(answer.body)
         let lines = snapshot.lines.dropFirst().dropLast()
         if lines.isEmpty {
-            console.note("\(stream) has no objects and no sites: no event of it counts up to seq \(snapshot.seq)")
+            console.note("\(stream) has no objects and no sites: no event had an effect up to seq \(snapshot.seq)")
         }
         if model == nil, !asTable {
             try console.write(snapshot.bytes)

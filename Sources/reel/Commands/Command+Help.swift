@@ -1,10 +1,10 @@
 import ReelCore
 
 extension Command {
-    /// The help, from the table of commands.
+    /// `reel help`: the help, made from the table of commands.
     static let help = Command(
         "help",
-        "show the commands, or one of them with its settings and examples",
+        "show all commands, or one command with its settings and examples",
         about: "`reel COMMAND --help` shows the same.",
         operands: [Operand("COMMAND", .any)],
         settings: [markdown, errors],
@@ -12,7 +12,7 @@ extension Command {
             Example("reel help fold", "the page of one command"),
             Example(
                 "reel help --markdown > docs/reference/cli.md",
-                "all pages, as the project's documentation keeps them"
+                "all pages, as a page of the documentation"
             ),
         ]
     ) { options, console in

@@ -5,29 +5,31 @@ import ReelNet
 import Synchronization
 
 extension Command {
-    /// Many clients at once.
+    /// `reel load`: many clients at once.
     static let load = Command(
         "load",
-        "drive gateways with many clients, and say how fast and how whole everything arrives",
+        "load gateways with many clients, measure latencies, and check that every event arrives",
         about: """
-            Publishers hand over events at a fixed rate, whether or not the cluster keeps up: the latency of an event
-            counts from the moment at which it was due. Readers listen, and fetch what they miss; editors write in one
-            text together. Clients go from one gateway to another as real ones do, and send again what was not acked.
-            At the end, or after SIGINT, SIGTERM or SIGHUP, it waits until everything is acked and has arrived; exit
-            code 1 if that does not happen, or an expectation is missed. A profile names numbers that suit a purpose
-            (\(LoadProfile.all.map(\.name).joined(separator: ", "))), or is a file with a line NAME=NUMBER for each;
-            what is given on the command line wins. What was published stays in the log, as everything does: give it a
-            --stream that nobody else uses.
+            Publishers send events at a fixed rate, even if the cluster is slower: the latency of an event is measured
+            from the time at which it was due. Readers follow streams and fetch missed ranges; editors write one text
+            together. Clients fail over to other gateways and retry like real clients. At the end, or after SIGINT,
+            SIGTERM or SIGHUP, the command waits until every event is acknowledged and has arrived. The exit code is 1
+            if that fails, or if an expectation is missed.
+
+            A profile is a set of numbers for a purpose
+            (\(LoadProfile.all.map(\.name).joined(separator: ", "))),
+            or a file with lines NAME=NUMBER. The command line takes precedence. Published events stay in the log: use a
+            --stream that no other client uses.
             """,
         settings: NodeArguments.all + [profile, streamName] + numbers + [
             settle, CommonSettings.seed, history, expect, json, html,
         ],
         examples: [
             Example("reel load --seconds 10", "ten publishers and ten readers on the local node"),
-            Example("reel load --profile fanout --seconds 30 --expect 'p99<25ms'", "and how fast it has to be"),
+            Example("reel load --profile fanout --seconds 30 --expect 'p99<25ms'", "a profile, with a latency limit"),
             Example(
                 "reel load --url http://a:7350 --url http://b:7350 --readers 1000 --rate 500 --history run-1",
-                "on two gateways, until Ctrl-C; `reel check run-1` then judges what a thousand readers saw"
+                "on two gateways, until Ctrl-C; `reel check run-1` then checks the histories of a thousand readers"
             ),
         ]
     ) { options, console in
@@ -39,7 +41,7 @@ extension Command {
         let warning = ClosedWarning(console)
         let report = try await load.run { progress in
             screen?.show(progress.lines)
-            warning.look(at: progress)
+            warning.check(progress)
         }
         screen?.clear()
         let found = report.judge(expectations)
@@ -59,7 +61,7 @@ extension Command {
         return report.isComplete && found.allSatisfy(\.isReached) ? .done : .failed
     }
 
-    /// What is to be done: the profile's numbers, and above them those of the command line.
+    /// Returns the plan: the numbers of the profile, overridden by those of the command line.
     private static func plan(_ options: Options) throws -> LoadPlan {
         var values = try options[profile].map(profile(named:))?.numbers ?? [:]
         for (number, setting) in zip(LoadProfile.Number.allCases, numberSettings) {
@@ -69,7 +71,7 @@ extension Command {
         guard let streams = LoadPlan.streams(name.description, count: values[.streams] ?? 1) else {
             throw CommandError(
                 .usage,
-                "`\(name)` is too long for a name with a number behind it; expected are at most 128 bytes"
+                "`\(name)` is too long for a name with a number after it; expected are at most 128 bytes"
             )
         }
         var plan = LoadPlan(urls: try NodeArguments.addresses(options).map(\.description), streams: streams)
@@ -88,18 +90,18 @@ extension Command {
             let near = nearest(to: name, among: names).map { "; did you mean `\($0)`?" } ?? ""
             throw CommandError(
                 .usage,
-                "`\(name)` is no file, and no profile of \(names.joined(separator: ", "))\(near)"
+                "`\(name)` is neither a file nor one of the profiles \(names.joined(separator: ", "))\(near)"
             )
         }
         return try LoadProfile(name: name, text: String(decoding: try InputFile.read(name), as: UTF8.self))
     }
 
-    private static let profile = Setting<String?>.text("profile", "NAME|FILE", "a kind of load")
+    private static let profile = Setting<String?>.text("profile", "NAME|FILE", "profile: a set of numbers for the load")
     private static let streamName = Setting<String>.text(
         "stream",
         "NAME",
         default: "load",
-        "the stream that is meant"
+        "name of the stream"
     )
 
     private static let numberSettings = LoadProfile.Number.allCases.map { number in
@@ -112,12 +114,12 @@ extension Command {
         "S",
         0...100_000,
         default: 30,
-        "seconds to wait for what is under way at the end"
+        "seconds to wait at the end for events in flight"
     )
     private static let history = Setting<String?>.text(
         "history",
         "DIR",
-        "keep histories and folded states in this fresh folder, for `reel check`"
+        "keep histories and folded states in this new folder, for `reel check`"
     )
     private static let expect = Setting<[String]>.texts(
         "expect",
@@ -125,10 +127,10 @@ extension Command {
         "such as p99<25ms, delivery.p99.9<=1s, cold.max<2s, pause.p99<2s, acked/s>=950"
     )
     private static let json = CommonSettings.json
-    private static let html = Setting<String?>.text("html", "FILE", "write the report as one page, with plots")
+    private static let html = Setting<String?>.text("html", "FILE", "write the report as an HTML page with plots")
 }
 
-/// The view of a running load on a terminal, drawn over itself.
+/// The view of a running load on a terminal. Each state replaces the one before.
 private final class LoadScreen: Sendable {
     private let console: Console
 
@@ -143,24 +145,24 @@ private final class LoadScreen: Sendable {
         try? console.flush()
     }
 
-    /// The cursor goes up, and all below it is empty.
+    /// Moves the cursor to the top and clears the screen.
     func clear() {
         try? console.command("\u{1B}[H\u{1B}[J")
     }
 }
 
-/// Says once, while the load runs, at which gateways nobody gets in.
+/// Prints a warning, once, that names the gateways that accept no client.
 private final class ClosedWarning: Sendable {
     private let console: Console
-    private let isSaid = Atomic<Bool>(false)
+    private let isPrinted = Atomic<Bool>(false)
 
     init(_ console: Console) {
         self.console = console
     }
 
-    func look(at progress: LoadProgress) {
-        guard !progress.closed.isEmpty, !isSaid.exchange(true, ordering: .relaxed) else { return }
+    func check(_ progress: LoadProgress) {
+        guard !progress.closed.isEmpty, !isPrinted.exchange(true, ordering: .relaxed) else { return }
         let closed = progress.closed.joined(separator: ", ")
-        console.note("reel: warning: nobody gets in at \(closed); the others take all clients")
+        console.note("reel: warning: no client is accepted at \(closed); the other gateways get all clients")
     }
 }

@@ -1,36 +1,37 @@
 import ReelLog
 
 extension Command {
-    /// Settles what is doubtful about a log's file.
+    /// `reel log accept`: accepts a log's file that was copied or restored.
     static let logAccept = Command(
         "log accept",
-        "take the log's file for whole, after it was copied or restored",
+        "accept the log's file as complete, after it was copied or restored",
         about: """
-            A log's file notes which file it is. A node that finds it copied, restored, or without its -wal starts, and
-            warns in its logger, in /readyz, in reel_log_file_changed and in the doctor: where the file lacks records,
-            seqs that clients hold come to name other events. Only an operator knows whether it does.
+            A log's file stores its own identity. If a node finds that the file was copied or restored, or that its -wal
+            is missing, it starts and warns: in log lines, in /readyz, in reel_log_file_changed and in `reel doctor`. If
+            records are missing, new events get seqs that clients already know for other events. Only an operator can
+            know whether records are missing.
 
-            If it lacks none, such as a file that was copied to another disk after a clean stop, this command stores
-            what the file is now, and the warning ends, also in running nodes. It changes no record. If records may be
-            missing, run `reel epoch new` instead, which ends the warning too. See docs/reference/log.md.
+            If none is missing, for example because the file was copied after a clean stop, this command stores the new
+            identity. The warning ends, also in running nodes. No record changes. If records may be missing, run
+            `reel epoch new` instead; it also ends the warning. See docs/reference/log.md.
             """,
         settings: [LogArguments.log, LogArguments.logFolder],
         examples: [
-            Example("reel log accept", "the log in ./reel-data is whole"),
-            Example("reel log accept --log sqlite:/var/lib/reel/log.sqlite", "a log elsewhere"),
+            Example("reel log accept", "the log in ./reel-data is complete"),
+            Example("reel log accept --log sqlite:/var/lib/reel/log.sqlite", "a log in another place"),
         ]
     ) { options, console in
         let path = try LogArguments.file(options)
-        // It says what is wrong with a file that is no log.
+        // Opened first, because this error says what is wrong with a file that is not a log.
         let log = try LogArguments.open(options, console)
         let epoch = log.epoch
         log.close()
         guard let finding = try SQLiteLogStore(path: path, report: LogReports.lockWait(console, nil)).accept() else {
-            try console.print("nothing was doubtful about `\(path)`, the log \(epoch); nothing was changed")
+            try console.print("found no warning about `\(path)`, the log \(epoch); nothing was changed")
             return .done
         }
         console.audit("log accept", log: "sqlite:\(path)", finding)
-        try console.print("accepted `\(path)` as it is, the log \(epoch); found was: \(finding)")
+        try console.print("accepted `\(path)`, the log \(epoch); the warning was: \(finding)")
         return .done
     }
 }

@@ -2,31 +2,32 @@ import Glibc
 import ReelCore
 
 extension Command {
-    /// Events from the command line into the log.
+    /// `reel publish`: events from the command line into the log.
     static let publish = Command(
         "publish",
         "append events to a stream",
         about: """
-            Takes events as JSON, one an operand, or one a line of standard input where there is none. Give site and op
-            in all of them, or in none: then each request of up to 500 events gets a site of its own, which ends with
-            it. Prints the seq at which each is durable. A second `publish` of the same site and op changes nothing, and
-            is answered with a seq where it stands.
-            Durable is not applied: the command also prints what each event came to (applied, rejected with a code,
-            gap, …), where a snapshot node tells it within 2 s, or with --outcome within 10 s. The exit code is 1 if an
-            event was not applied.
+            Reads events as JSON: one for each operand, or without operands one for each line of standard input. Give
+            site and op in all events, or in none. Without them, each request of up to 500 events gets a new site, which
+            ends with the request. Prints the seq at which each event is durable. A second `publish` of the same site
+            and op changes nothing, and its answer is a seq of the event.
+
+            A durable event is not always applied. The command also prints the outcome of each event, such as
+            applied, gap, or rejected with a code. It waits up to 2 s for a snapshot node to tell the outcome, with
+            --outcome up to 10 s. The exit code is 1 if an event was not applied.
             """,
         operands: [Operand("STREAM"), Operand("EVENT", .any)],
         settings: NodeArguments.all + [NodeArguments.epoch, NodeArguments.outcome, noOutcome, CommonSettings.json],
         examples: [
             Example(
                 #"reel publish todo '{"type":"insert","model":"task","id":"1","fields":{"title":"Milk"}}'"#,
-                "make an object"
+                "create an object"
             ),
             Example(
                 #"reel publish todo '{"type":"update","model":"task","id":"1","fields":{"done":true}}'"#,
                 "change it"
             ),
-            Example("reel publish todo < events.jsonl", "many events, a line each"),
+            Example("reel publish todo < events.jsonl", "many events, one a line"),
         ]
     ) { options, console in
         let stream = try streamName(options.operands[0])
@@ -40,29 +41,29 @@ extension Command {
         if options[NodeArguments.outcome], options[noOutcome] {
             throw CommandError(.usage, "--outcome and --no-outcome exclude each other; give one of them, or none")
         }
-        let wish = options[NodeArguments.outcome] ? "?outcome=1" : options[noOutcome] ? "?outcome=0" : ""
-        let target = "/v1/streams/\(stream)/events" + wish
+        let query = options[NodeArguments.outcome] ? "?outcome=1" : options[noOutcome] ? "?outcome=0" : ""
+        let target = "/v1/streams/\(stream)/events" + query
         let epoch = options[NodeArguments.epoch]
         if epoch == nil, let number = events.firstThatNamesSeqs {
             throw CommandError(
                 .usage,
-                "event \(number) has a base or a guard; say with --epoch which epoch its seqs belong to"
+                "event \(number) has a base or a guard; give the epoch of its seqs with --epoch"
             )
         }
         var (code, published, hasNote, pinned) = (ExitCode.done, 0, false, Epoch?.none)
-        // With a key a request may reach several nodes, or one node several times: its events are consumed once.
+        // A request with a key can reach several nodes, or one node several times: its events are consumed once.
         let key = events.haveSites ? nil : "reel-publish-\(Site.random())"
         for (number, request) in events.requests.enumerated() {
             let acks: [Acks.Ack]
             var complaint: CommandError?
             do {
-                // The epoch of the first answer keeps later requests from going to a node of another log.
+                // With the epoch of the first answer, a node of another log refuses the later requests.
                 let body = SentEvents.body(request, epoch: epoch ?? pinned)
                 let answer = try Acks(try await Self.post(body, number, key, to: target, caller))
                 pinned = Epoch(answer.epoch)
                 acks = answer.acks
                 if let reason = answer.noOutcome, !hasNote {
-                    console.note("the events are durable; what they came to is not known: \(reason)")
+                    console.note("the events are durable; their outcomes are unknown: \(reason)")
                     hasNote = true
                 }
             } catch let refusal as Refusal where refusal.status == 503 && !refusal.acks.isEmpty {
@@ -70,8 +71,8 @@ extension Command {
                 let durable = published + acks.count
                 complaint = CommandError(
                     .unreachable,
-                    "\(durable) events are durable, \(events.count - durable) were not sent; what the last"
-                        + " \(acks.count) came to is not known: \(refusal.message)"
+                    "\(durable) events are durable, \(events.count - durable) were not sent; the outcomes of the last"
+                        + " \(acks.count) are unknown: \(refusal.message)"
                 )
             } catch let refusal as Refusal where !refusal.acks.isEmpty {
                 acks = refusal.acks
@@ -79,7 +80,7 @@ extension Command {
                 let number = refusal.index.map { "event \(published + $0 + 1): " } ?? ""
                 console.note("\(number)\(refusal.message)")
             } catch {
-                throw Self.complaint(error, behind: published)
+                throw Self.complaint(error, after: published)
             }
             published += acks.count
             for ack in acks {
@@ -96,7 +97,14 @@ extension Command {
         return code
     }
 
-    /// Sends a request and returns the answer. A request with a key is sent again if its answer was lost.
+    /// Sends a request and returns the body of the answer.
+    ///
+    /// - Parameters:
+    ///   - body: the body of the request.
+    ///   - number: the number of the request in this run of the command.
+    ///   - key: the prefix of the `Idempotency-Key`. A request with a key is sent again if its answer was lost.
+    ///   - target: the path and query.
+    ///   - caller: the client.
     private static func post(
         _ body: [UInt8],
         _ number: Int,
@@ -116,12 +124,12 @@ extension Command {
         }
     }
 
-    /// Why the next request was not done. A node takes all of its events or none, so nobody has to publish again what
-    /// stands before them.
-    private static func complaint(_ error: any Error, behind published: Int) -> CommandError {
+    /// Adds the number of published events to `error`, the error of the next request. A node accepts all events of a
+    /// request or none, so the `published` events before it need not be sent again.
+    private static func complaint(_ error: any Error, after published: Int) -> CommandError {
         var complaint = CommandError(error)
         if (error as? NoAnswer)?.mayBeDone == true {
-            complaint.message += "; the \(published) events before are published, the next ones may be"
+            complaint.message += "; the \(published) events before are published, the next ones may be, too"
         } else if let index = (error as? Refusal)?.index {
             let before = published == 0 ? "no event is published" : "\(published) events before it are published"
             complaint.message = "event \(published + index + 1): \(complaint.message); \(before)"
@@ -137,24 +145,26 @@ extension Command {
     )
 }
 
-/// The events of `reel publish`, in requests.
+/// The events of `reel publish`, grouped into requests.
 struct SentEvents {
     private var events: [[UInt8]] = []
-    /// Each event names its site and op; else none does.
+    /// True if every event has a site and an op; otherwise none has.
     private(set) var haveSites = false
-    /// The first event, counted from 1, that has a base or a guard; nil: none has.
+    /// The number, from 1, of the first event that has a base or a guard; nil if none has.
     private(set) var firstThatNamesSeqs: Int?
 
-    /// A node takes at most so many events, or bytes, in one request.
+    /// The largest number of events, and of bytes, in one request.
     private static let (eventsMax, bytesMax) = (500, 1 << 20)
 
-    /// Throws a complaint with exit code 4 for an event that is no JSON object, and if only some of the events have a
-    /// site or an op.
+    /// Checks the events `texts`.
+    ///
+    /// - Throws: a `CommandError`. Its exit code is 4 if an event is not a JSON object, or only some events have a site
+    ///   or an op. It is 2 if there is no event.
     init(_ texts: [ArraySlice<UInt8>]) throws(CommandError) {
         for (index, text) in texts.filter({ $0.contains { $0 > 0x20 } }).enumerated() {
             var members: Set<String> = []
             do throws(ReelError) {
-                // A node would name the bytes of the whole request.
+                // Checked here, because a node would count bytes from the beginning of the whole request.
                 var canonical: [UInt8] = []
                 try text.withUnsafeBufferPointer { (text) throws(ReelError) in
                     try CanonicalJSON.canonicalize(Bytes(text), into: &canonical)
@@ -179,11 +189,11 @@ struct SentEvents {
             events.append(Array(text))
         }
         if events.isEmpty {
-            throw CommandError(.usage, "found no event on the command line or standard input; expected is one at least")
+            throw CommandError(.usage, "found no event on the command line or standard input; expected is at least one")
         }
     }
 
-    /// Whether an event has a base or a guard. Of one that is not sound a node says why.
+    /// Returns true if the event has a base or a guard. False for an event that is not valid: the node reports why.
     private static func namesSeqs(_ text: ArraySlice<UInt8>, _ members: Set<String>) -> Bool {
         var event = Array(text)
         if members.isDisjoint(with: ["site", "op"]), let brace = event.firstIndex(of: UInt8(ascii: "{")) {

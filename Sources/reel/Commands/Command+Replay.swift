@@ -2,23 +2,23 @@ import ReelCore
 import ReelLab
 
 extension Command {
-    /// Recorded editing sessions, as a check of the splice rule and of its speed.
+    /// `reel replay`: recorded editing sessions, to check the merge of texts and to measure its speed.
     static let replay = Command(
         "replay",
-        "play recorded editing sessions and check that the text ends as it did in the authors' editors",
+        "replay recorded editing sessions and check that the final text is that of the authors' editors",
         about: """
-            Reads sessions of one or two authors in the published form of `editing-traces` (.json or .json.gz). Each
-            author becomes a site, each edit an event with a splice. Prints splices a second and whether the end text
-            is right; exit code 1 if it is not. Without --url the events go through the fold in this process; with it
-            through nodes, into a stream of its own, the second author through the second of several nodes.
+            Reads sessions of one or two authors in the published format of `editing-traces` (.json or .json.gz). Each
+            author becomes a site, each edit an event with a splice. Prints the number of splices a second, and whether
+            the final text is right; the exit code is 1 if it is not. Without --url the fold runs in this process. With
+            --url the events are published through nodes, into a new stream; the second author uses the second node.
             """,
         operands: [Operand("FILE", .several)],
         settings: NodeArguments.all + [CommonSettings.json],
         examples: [
-            Example("reel replay friendsforever.json.gz seph-blog1.json.gz", "through the fold alone"),
+            Example("reel replay friendsforever.json.gz seph-blog1.json.gz", "with the fold only"),
             Example(
                 "reel replay friendsforever.json.gz --url http://127.0.0.1:7350 --url http://127.0.0.1:7351",
-                "two authors, each through a gateway of its own"
+                "two authors, each through a separate gateway"
             ),
         ]
     ) { options, console in
@@ -47,7 +47,7 @@ extension Command {
     }
 }
 
-/// How a session went.
+/// The result of one session.
 private struct ReplayResult {
     let file: String
     let edits: Int
@@ -67,10 +67,10 @@ private struct ReplayResult {
 
     var text: String {
         "\(file): \(edits) edits, \(splices) splices in \(durationNs / 1_000_000) ms, \(splicesPerSecond) splices/s, "
-            + "the end text is \(isRight ? "right" : "WRONG")"
+            + "the final text is \(isRight ? "right" : "WRONG")"
     }
 
-    /// A line of JSON.
+    /// The result as a line of JSON.
     var json: [UInt8] {
         var line = JSONObjectWriter()
         line.member("file", file)

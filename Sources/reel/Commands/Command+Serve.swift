@@ -4,14 +4,15 @@ import ReelNode
 import ReelSnapshot
 
 extension Command {
-    /// Both kinds of node in this process.
+    /// `reel serve`: a gateway and a snapshot node in this process.
     static let serve = Command(
         "serve",
         "run a gateway and a snapshot node in one process",
         about: """
-            All that one box needs: the log, the gateway in front of it and the folded state behind it, on one port.
-            The first line on standard output is `listening on HOST:PORT`; what happens then goes to standard error,
-            one line each. SIGTERM sends the clients away and ends; a second one ends at once.
+            Everything for one machine: the log, a gateway, and a snapshot node with the folded state, on one port. The
+            first line on standard output is `listening on HOST:PORT`; log lines go to standard error. SIGTERM starts a
+            drain: the clients are told to leave, then the node ends. A second SIGTERM ends it at once. A payer is the
+            subject of a client's token, or without keys the client's address.
             """,
         settings: GatewayArguments.all,
         examples: [
@@ -24,7 +25,7 @@ extension Command {
         let folder = LogArguments.path("snapshot", inDataOf: options)
         return try await NodeRun.run(options, settings.node, snapshots: folder, console) { run in
             (settings.node.listen, settings.node.adminListen) = (run.listen, run.adminListen)
-            // Its own opening of the log: when folding does not keep up, only its own tails are held back.
+            // The snapshot node opens the log separately: if its fold is slow, only its own tails wait.
             let folded = try run.store.open(run.log.epoch)
             let metrics = Metrics(of: run.log, folded)
             var snapshot: SnapshotNode?

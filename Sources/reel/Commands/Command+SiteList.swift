@@ -3,17 +3,18 @@ import ReelLog
 import ReelNode
 
 extension Command {
-    /// Shows the sites of a stream.
+    /// `reel site list`: the sites of a stream.
     static let siteList = Command(
         "site list",
         "show the sites of a stream, the most idle first",
         about: """
-            A site is one device in one stream, and a stream has 100,000 sites at most that have not ended. The command
-            asks a node, which needs a token with the right `inspect` where the nodes have keys; with --log it folds
-            the log itself, which takes longer the longer the log is. IDLE SEQS is the number of records of the
-            stream's partition behind the last event of the site: those of all streams in the partition. IDLE TIME is
-            the age of that event by the gateway's clock; it is not known where the node's index no longer has the
-            event. OP is the last consumed one, and ENDED AT the seq at which the site ended.
+            A site is one device in one stream. A stream has at most 100,000 sites that have not ended. The command asks
+            a node; if the nodes have keys, the token needs the right `inspect`. With --log it folds the log itself; the
+            time grows with the length of the log.
+
+            IDLE SEQS is the number of records after the site's last event, of all streams in the partition. IDLE TIME
+            is the age of that event by the gateway's clock; it is unknown if the node's index no longer has the event.
+            OP is the last consumed op of the site, and ENDED AT is the seq at which the site ended.
             """,
         operands: [Operand("STREAM")],
         settings: NodeArguments.all + [
@@ -24,8 +25,8 @@ extension Command {
             KafkaArguments.properties, limit, onlyEnded, CommonSettings.json,
         ],
         examples: [
-            Example("reel site list todo", "the hundred sites that have been idle for longest"),
-            Example("reel site list todo --limit 1000000 --json", "all of them, a line of JSON for each"),
+            Example("reel site list todo", "the hundred most idle sites"),
+            Example("reel site list todo --limit 1000000 --json", "all sites, one line of JSON each"),
             Example("reel site list todo --log sqlite:reel-data/log.sqlite", "from the log, without a node"),
         ]
     ) { options, console in
@@ -57,6 +58,6 @@ extension Command {
         return .done
     }
 
-    private static let limit = Setting<Int>.number("limit", "N", 1...Int.max, default: 100, "sites at most")
-    private static let onlyEnded = Setting<Bool>.flag("ended", "show the sites that have ended instead")
+    private static let limit = Setting<Int>.number("limit", "N", 1...Int.max, default: 100, "maximum number of sites")
+    private static let onlyEnded = Setting<Bool>.flag("ended", "show the ended sites instead")
 }

@@ -3,41 +3,41 @@ import ReelLog
 import ReelNode
 
 extension Command {
-    /// Ends the idle sites of a stream.
+    /// `reel site retire`: ends the idle sites of a stream.
     static let siteRetire = Command(
         "site retire",
-        "end the idle sites of a stream, so that new devices find room",
+        "end the idle sites of a stream, so that new devices can join",
         about: """
-            Writes one record into the log that ends every site of the stream without an event among the last N records
-            of its partition. N counts the records of all streams in the partition: --dry-run shows what the number
-            comes to, and how long ago that was. A site with a later event is not touched, so devices may publish
-            meanwhile. Nothing is deleted: objects, texts and the events in the log stay.
+            Writes one record into the log. It ends every site of the stream without an event among the last N records
+            of its partition. N counts the records of all streams in the partition: --dry-run shows which sites end,
+            and their idle times. A site with a later event does not end, so devices can publish meanwhile. Nothing is
+            deleted: objects, texts and the events in the log stay.
 
-            A device whose site was ended takes a new site when it returns. It sends what it never handed to a node
-            before. Of what it had handed over and never saw again, nobody can say any more whether it counted: the
-            device drops that, and tells its app. So end only sites of devices that will not return, or have nothing to
-            send. There is no way back.
+            A device whose site has ended takes a new site when it returns. It sends the events that it never handed to
+            a node. For events that it has handed over without an answer, it is unknown whether they were applied: the
+            device drops them and reports that to its app. So end only sites of devices that will not return, or that
+            have nothing to send. This cannot be undone.
 
-            The sites are folded from the log, which takes longer the longer the log is. With --url a node that has
-            folded them is asked instead, also where the beginning of the log was trimmed. Every node must be of this
-            build: one of an older build does not know the record, stops before it, and says so.
+            The command folds the sites from the log; the time grows with the length of the log. With --url it asks a
+            node instead, which also works if the beginning of the log was trimmed. Every node must have this build: a
+            node of an older build does not know the record, stops before it, and reports that.
             """,
         operands: [Operand("STREAM")],
         settings: [
             LogArguments.log, KafkaArguments.properties, LogArguments.logFolder,
-            NodeArguments.url.saying("read the sites from this node instead of folding the log"),
+            NodeArguments.url.saying("read the sites from this node instead of folding the log, http://HOST:PORT"),
             NodeArguments.authorities, NodeArguments.token, idleEvents, CommonSettings.dryRun,
         ],
         required: [idleEvents],
         examples: [
             Example(
                 "reel site retire todo --idle-events 1000000 --dry-run",
-                "the sites that would end; writes nothing"
+                "show the sites that would end; write nothing"
             ),
             Example("reel site retire todo --idle-events 1000000", "end them, in the log in ./reel-data"),
             Example(
                 "reel site retire todo --idle-events 1000000 --log kafka:a:9092 --url http://a.example:7350",
-                "the same in a long log on Kafka: a node says which sites there are"
+                "the same in a long log on Kafka; the sites are read from a node"
             ),
         ]
     ) { options, console in
@@ -62,7 +62,7 @@ extension Command {
         let seq = try SiteRetirement(log, stream: stream).run(before: plan.before, foldedTo: listing.seq)
         let detail = "\(plan.ending.count) sites of \(stream) end at seq \(seq)"
         console.audit("site retire", log: LogArguments.name(options), detail)
-        try console.print("written at seq \(seq): these sites have ended, but for those that wrote meanwhile")
+        try console.print("written at seq \(seq): these sites have ended, except those that have published meanwhile")
         return .done
     }
 
@@ -80,6 +80,6 @@ extension Command {
         "idle-events",
         "N",
         1...Int(largestInteger),
-        "end the sites that wrote none of the last N records of the stream's partition"
+        "end the sites without an event among the last N records of the stream's partition"
     )
 }

@@ -3,20 +3,20 @@ import ReelNode
 import ReelSnapshot
 
 extension Command {
-    /// A snapshot node in this process.
+    /// `reel snapshot`: a snapshot node in this process.
     static let snapshot = Command(
         "snapshot",
-        "run a snapshot node: the log, folded into SQLite",
+        "run a snapshot node, which folds the log into SQLite files",
         about: """
-            Folds the whole log into one SQLite file a partition, in the folder `snapshot` of the data folder, and
-            answers snapshots, deltas, objects and ranges over HTTP. Gateways find it through the log and ask it for
-            what they do not have. All that it holds can be made anew from the log: kill it, start it, and it goes on
-            from its files. One process has a folder.
+            Folds the whole log into one SQLite file for each partition, in the folder `snapshot` of the data folder. It
+            answers requests for snapshots, deltas, objects and ranges over HTTP. Gateways find it through the log and
+            ask it for the folded state. Its files can be rebuilt from the log. After a restart it continues from its
+            files. Each process needs a separate data folder.
             """,
         settings: ServingArguments.all,
         examples: [
-            Example("reel snapshot --log sqlite:log.sqlite --data node-1", "beside the gateways of that log"),
-            Example("reel snapshot --listen 127.0.0.1:0", "on a free port, which the first line names"),
+            Example("reel snapshot --log sqlite:log.sqlite --data node-1", "on the same log as the gateways"),
+            Example("reel snapshot --listen 127.0.0.1:0", "on a free port; the first line of output shows it"),
         ]
     ) { options, console in
         var node = try ServingArguments.nodeSettings(options)

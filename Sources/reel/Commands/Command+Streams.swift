@@ -2,25 +2,25 @@ import ReelCore
 import ReelNode
 
 extension Command {
-    /// The streams that there are.
+    /// `reel streams`: the list of streams.
     static let streams = Command(
         "streams",
-        "show the streams that there are, by name",
+        "list the streams by name",
         about: """
-            Asks a node for the streams whose names begin with PREFIX, or for all, page by page. A stream exists once
-            an event was published to it. Where the nodes have keys, the token must have the right to read, and only
-            the streams that it gives are shown. OBJECTS counts the living objects. BYTES is their size: models, ids,
-            and fields as canonical JSON. SITES counts the sites that have not ended. LAST is the seq of the last event
-            and its age by the gateway's clock. A dash stands where the node does not know a figure: of OBJECTS, BYTES
-            and the age after an upgrade of the node until the stream's next event, of LAST where no event has come
-            since the epoch began.
+            Asks a node for all streams, or for those whose names begin with PREFIX. A stream exists as soon as an event
+            was published to it. If the nodes have keys, only the streams that the token can read are shown. OBJECTS is
+            the number of objects. BYTES is their size: models, ids, and fields as canonical JSON. SITES is the number
+            of sites that have not ended. LAST is the seq of the last event and its age by the gateway's clock.
+
+            A dash is a value that the node does not know: OBJECTS, BYTES and the age after an upgrade of the node,
+            until the next event of the stream; LAST if the stream has no event since the epoch began.
             """,
         operands: [Operand("PREFIX", .optional)],
         settings: NodeArguments.all + [CommonSettings.json],
         examples: [
             Example("reel streams", "all streams"),
-            Example("reel streams todo-", "those whose names begin with todo-"),
-            Example("reel streams --json | jq -r .stream", "the names alone, for a program"),
+            Example("reel streams todo-", "the streams whose names begin with todo-"),
+            Example("reel streams --json | jq -r .stream", "only the names, for a program"),
         ]
     ) { options, console in
         let prefix = options.operands.first ?? ""

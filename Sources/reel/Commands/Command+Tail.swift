@@ -3,23 +3,24 @@ import ReelCore
 import ReelNet
 
 extension Command {
-    /// A stream as it grows.
+    /// `reel tail`: the events of a stream as they arrive.
     static let tail = Command(
         "tail",
-        "follow a stream and print its events as they come",
+        "follow a stream and print its events as they arrive",
         about: """
-            Prints each event once, in order, until it is interrupted. Where a gateway goes away it goes on with
-            another one, behind what is proven: of --url, or of those that the gateway has named (they are started with
-            --advertise). Where the epoch changes and --epoch does not name one, it goes on in the next.
-            Lines of JSON; on a terminal without --json a row for each. Where no event was ever published to the
-            stream, it says so on standard error, and waits for the first one.
+            Prints each event once, in order, until it is interrupted. If the connection to a gateway is lost, it
+            continues after the last proven seq at another gateway: one of --url, or one that the gateway has named
+            (gateways with --advertise). If the epoch changes, it continues in the next epoch, unless --epoch is given.
+
+            Prints lines of JSON; on a terminal without --json, a row for each event. If no event was ever published to
+            the stream, it prints that on standard error, and waits for the first one.
             """,
         operands: [Operand("STREAM")],
         settings: NodeArguments.all + [tailAfter, NodeArguments.epoch, NodeArguments.outcome, CommonSettings.json],
         examples: [
-            Example("reel tail todo", "what comes from now on"),
-            Example("reel tail todo --after -1 --json | jq .type", "everything, for a program"),
-            Example("reel tail todo --outcome", "each event once a snapshot node has folded it, with its outcome"),
+            Example("reel tail todo", "new events from now on"),
+            Example("reel tail todo --after -1 --json | jq .type", "all events, for a program"),
+            Example("reel tail todo --outcome", "each event with its outcome, after a snapshot node has folded it"),
         ]
     ) { options, console in
         let stream = try streamName(options.operands[0])
@@ -32,7 +33,7 @@ extension Command {
         var nowMs: Int64 { Int64((.now - start) / .milliseconds(1)) }
         var failover = Failover(nodes: addresses.map(\.description), seed: .random(in: 0 ... .max), startsAtFirst: true)
         var (tries, next) = (0, failover.next(nowMs: 0))
-        // Beside the tail, which waits for the stream's first event.
+        // In parallel, because the tail itself waits for the first event of the stream.
         let hint = Task { await noteIfMissing(stream, addresses, console) }
         defer { hint.cancel() }
         while let attempt = next {
@@ -72,15 +73,15 @@ extension Command {
             next = failover.next(nowMs: nowMs)
             guard position.isKnown || tries < 2 * addresses.count else {
                 console.note("\(address): \(reason)")
-                throw CommandError(.unreachable, "no gateway could be reached; `reel doctor` says more")
+                throw CommandError(.unreachable, "no gateway could be reached; `reel doctor` can show the reason")
             }
-            let then = next.flatMap { $0.node == attempt.node ? nil : "goes on with \($0.node)" }
-            console.note("\(address): \(reason); \(then ?? "it is tried again")")
+            let then = next.flatMap { $0.node == attempt.node ? nil : "continuing with \($0.node)" }
+            console.note("\(address): \(reason); \(then ?? "trying again")")
         }
         return .done
     }
 
-    /// Says so where no event was ever published to the stream.
+    /// Prints a note if no event was ever published to the stream.
     private static func noteIfMissing(_ stream: StreamName, _ nodes: [NodeAddress], _ console: Console) async {
         guard let caller = try? await NodeCaller(nodes),
             let text = await MissingStream.textIfMissing(stream, caller), !Task.isCancelled
@@ -92,7 +93,7 @@ extension Command {
         "after",
         "SEQ|now",
         default: "now",
-        "print what follows this seq; -1 is all that the log still has"
+        "print what follows this seq; -1: all that the log has"
     )
 }
 
@@ -111,7 +112,7 @@ extension TailSocket.Position {
     }
 }
 
-/// An event as a row for people: its seq, what it does, and to which object.
+/// An event as a row for people: its seq, its type, its object and its content.
 private struct EventRow {
     let text: String
 

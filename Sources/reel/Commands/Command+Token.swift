@@ -3,25 +3,25 @@ import ReelNet
 import ReelNode
 
 extension Command {
-    /// Makes a key.
+    /// `reel token keygen`: creates a key.
     static let tokenKeys = Command(
         "token keygen",
-        "make a key for tokens",
+        "create a key for tokens",
         about: """
-            Prints a JWK Set with one new key, secret half and all: keep it where only the one who makes tokens can
-            read it. Nodes need the public half alone, which --public prints of a file; a file may hold several keys,
-            so that a new one can come before the old one goes. HS256 keys have no halves, and --public leaves them
-            out: nodes that can check can make.
+            Prints a JWK Set with one new key, including its secret half: store it where only the issuer of tokens can
+            read it. Nodes need only the public half, which --public prints from a file. A file can have several keys,
+            so that a new key can be added before an old one is removed. HS256 keys have no public half, and --public
+            omits them: a node with such a key can also issue tokens.
             """,
         settings: [algorithm, keyID, publicHalf],
         examples: [
             Example("umask 077; reel token keygen > keys.json", "a new Ed25519 key"),
-            Example("reel token keygen --public keys.json > public.json", "what nodes take as --jwks"),
+            Example("reel token keygen --public keys.json > public.json", "the file for --jwks of nodes"),
         ]
     ) { options, console in
         if let file = options[publicHalf] {
             guard options[algorithm] == nil, options[keyID] == nil else {
-                throw CommandError(.usage, "--public makes no key; expected is neither --alg nor --kid beside it")
+                throw CommandError(.usage, "--public creates no key; expected is neither --alg nor --kid with it")
             }
             let keys = try keys(file)
             guard keys.keys.contains(where: { $0.key.algorithm != .hs256 }) else {
@@ -31,7 +31,7 @@ extension Command {
             if !left.isEmpty {
                 let names = left.map { $0.id.map { "`\($0)`" } ?? "one without kid" }.joined(separator: ", ")
                 console.note(
-                    "reel: warning: HS256 keys have no public half and are left out: \(names); a node that is to take"
+                    "reel: warning: HS256 keys have no public half and are omitted: \(names); a node that accepts"
                         + " their tokens needs `\(file)` itself"
                 )
             }
@@ -48,23 +48,23 @@ extension Command {
         return .done
     }
 
-    /// Makes a token.
+    /// `reel token issue`: creates a token.
     static let tokenMake = Command(
         "token issue",
-        "make a token that gives rights to streams",
+        "create a token that gives rights to streams",
         about: """
-            Prints a token, signed by the first key of the file. A pattern is a stream's name, or with * at the end all
-            names that begin so. Whoever has the token has what it gives until it expires. No right includes another:
-            --inspect lets its bearer list the sites of a stream. --admin `*` gives the paths of operators:
-            metrics, cluster and the detail of health. Nodes of an older build refuse a token with one of these two:
-            update the nodes first.
+            Prints a token, signed with the first key of the file. A pattern is the name of a stream, or the beginning
+            of names with * at its end. Every holder of the token has its rights until it expires. No right includes
+            another. --inspect gives the list of a stream's sites. --admin '*' gives the paths for operators: metrics,
+            cluster and the details of health. Nodes of an older build refuse tokens with --inspect or --admin: update
+            the nodes first.
             """,
         settings: [
-            ServingArguments.keys.saying("sign with a key of this file, a JWK Set as `reel token keygen` prints it"),
-            keyID.saying("sign with the key of this name; else with the first"), subject, read, publishing, inspecting,
-            administering, lifetime,
-            ServingArguments.issuer.saying("write this `iss` into the token: who has made it"),
-            ServingArguments.audience.saying("write this `aud` into the token: whom it is for"),
+            ServingArguments.keys.saying("sign with a key of this file, a JWK Set from `reel token keygen`"),
+            keyID.saying("sign with the key of this name; default: the first key"), subject, read, publishing,
+            inspecting, administering, lifetime,
+            ServingArguments.issuer.saying("write this `iss` into the token: its issuer"),
+            ServingArguments.audience.saying("write this `aud` into the token: its audience"),
         ],
         required: [ServingArguments.keys, subject],
         examples: [
@@ -118,27 +118,27 @@ extension Command {
             )
         }
         if let refusal = refusal(of: Array(token.utf8), TokenVerifier(TokenKeys([key])), now: now) {
-            throw CommandError(.usage, "nobody would take that: \(refusal)")
+            throw CommandError(.usage, "no node would accept this token: \(refusal)")
         }
         try console.print(token)
         return .done
     }
 
-    /// Explains a token.
+    /// `reel token inspect`: shows the content of a token.
     static let tokenShow = Command(
         "token inspect",
-        "say what a token gives, and whether these keys take it",
+        "show the rights of a token, and whether these keys verify it",
         about: """
-            Reads the token from a file or standard input, so that it stands in no list of processes. Prints what it
-            gives, also of one that is refused; the token itself and its signature are not repeated.
+            Reads the token from a file or standard input, so that the list of processes does not show it. Prints its
+            rights, also if the token is refused; the token itself and its signature are not printed.
             """,
         operands: [Operand("FILE", .optional)],
         settings: [
-            ServingArguments.keys.saying("check it with the keys of this file, a JWK Set"), ServingArguments.issuer,
+            ServingArguments.keys.saying("verify it with the keys of this file, a JWK Set"), ServingArguments.issuer,
             ServingArguments.audience,
         ],
         required: [ServingArguments.keys],
-        examples: [Example("reel token inspect --jwks public.json < token", "whether nodes with these keys take it")]
+        examples: [Example("reel token inspect --jwks public.json < token", "check that these keys verify it")]
     ) { options, console in
         let file = try options.required(ServingArguments.keys)
         var verifier = TokenVerifier(try keys(file))
@@ -161,7 +161,7 @@ extension Command {
         return .done
     }
 
-    /// Why the token is refused; nil: it is taken.
+    /// Returns why the token is refused; nil if it is valid. `now`: seconds since 1970.
     private static func refusal(of token: [UInt8], _ verifier: TokenVerifier, now: Int64) -> String? {
         do throws(TokenRefusal) {
             _ = try verifier.verify(token, now: now)
@@ -178,8 +178,8 @@ extension Command {
         } catch {
             throw CommandError(
                 error.code,
-                "the key file \(error.message); expected is a JWK Set: correct the path, or make a file by `reel token"
-                    + " keys`"
+                "the key file \(error.message); expected is a JWK Set: correct the path, or create a file with `reel"
+                    + " token keygen`"
             )
         }
         do throws(TokenRefusal) {
@@ -192,37 +192,40 @@ extension Command {
     private static func patterns(_ texts: [String]) throws(CommandError) -> [StreamPattern] {
         try texts.map { text throws(CommandError) in
             guard let pattern = StreamPattern(text) else {
-                throw CommandError(.usage, "`\(text)` is no pattern; expected is a stream's name, or a beginning and *")
+                throw CommandError(
+                    .usage,
+                    "`\(text)` is not a pattern; expected is a stream's name, or the beginning of names and *"
+                )
             }
             return pattern
         }
     }
 
     private static let algorithm = Setting<String?>.text("alg", "ALG", otherwise: "EdDSA", "EdDSA, ES256 or HS256")
-    private static let keyID = Setting<String?>.text("kid", "NAME", "the key's name; else one by chance")
+    private static let keyID = Setting<String?>.text("kid", "NAME", "name of the key; default: a random name")
     private static let publicHalf = Setting<String?>.text(
         "public",
         "FILE",
-        "print the public half of this file instead"
+        "print the public halves of the keys in this file instead"
     )
     private static let subject = Setting<String?>.text(
         "sub",
         "NAME",
-        "whom it is for: `by` of what is published with it"
+        "subject of the token: `by` of events published with it"
     )
     private static let read = Setting<[String]>.texts("read", "PATTERN", "streams to read")
     private static let publishing = Setting<[String]>.texts("publish", "PATTERN", "streams to publish to")
-    private static let inspecting = Setting<[String]>.texts("inspect", "PATTERN", "streams whose sites may be listed")
+    private static let inspecting = Setting<[String]>.texts("inspect", "PATTERN", "streams whose sites can be listed")
     private static let administering = Setting<[String]>.texts(
         "admin",
         "PATTERN",
-        "`*` gives metrics, cluster and the detail of health; others give nothing"
+        "`*`: metrics, cluster and details of health; other patterns have no effect"
     )
     private static let lifetime = Setting<Int>.number(
         "for",
         "SECONDS",
         1...(10 * 366 * 86_400),
         default: 3_600,
-        "how long it is valid"
+        "seconds until it expires"
     )
 }

@@ -3,14 +3,14 @@ import ReelKafka
 import ReelLog
 
 extension Command {
-    /// The topics of a log on Kafka, made.
+    /// `reel topic create`: creates the topics of a log on Kafka.
     static let topicCreate = Command(
         "topic create",
-        "make the topics of a log on Kafka",
+        "create the topics of a log on Kafka",
         about: """
-            Makes reel.control, reel.nodes and the first log's topic, each with the settings that it must have, and
-            makes that log the current one. A log that is there already stays as it is, of another number of partitions
-            with a warning; several may run this at once. Needs the rights Create, Describe, Read and Write on the
+            Creates reel.control, reel.nodes and the topic of the first log, each with the settings that Reel needs, and
+            makes that log the current one. An existing log is not changed; the command warns if it has another number
+            of partitions. It can run several times at once. It needs the rights Create, Describe, Read and Write on the
             topics reel.*.
             """,
         settings: [LogArguments.log, KafkaArguments.properties, LogArguments.partitions, replication],
@@ -31,8 +31,8 @@ extension Command {
         defer { store.close() }
         let former = try store.current()
         let current = try store.begin(partitions: options[LogArguments.partitions] ?? 4)
-        let said = former == nil ? "made" : "there already:"
-        try console.print("\(said) log \(current.epoch), \(current.partitions) partitions")
+        let verb = former == nil ? "created" : "exists already:"
+        try console.print("\(verb) log \(current.epoch), \(current.partitions) partitions")
         if former == nil {
             let detail = "epoch \(current.epoch), \(current.partitions) partitions"
             console.audit("topic create", log: LogArguments.name(options), detail)
@@ -47,19 +47,19 @@ extension Command {
         return .done
     }
 
-    /// The topics of a log on Kafka, shown.
+    /// `reel topic show`: the topics of a log on Kafka.
     static let topicShow = Command(
         "topic show",
         "show the topics of a log on Kafka",
         about: """
-            The current log, its topics with the settings that matter, and for each partition of the log its leader,
-            how many brokers hold it, and the first and last seq that can be read.
+            Shows the current log, and its topics with the settings that Reel depends on. For each partition of the log,
+            it shows the leader, the number of replicas, and the first and last seq that can be read.
             """,
         settings: [LogArguments.log, KafkaArguments.properties, CommonSettings.json],
         required: [LogArguments.log],
         examples: [
             Example("reel topic show --log kafka:127.0.0.1:9092", "as tables"),
-            Example("reel topic show --log kafka:127.0.0.1:9092 --json", "a line of JSON for each topic"),
+            Example("reel topic show --log kafka:127.0.0.1:9092 --json", "one line of JSON for each topic"),
         ]
     ) { options, console in
         let store = try KafkaArguments.store(try LogArguments.kafka(options), console)
@@ -126,19 +126,19 @@ extension Command {
         return .done
     }
 
-    /// The topics of a log on Kafka, checked.
+    /// `reel topic check`: a check of the topics of a log on Kafka.
     static let topicCheck = Command(
         "topic check",
         "check the brokers and topics of a log on Kafka",
         about: """
-            What every node checks when it starts: that the brokers are of Kafka 3.7 or newer, that the topics are
-            there, and that each setting by which events could be lost is as it must be. A line for each thing that is
-            not, with the command that puts it right. Exit code 4 if one of them keeps Reel from running, else 0.
+            Every node makes the same checks at its start: the brokers run Kafka 3.7 or newer, the topics exist, and
+            every setting that could lose events is right. Prints a line for each problem, with the command that solves
+            it. The exit code is 4 if a problem prevents Reel from running, otherwise 0.
             """,
         settings: [LogArguments.log, KafkaArguments.properties],
         required: [LogArguments.log],
         examples: [
-            Example("reel topic check --log kafka:127.0.0.1:9092", "before the first node is started")
+            Example("reel topic check --log kafka:127.0.0.1:9092", "before the start of the first node")
         ]
     ) { options, console in
         let store = try KafkaArguments.store(try LogArguments.kafka(options), console)
@@ -146,7 +146,7 @@ extension Command {
         let findings = try store.check()
         for finding in findings { try console.print("\(finding.weight.rawValue): \(finding)") }
         let isBad = findings.contains { $0.weight == .error }
-        if findings.isEmpty { try console.print("all is as it must be") }
+        if findings.isEmpty { try console.print("found no problem") }
         return isBad ? .badData : .done
     }
 
@@ -154,23 +154,23 @@ extension Command {
         "replication",
         "N",
         1...32,
-        "how many brokers hold each event; else as many as before, and of a first log 3 or all"
+        "number of replicas; default: as many as before; of a first log 3, or all brokers if fewer"
     )
 
-    /// Says so where events lie on fewer brokers than they should, though nobody has asked for that.
+    /// Prints a warning if the log has fewer than three replicas and --replication was not given.
     static func warnOfFewCopies(_ store: KafkaLogStore, _ options: Options, _ console: Console) {
         guard options[replication] == nil, let facts = (try? store.topics())?.first?.facts, facts.replicas < 3 else {
             return
         }
         console.note(
-            "reel: warning: each event lies on \(counted(facts.replicas, "broker")), wanted are 3: no more were alive,"
+            "reel: warning: each event is on \(counted(facts.replicas, "broker")), expected are 3: no more were alive,"
                 + " or the log before had no more; `reel epoch new --replication 3` changes it"
         )
     }
 }
 
 extension KafkaLogStore.Topic {
-    /// A line of JSON: what the brokers say of the topic.
+    /// The topic and its settings, as a line of JSON.
     fileprivate var json: [UInt8] {
         var line = JSONObjectWriter()
         line.member("topic", name)

@@ -1,13 +1,13 @@
 import ReelKafka
 
 extension Command {
-    /// What this program is.
+    /// `reel version`: the version of the program.
     static let version = Command(
         "version",
         "print the version of the program, its commit, protocol, fold and Kafka library",
         about: """
-            The fold version is the one that new logs begin with. The commit is known if `make build` has built the
-            program in a Git repository; `-dirty` behind it says that the sources had changed since that commit.
+            The fold version is that of new logs. The commit is known if `make build` has built the program in a Git
+            repository. `-dirty` after the commit means that the sources had changed since that commit.
             """,
         settings: [CommonSettings.json],
         examples: [Example("reel version --json", "as a JSON object")]

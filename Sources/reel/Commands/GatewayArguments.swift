@@ -3,35 +3,35 @@ import ReelGateway
 import ReelNet
 import ReelNode
 
-/// The settings of every command that runs a gateway, with those of any node.
+/// The settings of every command that runs a gateway, and their checks.
 enum GatewayArguments {
     static let inFlightBytes = Setting<Int>.number(
         "in-flight-bytes",
         "N",
         (1 << 20)...(1 << 40),
         default: 128 << 20,
-        "bytes on their way into the log; beyond that, `overloaded`"
+        "maximum event bytes in flight to the log; above it: `overloaded`"
     )
     static let eventBytes = Setting<Int>.number(
         "event-bytes",
         "N",
         (4 << 10)...Limits.value,
         default: 256 << 10,
-        "an event at most, as it stands in the log"
+        "maximum bytes of one event, in the form that the log stores"
     )
     static let frameBytes = Setting<Int>.number(
         "frame-bytes",
         "N",
         (64 << 10)...(8 << 20),
         default: 1 << 20,
-        "a frame of a socket at most, in both directions"
+        "maximum bytes of one WebSocket frame, in both directions"
     )
     static let sendQueueBytes = Setting<Int>.number(
         "send-queue-bytes",
         "N",
         (128 << 10)...(1 << 30),
         default: 4 << 20,
-        "unread of a socket: beyond, it has `lagged`; twice as much, it ends"
+        "maximum unsent bytes per WebSocket; above: `lagged`, above 2x: closed"
     )
 
     static let subscriptions = Setting<Int>.number(
@@ -39,51 +39,51 @@ enum GatewayArguments {
         "N",
         1...1_000_000,
         default: 1_000,
-        "subscriptions of one connection"
+        "maximum subscriptions of one connection"
     )
     static let publishesPerSecond = Setting<Int?>.number(
         "publishes-per-second",
         "N",
         0...1_000_000,
-        "events of one subject, or address, in a stream a second (in all: 4 times); 0: no limit"
+        "maximum events a second per payer and stream, 4 times that in all streams; 0: no limit"
     )
     static let publishBytesPerSecond = Setting<Int?>.number(
         "publish-bytes-per-second",
         "N",
         0...(1 << 40),
-        "bytes of events, likewise; 0: no limit"
+        "maximum event bytes a second per payer and stream, 4 times that in all; 0: no limit"
     )
     static let newSitesPerHour = Setting<Int?>.number(
         "new-sites-per-hour",
         "N",
         0...1_000_000,
-        "sites that one subject, or address, begins in a stream an hour, likewise; 0: no limit"
+        "maximum new sites an hour per payer and stream, 4 times that in all; 0: no limit"
     )
     static let payerSubscriptions = Setting<Int?>.number(
         "subscriptions-per-client",
         "N",
         0...100_000_000,
-        "subscriptions of one subject, or address, on this node; 0: no limit"
+        "maximum subscriptions per payer on this node; 0: no limit"
     )
     static let subjectConnections = Setting<Int?>.number(
         "connections-per-subject",
         "N",
         0...1_000_000,
-        "sockets and waiting requests of one token subject; else a tenth of all; 0: no limit"
+        "maximum sockets and long polls per token subject; default: a tenth of all; 0: no limit"
     )
     static let pingMs = Setting<Int>.number(
         "ping-ms",
         "N",
         1_000...3_600_000,
         default: 25_000,
-        "a connection is pinged every so long"
+        "interval between pings of a WebSocket"
     )
     static let pongMs = Setting<Int>.number(
         "pong-ms",
         "N",
         100...600_000,
         default: 8_000,
-        "a ping is answered within so long; two that are not end it"
+        "timeout for the answer to a ping; two unanswered pings end the socket"
     )
 
     static let peerLagMsMax = Setting<Int>.number(
@@ -91,20 +91,20 @@ enum GatewayArguments {
         "N",
         0...86_400_000,
         default: 30_000,
-        "not ready once others read on for so long without it; 0: always ready"
+        "maximum lag behind other gateways; above it: not ready; 0: no limit"
     )
 
     static let noDeflate = Setting<Bool>.flag(
         "no-compression",
-        "pack no messages of sockets, also not for who offers permessage-deflate"
+        "do not compress WebSocket messages, even if the client offers permessage-deflate"
     )
 
     static let echo = Setting<Bool>.flag(
         "debug-echo",
-        "echo WebSocket messages at /debug/echo, on a loopback address only"
+        "return each WebSocket message at /debug/echo; only with a loopback address"
     )
 
-    /// All of them.
+    /// All settings of a gateway, with those of any node.
     static let all: [any AnySetting] =
         ServingArguments.all + [
             eventBytes, frameBytes, sendQueueBytes, inFlightBytes, subjectConnections, subscriptions,
@@ -112,7 +112,9 @@ enum GatewayArguments {
             publishesPerSecond, publishBytesPerSecond, newSitesPerHour, pingMs, pongMs, peerLagMsMax, noDeflate, echo,
         ]
 
-    /// What the options say for a gateway.
+    /// Returns the settings of the gateway that `options` describe.
+    ///
+    /// - Throws: a `CommandError` if a value is wrong, or two values contradict each other.
     static func settings(_ options: Options) throws(CommandError) -> GatewaySettings {
         var settings = GatewaySettings()
         settings.node = try ServingArguments.nodeSettings(options)
@@ -123,10 +125,10 @@ enum GatewayArguments {
         settings.paceBytes = min(settings.paceBytes, settings.sendQueueBytes / 4)
         settings.subscriptions = options[subscriptions]
         settings.subjectConnections = options[subjectConnections]
-        if let most = options[publishesPerSecond] { settings.publishesPerSecond = PayerLimit(most) }
-        if let most = options[publishBytesPerSecond] { settings.publishBytesPerSecond = PayerLimit(most) }
-        if let most = options[newSitesPerHour] { settings.newSitesPerHour = PayerLimit(most) }
-        if let most = options[payerSubscriptions] { settings.payerSubscriptions = PayerLimit(most) }
+        if let limit = options[publishesPerSecond] { settings.publishesPerSecond = PayerLimit(limit) }
+        if let limit = options[publishBytesPerSecond] { settings.publishBytesPerSecond = PayerLimit(limit) }
+        if let limit = options[newSitesPerHour] { settings.newSitesPerHour = PayerLimit(limit) }
+        if let limit = options[payerSubscriptions] { settings.payerSubscriptions = PayerLimit(limit) }
         settings.helloMs = settings.node.handshakeMs
         settings.pingMs = Int64(options[pingMs])
         settings.pongMs = Int64(options[pongMs])
@@ -134,20 +136,21 @@ enum GatewayArguments {
         settings.node.deflates = !options[noDeflate]
         settings.echoes = options[echo]
         if settings.echoes, (try? SocketAddress(parsing: settings.node.listen))?.isLoopback != true {
-            throw CommandError(.usage, "--debug-echo is not for other machines; expected is --listen 127.0.0.1:PORT")
+            throw CommandError(.usage, "--debug-echo needs a loopback address; expected is --listen 127.0.0.1:PORT")
         }
         try check(settings)
         try checkKafka(options)
         return settings
     }
 
-    /// A shorter time says nothing: a few announcements late.
-    private static let peerLagMsLeast: Int64 = 10_000
+    /// The smallest limit on the lag, in milliseconds: a shorter one would measure late announcements.
+    private static let peerLagMsMin: Int64 = 10_000
 
-    /// What a publish has besides its events.
+    /// The largest size of a publish without its events, in bytes.
     private static let envelopeBytes = 4 << 10
 
-    /// What is allowed must fit through what it comes by, and what is told apart must differ.
+    /// Checks limits against each other: the largest event must fit into a frame and a body, and two frames into the
+    /// send queue.
     private static func check(_ settings: GatewaySettings) throws(CommandError) {
         let (event, frame) = (settings.eventBytes, settings.frameBytes)
         for (name, found) in [("frame-bytes", frame), ("body-bytes", settings.node.bodyBytes)]
@@ -162,30 +165,30 @@ enum GatewayArguments {
             throw CommandError(
                 .usage,
                 "--send-queue-bytes is \(settings.sendQueueBytes); expected is at least \(2 * frame), two frames of "
-                    + "--frame-bytes \(frame): else who reads one is taken for slow"
+                    + "--frame-bytes \(frame): otherwise a client that reads one large frame counts as slow"
             )
         }
-        guard settings.peerLagMsMax == 0 || settings.peerLagMsMax >= peerLagMsLeast else {
+        guard settings.peerLagMsMax == 0 || settings.peerLagMsMax >= peerLagMsMin else {
             throw CommandError(
                 .usage,
-                "--peer-lag-max-ms is \(settings.peerLagMsMax); expected is 0, or at least \(peerLagMsLeast): gateways "
-                    + "hear of each other every \(settings.node.announceMs) ms"
+                "--peer-lag-max-ms is \(settings.peerLagMsMax); expected is 0, or at least \(peerLagMsMin): gateways "
+                    + "announce themselves every \(settings.node.announceMs) ms"
             )
         }
     }
 
-    /// The Kafka client must have room for all that the gateway takes.
+    /// Checks that the queue of the Kafka client can hold all events that the gateway accepts.
     private static func checkKafka(_ options: Options) throws(CommandError) {
         let given = try KafkaArguments.properties(options)
-        let most = options[inFlightBytes]
-        for (name, least) in [
-            ("queue.buffering.max.kbytes", (most + 1023) >> 10),
-            ("queue.buffering.max.messages", most / GatewaySettings.eventCostBytesMin),
+        let bytes = options[inFlightBytes]
+        for (name, minimum) in [
+            ("queue.buffering.max.kbytes", (bytes + 1023) >> 10),
+            ("queue.buffering.max.messages", bytes / GatewaySettings.eventCostBytesMin),
         ] {
-            guard let found = given[name].flatMap(Int.init), found < least, found > 0 else { continue }
+            guard let found = given[name].flatMap(Int.init), found < minimum, found > 0 else { continue }
             throw CommandError(
                 .usage,
-                "--kafka.\(name) is \(found); expected is at least \(least), which --in-flight-bytes \(most) may need"
+                "--kafka.\(name) is \(found); expected is at least \(minimum), to hold --in-flight-bytes \(bytes)"
             )
         }
     }

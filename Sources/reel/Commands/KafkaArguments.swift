@@ -3,29 +3,34 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// The settings of a log on Kafka: `--log kafka:…`, and every property of the client that may be set.
+/// The settings of a log on Kafka: `--log kafka:…`, and every property of the client that can be set.
 enum KafkaArguments {
     static let properties = SettingFamily(
         "kafka.NAME",
         "VALUE",
         KafkaProperty.all.map(KafkaSetting.init),
-        "a property of the Kafka client, such as --kafka.security.protocol=ssl; see kafka.md"
+        "property of the Kafka client, such as --kafka.security.protocol=ssl; see kafka.md"
     )
 
-    /// The properties that were given, by name.
+    /// Returns the given properties, by name.
+    ///
+    /// - Throws: a `CommandError` with exit code 2 if two names of one property have different values.
     static func properties(_ options: Options) throws(CommandError) -> [String: String] {
         var given: [String: String] = [:]
         for (setting, value) in options[properties] {
             let property = setting.property
             let twin = property.original ?? property.name
             if let other = given.updateValue(value, forKey: twin), other != value {
-                throw CommandError(.usage, "--\(setting.name) and --kafka.\(twin) are one property with two names")
+                throw CommandError(
+                    .usage,
+                    "--\(setting.name) and --kafka.\(twin) are two names of one property; give only one of them"
+                )
             }
         }
         return given
     }
 
-    /// How to talk to the brokers of `HOST:PORT,HOST:PORT`.
+    /// Returns the configuration of the Kafka client. `list`: the brokers, as `HOST:PORT,HOST:PORT`.
     static func configuration(_ options: Options, brokers list: Substring) throws(CommandError) -> KafkaConfiguration {
         let brokers = list.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
         for broker in brokers {
@@ -39,7 +44,7 @@ enum KafkaArguments {
         return KafkaConfiguration(brokers: brokers, properties: try properties(options))
     }
 
-    /// The store of these brokers. `logger`: the node's, for a node.
+    /// Opens the store of logs on the brokers. `logger`: the logger of a node; nil for other commands.
     static func store(
         _ configuration: KafkaConfiguration,
         replicas: Int? = nil,
@@ -54,14 +59,23 @@ enum KafkaArguments {
         )
     }
 
-    /// The current log; says why, where there is none.
+    /// Returns the current log of `store`.
+    ///
+    /// - Throws: a `CommandError` with exit code 4 and the reason if there is none.
     static func current(_ store: KafkaLogStore) throws -> CurrentLog {
         guard let current = try store.current() else { throw CommandError(.badData, "\(try store.absence())") }
         return current
     }
 
-    /// Opens the current log. `checks`: brokers and topics are looked at before; what is wrong ends the command, what
-    /// an operator should know is said.
+    /// Opens the current log.
+    ///
+    /// - Parameters:
+    ///   - configuration: the brokers and the properties of the client.
+    ///   - partitions: the number of partitions that the log must have; nil if any number is allowed.
+    ///   - checks: true to check the settings of brokers and topics first. An error ends the command; warnings are
+    ///     printed.
+    ///   - console: where warnings and lines of the client go.
+    ///   - logger: the logger of a node; nil for other commands.
     static func open(
         _ configuration: KafkaConfiguration,
         partitions: Int?,
@@ -100,7 +114,7 @@ struct KafkaSetting: AnySetting {
     var valueName: String? { "VALUE" }
     var fallbackText: String? { nil }
     var repeats: Bool { false }
-    var help: String { "a property of the Kafka client" }
+    var help: String { "property of the Kafka client" }
     var expected: String { property.expected }
 
     func value(of texts: [String]) -> (any Sendable)? {

@@ -4,35 +4,35 @@ import ReelKafka
 import ReelLog
 import ReelNode
 
-/// The settings that say which log is meant; every command that touches a log takes them.
+/// The settings that choose the log. Every command that opens a log has them.
 enum LogArguments {
-    /// A log has no more partitions than this.
+    /// The largest number of partitions of a log.
     static let partitionsMax = 4096
 
     static let log = Setting<String?>.text(
         "log",
         "LOG",
         otherwise: "log.sqlite in the data folder",
-        "sqlite:PATH or kafka:HOST:PORT,HOST:PORT"
+        "log: sqlite:PATH or kafka:HOST:PORT,HOST:PORT"
     )
-    static let data = Setting<String>.text("data", "DIR", default: "reel-data", "the folder of this node's files")
+    static let data = Setting<String>.text("data", "DIR", default: "reel-data", "folder of this node's files")
     static let partitions = Setting<Int?>.number(
         "partitions",
         "N",
         1...partitionsMax,
-        "how many partitions the log has; a new one gets 4"
+        "number of partitions of the log; a new log gets 4"
     )
 
-    /// `--data` of a command that takes nothing from it but the log.
-    static let logFolder = data.saying("the folder that log.sqlite lies in, where --log names no other log")
+    /// `--data` for a command that uses only the log in this folder.
+    static let logFolder = data.saying("folder with log.sqlite, used if --log is not given")
 
-    /// The settings of a command that opens a log, or makes it.
+    /// The settings of a command that opens or creates a log.
     static let all: [any AnySetting] = [log, KafkaArguments.properties, data, partitions]
 
-    /// Opens the current log of those that are meant, for a node: where there is none yet it is made. On Kafka that is
-    /// an error, since topics are made by `topic create`; but a node looks at their settings before it trusts them.
+    /// Opens the current log for a node. A missing SQLite log is created. A missing log on Kafka is an error, since
+    /// only `topic create` creates topics; but the settings of the topics are checked before use.
     static func openOrMake(_ options: Options, _ console: Console, _ logger: Logger) throws -> any EventLog {
-        switch try place(options) {
+        switch try location(options) {
         case .sqlite(let path):
             if options[log] == nil { try makeFolder(options[data]) }
             return try SQLiteLog(
@@ -51,10 +51,11 @@ enum LogArguments {
         }
     }
 
-    /// Opens a log of those that are meant, for a command that only reads, and so makes none: that of an epoch; nil:
-    /// the current one.
+    /// Opens a log for a command that creates none. `epoch`: the epoch of the log; nil for the current log.
+    ///
+    /// - Throws: a `CommandError` with exit code 2 if no log has that epoch.
     static func open(_ options: Options, epoch: Epoch? = nil, _ console: Console) throws -> any EventLog {
-        switch try place(options) {
+        switch try location(options) {
         case .sqlite(let path):
             return try openFile(path, epoch: epoch, console)
         case .kafka(let configuration):
@@ -64,7 +65,7 @@ enum LogArguments {
             let store = try KafkaArguments.store(configuration, console)
             defer { store.close() }
             let epochs = try store.epochs()
-            // Where the topic of the current log is gone, that is not the caller's mistake.
+            // If the topic of the current log is missing, the setting is right, and `open` throws the reason.
             if !epochs.isEmpty, !epochs.contains(epoch), try KafkaArguments.current(store).epoch != epoch {
                 throw noLog(of: epoch, among: epochs, "at \(configuration.brokers.joined(separator: ","))")
             }
@@ -81,7 +82,7 @@ enum LogArguments {
         let store = SQLiteLogStore(path: path, report: LogReports.lockWait(console, nil))
         defer { store.close() }
         guard try store.exists() else {
-            throw CommandError(.failed, "there is no log at `\(path)`; say with --log or --data where it is")
+            throw CommandError(.failed, "there is no log at `\(path)`; name its place with --log or --data")
         }
         let epochs = try store.epochs()
         if let epoch, !epochs.isEmpty, !epochs.contains(epoch) {
@@ -91,7 +92,7 @@ enum LogArguments {
             throw CommandError(
                 .badData,
                 "found \(isEmpty(path) ? "an empty file" : "a file without a current log"), expected a log: `\(path)`;"
-                    + " say with --log or --data where it is, or, if it was lost, see docs/operations/epochs.md"
+                    + " name its place with --log or --data, or, if it was lost, see docs/operations/epochs.md"
             )
         }
         return try store.open(found)
@@ -102,61 +103,70 @@ enum LogArguments {
         return stat(path, &status) == 0 && status.st_size == 0
     }
 
-    /// The path of the file that is meant, for a command that is about files alone.
+    /// Returns the path of the log's file.
+    ///
+    /// - Throws: a `CommandError` with exit code 2 if the log is on Kafka.
     static func file(_ options: Options) throws(CommandError) -> String {
         let (log, prefix) = (name(options), "sqlite:")
         guard log.hasPrefix(prefix) else {
             throw CommandError(
                 .usage,
                 "--log is `\(log)`; expected is sqlite:PATH, such as sqlite:reel-data/log.sqlite: a log on Kafka has no"
-                    + " file that could be copied"
+                    + " file"
             )
         }
         return String(log.dropFirst(prefix.count))
     }
 
-    /// Where folded state of a log in a file may lie besides a node's own folder: in the data folder, beside the file.
+    /// Returns the folders that can contain folded state of a log in a file: `snapshot` in the data folder, and beside
+    /// the file. Empty for a log on Kafka.
     static func snapshotFolders(_ options: Options) throws(CommandError) -> [String] {
-        guard case .sqlite(let file) = try place(options) else { return [] }
+        guard case .sqlite(let file) = try location(options) else { return [] }
         let beside = file.lastIndex(of: "/").map { "\(file[...$0])snapshot" } ?? "snapshot"
         return [path("snapshot", inDataOf: options), beside]
     }
 
-    /// Whether there is an empty file where the log is meant to be.
+    /// True if the log is a file that exists and is empty.
     static func isEmptyFile(_ options: Options) throws(CommandError) -> Bool {
-        guard case .sqlite(let path) = try place(options) else { return false }
+        guard case .sqlite(let path) = try location(options) else { return false }
         return isEmpty(path)
     }
 
-    /// Whether brokers keep the log that is meant.
+    /// True if the log is on Kafka.
     static func hasBrokers(_ options: Options) -> Bool {
-        if case .kafka? = try? place(options) { true } else { false }
+        if case .kafka? = try? location(options) { true } else { false }
     }
 
-    /// The logs that are meant, one epoch after the other. `logger`: the node's, for a node.
+    /// Opens the store of the log, which has one log for each epoch.
+    ///
+    /// - Parameters:
+    ///   - options: the options of the command.
+    ///   - replicas: the number of brokers for each event of a new log on Kafka; nil for the default.
+    ///   - console: where the storage reports if there is no logger.
+    ///   - logger: the logger of a node; nil for other commands.
     static func store(
         _ options: Options,
         replicas: Int? = nil,
         _ console: Console,
         logger: Logger? = nil
     ) throws -> any LogStore {
-        switch try place(options) {
+        switch try location(options) {
         case .sqlite(let path): SQLiteLogStore(path: path, report: LogReports.lockWait(console, logger))
         case .kafka(let configuration):
             try KafkaArguments.store(configuration, replicas: replicas, console, logger: logger)
         }
     }
 
-    /// Where logs lie.
-    private enum Place {
+    /// The location of a log.
+    private enum Location {
         case sqlite(path: String)
         case kafka(KafkaConfiguration)
     }
 
-    /// The log that is meant, as `--log` names it.
+    /// Returns the log in the form of `--log`.
     static func name(_ options: Options) -> String { options[log] ?? "sqlite:\(options[data])/log.sqlite" }
 
-    private static func place(_ options: Options) throws(CommandError) -> Place {
+    private static func location(_ options: Options) throws(CommandError) -> Location {
         let log = name(options)
         let words = log.split(separator: ":", maxSplits: 1)
         if words.count == 2, words[0] == "sqlite" { return .sqlite(path: String(words[1])) }
@@ -170,9 +180,11 @@ enum LogArguments {
         )
     }
 
-    /// The brokers that are meant, for a command that is about Kafka alone.
+    /// Returns the configuration of the Kafka client.
+    ///
+    /// - Throws: a `CommandError` with exit code 2 if the log is not on Kafka.
     static func kafka(_ options: Options) throws(CommandError) -> KafkaConfiguration {
-        guard case .kafka(let configuration) = try place(options) else {
+        guard case .kafka(let configuration) = try location(options) else {
             throw CommandError(
                 .usage,
                 "--log is \(options[log].map { "`\($0)`" } ?? "not given"); expected is"
@@ -182,20 +194,20 @@ enum LogArguments {
         return configuration
     }
 
-    /// A path in the data folder.
+    /// Returns the path of `name` in the data folder.
     static func path(_ name: String, inDataOf options: Options) -> String { "\(options[data])/\(name)" }
 
-    /// Makes a folder if it is not there, for this user alone: the files in it hold events, and by the usual umask
-    /// others could read them.
+    /// Creates a folder if it does not exist, with rights for this user only: its files contain events, and with the
+    /// usual umask other users could read them.
     static func makeFolder(_ path: String) throws(CommandError) {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-            let advice = errno == ENOENT ? "; make the folder first in which it is to lie" : ""
+            let advice = errno == ENOENT ? "; create its parent folder first" : ""
             let reason = String(cString: strerror(errno))
-            throw CommandError(.failed, "the folder `\(path)` cannot be made: \(reason)\(advice)")
+            throw CommandError(.failed, "the folder `\(path)` cannot be created: \(reason)\(advice)")
         }
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-            throw CommandError(.failed, "`\(path)` is no folder; say with --data where this node may keep its files")
+            throw CommandError(.failed, "`\(path)` is not a folder; name a folder for this node's files with --data")
         }
     }
 }

@@ -3,13 +3,13 @@ import ReelLog
 import ReelNode
 import Synchronization
 
-/// Where a log's storage reports what no call of its API returns: in the journal of a node, and on standard error for
-/// any other command.
+/// Callbacks for events of a log's storage that no call of its API returns. A node writes them as log lines; any other
+/// command writes them to standard error.
 enum LogReports {
-    /// Reports long waits for the lock of a log's file.
+    /// Returns the callback for long waits for the lock of a log's file. `logger`: nil for a command that is no node.
     static func lockWait(_ console: Console, _ logger: Logger?) -> LockWaitReport {
         let advice =
-            "another process holds it; `lslocks` says which one. If that process hangs, stop it: the lock is then free"
+            "another process holds it; `lslocks` shows which one. If that process hangs, stop it: this frees the lock"
         return { wait in
             let waitedMs = wait.waited / .milliseconds(1)
             guard let logger else {
@@ -26,11 +26,16 @@ enum LogReports {
         }
     }
 
-    /// Passes the lines of librdkafka on. `debugs`: its property `debug` is set.
+    /// Returns the callback for lines of librdkafka.
+    ///
+    /// - Parameters:
+    ///   - console: the output of a command without a logger.
+    ///   - logger: the logger of a node; at most 10 warnings and errors pass in 10 seconds.
+    ///   - debugs: true if librdkafka's property `debug` is set; then a command prints all lines.
     static func kafka(_ console: Console, _ logger: Logger?, debugs: Bool) -> KafkaLogLine {
         guard let logger else {
             return { level, facility, text in
-                // Notices of connections that come and go say nothing that the log's state does not say.
+                // Notices of opened and closed connections add nothing to the state of the log.
                 if level < 4 || debugs { console.note("kafka: \(facility): \(text)") }
             }
         }

@@ -4,12 +4,12 @@ import ReelNet
 import ReelNode
 import ReelSnapshot
 
-/// A node of any kind that listens.
+/// A running node of any kind.
 protocol ServingNode: Sendable {
     var address: SocketAddress { get }
     var admin: AdminPort? { get }
     var end: GracefulShutdown { get }
-    /// It has read the end of its log's epoch.
+    /// True if the node has read the end of its log's epoch.
     var epochHasEnded: Bool { get }
     func waitUntilEnded() async
 }
@@ -17,33 +17,39 @@ protocol ServingNode: Sendable {
 extension Gateway: ServingNode {}
 extension SnapshotServer: ServingNode {}
 
-/// Runs a node on the current log until it is asked to end. When another log becomes the current one, the node ends and
-/// begins anew with that, at the same address.
+/// Runs a node on the current log until a signal asks it to end. When another log becomes the current one, the node
+/// ends, and a new one starts on that log at the same address.
 struct NodeRun {
-    /// The log of this run, and where it came from.
+    /// The log of this run.
     let log: any EventLog
-    /// It, as the store knows it: its number and deployment.
+    /// The entry of the log in the store: its number and deployment.
     let current: CurrentLog
     let store: any LogStore
-    /// Where the node listens.
+    /// The address on which the node listens.
     let listen: String
-    /// Where it answers its operator, if that is a port of its own.
+    /// The address of the operator's port; nil if there is none.
     let adminListen: String?
     let logger: Logger
     private let storeWatch: StoreWatch
 
-    /// What an operator must see to though the node serves; nil: nothing.
+    /// Returns the problem that an operator must solve although the node serves; nil if there is none.
     var notice: @Sendable () -> String? { { [storeWatch] in storeWatch.notice } }
 
     /// A node that was started.
     struct Started {
         var node: any ServingNode
-        /// Closes what the node has used, behind its end.
+        /// Closes the resources of the node after its end.
         var close: () -> Void = {}
     }
 
-    /// Calls `start` for the current log, and for each that follows. `snapshots`: the folder of the node's folded
-    /// state, if it has one.
+    /// Calls `start` for the current log, and for each log that follows, until a signal asks the node to end.
+    ///
+    /// - Parameters:
+    ///   - options: the options of the command.
+    ///   - settings: the settings of the node.
+    ///   - snapshots: the folder of the node's folded state; nil for a gateway.
+    ///   - console: the output of the line `listening on …`.
+    ///   - start: starts the node of one run.
     static func run(
         _ options: Options,
         _ settings: NodeSettings,
@@ -56,7 +62,7 @@ struct NodeRun {
             format: options[ServingArguments.logFormat]
         )
         settings.tokens?.warnOfSecrets(logger)
-        // Before a log is made for a node that cannot listen.
+        // First, so that no log is created for a node that cannot listen.
         try SocketAddress(parsing: options[ServingArguments.listen]).checkThatItIsFree()
         if let admin = settings.adminListen { try AdminPort.checkThatItIsFree(admin) }
         if snapshots != nil { try LogArguments.makeFolder(options[LogArguments.data]) }
@@ -64,7 +70,7 @@ struct NodeRun {
         defer { store.close() }
         var (listen, adminListen) = (options[ServingArguments.listen], settings.adminListen)
         if try store.current() == nil { try refuseToForget(options, snapshots) }
-        // On Kafka a log is made by `topic create` alone.
+        // On Kafka, only `topic create` creates a log.
         let isNew = try store is SQLiteLogStore && store.current() == nil
         let wasEmpty = try isNew && LogArguments.isEmptyFile(options)
         var log = try LogArguments.openOrMake(options, console, logger)
@@ -81,7 +87,7 @@ struct NodeRun {
             if wasEmpty {
                 logger.warning("a new log was made in a file that was empty", fields)
             } else if snapshots == nil {
-                // A gateway joins a log, mostly: its path may be mistyped.
+                // Most gateways join an existing log: the path may be wrong.
                 logger.warning("a new log was made", fields)
             } else {
                 logger.info("a new log was made", fields)
@@ -115,21 +121,23 @@ struct NodeRun {
         }
     }
 
-    /// A log that is lost is not replaced by an empty one without a word.
+    /// Refuses to replace a lost log by an empty one.
+    ///
+    /// - Throws: a `CommandError` with exit code 4 if there is no log, but a folder with folded state of one.
     private static func refuseToForget(_ options: Options, _ snapshots: String?) throws(CommandError) {
         for folder in try (snapshots.map { [$0] } ?? []) + LogArguments.snapshotFolders(options) {
             guard let epoch = SnapshotArchive.epochs(in: folder).last else { continue }
             let found = try LogArguments.isEmptyFile(options) ? "an empty log file" : "no log"
             throw CommandError(
                 .badData,
-                "found \(found), but the state of the log \(epoch) in `\(folder)`: put the log back to where it was;"
-                    + " or, if it is lost, go on with that state by `reel epoch new --from-snapshot`; or begin a new"
-                    + " log with another --data"
+                "found \(found), but the state of the log \(epoch) in `\(folder)`: put the log back in its place;"
+                    + " or, if it is lost, continue with that state by `reel epoch new --from-snapshot`; or start a"
+                    + " new log with another --data"
             )
         }
     }
 
-    /// Runs the node until it has ended, and says which log it is to begin anew with, if any.
+    /// Runs the node until it has ended. Returns the log for the next node; nil if none follows.
     private func once(
         _ signals: NodeSignals,
         _ start: (NodeRun) throws -> Started

@@ -1,28 +1,28 @@
 import ReelNet
 import ReelNode
 
-/// The settings of every command that runs a node; what only one kind of node has stands in its command.
+/// The settings of every command that runs a node. Settings of one kind of node are in its command.
 enum ServingArguments {
     static let listen = Setting<String>.text(
         "listen",
         "HOST:PORT",
         default: "127.0.0.1:7350",
-        "where the node listens; port 0 takes a free one"
+        "address and port to listen on; port 0 takes a free port"
     )
     static let adminListen = Setting<String?>.text(
         "admin-listen",
         "HOST:PORT",
-        "answer /metrics, /v1/cluster and the detail of /readyz here, and only here"
+        "separate address that alone answers /metrics, /v1/cluster and details of /readyz"
     )
     static let advertise = Setting<String?>.text(
         "advertise",
         "URL",
-        "where clients reach this node from outside; they are told nothing else"
+        "URL of this node for clients; without it, gateways do not name this node to them"
     )
     static let nodeURL = Setting<String?>.text(
         "node-url",
         "URL",
-        "where other nodes reach this one; else the address that it listens on"
+        "URL of this node for other nodes; default: the address of --listen"
     )
 
     static let loops = Setting<Int>.number(
@@ -30,80 +30,80 @@ enum ServingArguments {
         "N",
         1...64,
         default: 2,
-        "event loops, each on a thread of its own"
+        "number of event loops, each on its own thread"
     )
     static let connections = Setting<Int>.number(
         "connections-max",
         "N",
         1...1_000_000,
         default: 20_000,
-        "connections at a time"
+        "maximum open connections of the node"
     )
     static let addressConnections = Setting<Int?>.number(
         "connections-per-address",
         "N",
         0...1_000_000,
-        "connections of one address; else a tenth of all, for other machines; 0: no limit"
+        "maximum connections per address; default: a tenth of all, except loopback; 0: no limit"
     )
     static let trustedProxies = Setting<String?>.text(
         "trusted-proxies",
         "LIST",
-        "addresses and networks (10.0.0.0/8,::1) whose PROXY or Forwarded header is believed"
+        "proxies (such as 10.0.0.0/8,::1) whose PROXY or Forwarded header is trusted"
     )
     static let acceptQueue = Setting<Int>.number(
         "listen-backlog",
         "N",
         1...65_535,
         default: 4_096,
-        "connections that wait to be accepted; the kernel's somaxconn holds, too"
+        "connections that can wait to be accepted; somaxconn also limits them"
     )
     static let handshakeMs = Setting<Int>.number(
         "handshake-ms",
         "N",
         100...600_000,
         default: 10_000,
-        "within so long TLS, a request's head and a socket's `hello` are done"
+        "timeout for the TLS handshake, the request head and the hello frame"
     )
     static let bodyMs = Setting<Int>.number(
         "body-ms",
         "N",
         100...3_600_000,
         default: 30_000,
-        "within so long behind its head a request's body is there"
+        "timeout for the body of a request, from the end of its head"
     )
     static let idleMs = Setting<Int>.number(
         "idle-ms",
         "N",
         1_000...3_600_000,
         default: 60_000,
-        "after so long without a request, or an answer unread, HTTP ends"
+        "timeout of an HTTP connection without a request, or with unread output"
     )
     static let drainMs = Setting<Int>.number(
         "drain-ms",
         "N",
         1_000...600_000,
         default: 8_000,
-        "at SIGTERM clients leave in a quarter of it, and are cut at its end"
+        "time limit of a drain after SIGTERM; clients leave in its first quarter"
     )
     static let headerBytes = Setting<Int>.number(
         "header-bytes",
         "N",
         (8 << 10)...(1 << 20),
         default: 16 << 10,
-        "a request's head at most"
+        "maximum bytes of a request's head"
     )
     static let bodyBytes = Setting<Int>.number(
         "body-bytes",
         "N",
         (64 << 10)...(1 << 30),
         default: 8 << 20,
-        "a request's body at most"
+        "maximum bytes of a request's body"
     )
     static let memoryBytes = Setting<Int?>.number(
         "memory-max-bytes",
         "N",
         0...(1 << 50),
-        "with more memory nothing new or large is taken; else 3/4 of what there is; 0: no limit"
+        "above this memory: no new connections or large messages; default: 3/4; 0: no limit"
     )
 
     static let logLevel = Setting<Logger.Level>.word(
@@ -111,40 +111,44 @@ enum ServingArguments {
         "LEVEL",
         default: .info,
         Logger.Level.allCases.filter { $0 != .audit },
-        "the least level of journal lines: debug, info, warning, error"
+        "lowest level of log lines: debug, info, warning or error"
     ) { "\($0)" }
     static let logFormat = Setting<Logger.Format>.word(
         "log-format",
         "FORMAT",
         default: .text,
         Logger.Format.allCases,
-        "lines of the journal as text (key=value) or json"
+        "format of log lines: text (key=value) or json"
     ) { $0.rawValue }
 
     static let certificate = Setting<String?>.text(
         "tls-cert",
         "FILE",
-        "speak TLS with this certificate and its chain, as PEM; read again at SIGHUP"
+        "certificate for TLS and its chain, as PEM; read again at SIGHUP"
     )
-    static let key = Setting<String?>.text("tls-key", "FILE", "the private key of the certificate, as PEM")
+    static let key = Setting<String?>.text(
+        "tls-key",
+        "FILE",
+        "private key of the certificate, as PEM; read again at SIGHUP"
+    )
     static let keys = Setting<String?>.text(
         "jwks",
         "FILE",
-        "the keys that sign tokens, a JWK Set; a node with keys takes nobody without a token"
+        "JWK Set with the keys that verify tokens; with it every client needs a token"
     )
-    static let issuer = Setting<String?>.text("token-issuer", "ISS", "take only tokens with this `iss`")
-    static let audience = Setting<String?>.text("token-audience", "AUD", "take only tokens with this `aud`")
+    static let issuer = Setting<String?>.text("token-issuer", "ISS", "accept only tokens with this `iss`")
+    static let audience = Setting<String?>.text("token-audience", "AUD", "accept only tokens with this `aud`")
     static let origins = Setting<[String]>.texts(
         "allow-origin",
         "URL",
-        "let pages of this origin (https://app.example) use the node; `*` for all"
+        "allow browser pages of this origin (https://app.example); `*`: all pages"
     )
     static let insecure = Setting<Bool>.flag(
         "insecure",
-        "listen for other machines without --jwks: everybody may read and write everything"
+        "allow other machines without --jwks: every client can read and write everything"
     )
 
-    /// All of them, with those of the log.
+    /// All settings of a node, with those of its log.
     static let all: [any AnySetting] =
         [
             listen, adminListen, advertise, nodeURL, certificate, key, NodeArguments.authorities, keys, issuer,
@@ -157,12 +161,14 @@ enum ServingArguments {
             bodyMs, idleMs, drainMs, logLevel, logFormat,
         ]
 
-    /// What the options say for any kind of node.
+    /// Returns the settings that `options` describe for any kind of node.
+    ///
+    /// - Throws: a `CommandError` if a value is wrong, or a file cannot be used.
     static func nodeSettings(_ options: Options) throws(CommandError) -> NodeSettings {
-        let place = try address("--listen", options[listen], example: "127.0.0.1:7350")
+        let listenAddress = try address("--listen", options[listen], example: "127.0.0.1:7350")
         if let admin = options[adminListen] {
-            let adminPlace = try address("--admin-listen", admin, example: "127.0.0.1:7360")
-            guard adminPlace != place || place.port == 0 else {
+            let adminAddress = try address("--admin-listen", admin, example: "127.0.0.1:7360")
+            guard adminAddress != listenAddress || listenAddress.port == 0 else {
                 throw CommandError(
                     .usage,
                     "--admin-listen is `\(admin)`, which is the address of --listen; expected is another port"
@@ -206,7 +212,7 @@ enum ServingArguments {
         guard settings.memoryBytes == 0 || settings.memoryBytes > resident else {
             throw CommandError(
                 .usage,
-                "--memory-max-bytes is \(settings.memoryBytes), and the process has \(resident) before it takes any;"
+                "--memory-max-bytes is \(settings.memoryBytes), but the process already uses \(resident) bytes;"
                     + " expected is more, or 0 for no limit"
             )
         }
@@ -222,7 +228,7 @@ enum ServingArguments {
         return settings
     }
 
-    /// The address of a setting; throws a complaint that names the setting.
+    /// Parses `text`, the address that the setting `name` has. The error names the setting and shows `example`.
     private static func address(_ name: String, _ text: String, example: String) throws(CommandError) -> SocketAddress {
         guard SocketAddress.split(text) != nil else {
             throw CommandError(
@@ -235,15 +241,15 @@ enum ServingArguments {
         } catch {
             throw CommandError(
                 .usage,
-                "\(name) is `\(text)`; expected is an IPv4 or IPv6 address of this machine, no name but localhost, such"
-                    + " as \(example)"
+                "\(name) is `\(text)`; expected is an IPv4 or IPv6 address of this machine, or localhost, such as"
+                    + " \(example)"
             )
         }
     }
 
     private static func secure(_ settings: inout NodeSettings, _ options: Options) throws(CommandError) {
         guard (options[certificate] == nil) == (options[key] == nil) else {
-            throw CommandError(.usage, "--tls-cert and --tls-key belong together; one of them is missing")
+            throw CommandError(.usage, "--tls-cert and --tls-key need each other; one of them is missing")
         }
         do throws(NetError) {
             if let certificate = options[certificate], let key = options[key] {
@@ -263,14 +269,14 @@ enum ServingArguments {
                 throw CommandError(InputFile.code(ofUseless: [file]), error.description)
             }
         } else if options[issuer] != nil || options[audience] != nil {
-            throw CommandError(.usage, "--token-issuer and --token-audience mean nothing without --jwks")
+            throw CommandError(.usage, "--token-issuer and --token-audience need --jwks")
         } else if !options[insecure] {
-            for (name, place) in [("--listen", settings.listen), ("--admin-listen", settings.adminListen)] {
-                guard let place, (try? SocketAddress(parsing: place))?.isLoopback == false else { continue }
+            for (name, address) in [("--listen", settings.listen), ("--admin-listen", settings.adminListen)] {
+                guard let address, (try? SocketAddress(parsing: address))?.isLoopback == false else { continue }
                 throw CommandError(
                     .usage,
-                    "\(name) \(place) is open to other machines, and without --jwks to everybody on them; expected is"
-                        + " --jwks FILE, or --insecure where that is meant"
+                    "\(name) \(address) is open to other machines, and without --jwks any client can read and write;"
+                        + " expected is --jwks FILE, or --insecure to allow that"
                 )
             }
         }

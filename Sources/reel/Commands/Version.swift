@@ -4,12 +4,12 @@ import Glibc
 enum Version {
     static let number = "0.1.0"
 
-    /// The commit that the program was built from, with `-dirty` if its sources had changed since; `unknown` unless the
-    /// build has written it behind the program's last byte, as deploy/stamp does.
+    /// The commit of the program's sources, with `-dirty` if they had changed since that commit. `unknown` if the build
+    /// has not appended the commit to the program, as deploy/stamp does.
     static let commit = commit(ofProgram: "/proc/self/exe") ?? "unknown"
 
     private static let mark = "reel-commit:"
-    /// 40 digits and `-dirty`, filled up with spaces.
+    /// The length of the stamp in bytes: 40 digits and `-dirty`, padded with spaces.
     private static let commitBytes = 46
 
     static func commit(ofProgram path: String) -> String? {

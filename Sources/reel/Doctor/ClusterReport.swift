@@ -1,37 +1,38 @@
 import ReelCore
 import ReelLog
 
-/// What nodes and log said when they were asked how they are.
+/// The answers of the nodes and the log to the requests of `reel doctor`.
 struct ClusterReport {
-    /// One node, or what else answers at its address.
+    /// One node, or another server at its address.
     struct Node {
         var address: NodeAddress
-        /// Who asks named it.
+        /// True if the user named the node with --url.
         var isNamed = false
-        /// What it announced last; nil: nobody announces this address.
+        /// The last announcement of the node; nil if no node announces this address.
         var announced: ClusterRow?
-        /// Where it stood, looked at twice, `pauseMs` apart; empty: it does not answer.
+        /// The answers to two requests for its state, `pauseMs` apart; empty if the node does not answer.
         var looks: [NodeStanding] = []
-        /// When the last look was, by this machine's clock, milliseconds since 1970; nil: it does not answer.
+        /// The time of the last request by this machine's clock, in milliseconds since 1970; nil if the node does not
+        /// answer.
         var askedMs: Int64?
-        /// Why it does not answer.
+        /// The reason why the node does not answer; empty if it does.
         var failure = ""
-        /// What it refuses whoever asks with; nil: it does not answer at all.
+        /// The error code with which the node refuses requests; nil if it does not answer at all.
         var refusal: ErrorCode?
-        /// Why it did not say who the others are; nil: it did, or was not asked.
+        /// The reason why the node did not list the other nodes; nil if it did, or was not asked.
         var secrecy: NodeProbe.NoSignOfLife?
-        /// Where its operator asks; nil: where clients do.
+        /// The address of the operator's port; nil if it is that for clients.
         var admin: NodeAddress?
         var metrics = MetricsPage()
-        /// Why it does not show its metrics; nil: it does.
+        /// The reason why the node does not show its metrics; nil if it does.
         var metricsRefusal: NodeProbe.NoSignOfLife?
-        /// The streams that have many of their sites, and how many; nil: by its metrics there is none.
+        /// The streams that are close to the limit of sites, with their numbers of sites; nil if the metrics show none.
         var crowd: Result<[String: Int], NodeProbe.NoSignOfLife>?
 
         var answers: Bool { !looks.isEmpty }
-        /// It announces that it listens everywhere, which says nobody where it is.
+        /// True if the node announces 0.0.0.0 or `::`, at which other machines cannot reach it.
         var isUnspecified: Bool { announced != nil && ["0.0.0.0", "::"].contains(address.host) }
-        /// As it announced it, else as its metrics betray it; empty: nothing is known.
+        /// The role: as announced, else derived from the metrics; empty if it is unknown.
         var role: String {
             if let announced { return announced.role }
             let isBoth = metrics.hasFamily("reel_gateway_") && metrics.hasFamily("reel_snapshot_")
@@ -39,55 +40,55 @@ struct ClusterReport {
             return metrics.hasFamily("reel_gateway_")
                 ? "gateway" : metrics.hasFamily("reel_snapshot_") ? "snapshot" : ""
         }
-        /// It takes clients.
+        /// True if the node has the role of a gateway.
         var isGateway: Bool { ["gateway", "serve"].contains(role) }
-        /// It answers for the folded state.
+        /// True if the node has the role of a snapshot node.
         var isSnapshot: Bool { ["snapshot", "serve"].contains(role) }
-        /// `gateway http://127.0.0.1:7350`.
+        /// The role and the address, such as `gateway http://127.0.0.1:7350`.
         var name: String { role.isEmpty ? "\(address)" : "\(role) \(address)" }
-        /// Its last word: `last heard of 3.0 s ago`, or `it left 3.0 s ago`; nil: that is not known.
+        /// The age of the last announcement: `last announced 3.0 s ago`, or `it left 3.0 s ago`; nil if it is unknown.
         var lastWord: String? {
             guard let announced, announced.hasLeft || announced.ageMs != nil else { return nil }
-            return announced.hasLeft ? "it \(announced.seen)" : "last heard of \(announced.seen)"
+            return announced.hasLeft ? "it \(announced.seen)" : "last announced \(announced.seen)"
         }
     }
 
-    /// The log, asked without any node.
+    /// The answers of the log itself, without any node.
     struct Log {
         var epoch: Epoch
         var bounds: [LogBounds]
-        /// What there is to say of its storage; nil: nothing.
+        /// A problem of its storage; nil if there is none.
         var notice: String?
     }
 
     var nodes: [Node] = []
-    /// Those that left in good order and that nobody has named, which are not asked: `gateway http://a:1 (left 3.0 s
-    /// ago)`.
+    /// Nodes that have left after a drain and that the user has not named: `gateway http://a:1 (left 3.0 s ago)`. They
+    /// are not asked.
     var left: [String] = []
-    /// Addresses that were announced and cannot be asked.
+    /// Announced addresses that are not valid.
     var oddAddresses: [String] = []
-    /// Nil: it was not asked; a failure says why it cannot be reached.
+    /// The answers of the log, or the reason why it cannot be reached; nil if it was not asked.
     var log: Result<Log, CommandError>?
-    /// What is not as it must be in the store of the log that was asked, and what to do.
+    /// The problems of the log's store, each with what to do.
     var complaints: [String] = []
-    /// Brokers keep the log that was asked; else it is a file.
+    /// True if the log is on Kafka; false if it is a file.
     var hasBrokers = false
 
-    /// Between the two looks at each node.
+    /// The time between the two requests to each node, in milliseconds.
     static let pauseMs: Int64 = 1_000
 
-    /// Nobody said who the nodes are: one that is not seen here may well be there.
+    /// True if no node has listed the other nodes: there can be nodes that are not in this report.
     var isPartial: Bool { nodes.contains { $0.secrecy != nil } && nodes.allSatisfy { $0.announced == nil } }
 
-    /// The nodes that are asked for the state of a stream: the snapshot nodes. Where nobody said who those are, a node
-    /// whose role is unknown is asked too: it has the state, or passes the question on.
+    /// The nodes that are asked for the state of a stream: the snapshot nodes. If they are not known, nodes with an
+    /// unknown role: such a node has the state, or forwards the request.
     var askedForStates: [Node] {
         let snapshots = living.filter(\.isSnapshot)
         return snapshots.isEmpty && isPartial ? living.filter(\.role.isEmpty) : snapshots
     }
 
-    /// The nodes that answer: those that announced themselves; where none did, such as while the log is away for long,
-    /// whoever answers.
+    /// The nodes that answer and have announced themselves. If none has, such as during a long outage of the log: all
+    /// nodes that answer.
     var living: [Node] {
         let answering = nodes.filter(\.answers)
         let announced = answering.filter { $0.announced != nil }

@@ -3,14 +3,20 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// Asks every node of a cluster how it is.
+/// The requests of `reel doctor` to every node of a cluster.
 struct ClusterVisit {
     let probe: NodeProbe
-    /// Whom to believe at https://, and who asks.
+    /// The authorities to trust at https:// addresses.
     let tls: TLSClient
+    /// The token to send; nil for none.
     let token: String?
 
-    /// The nodes that are named, and those that announced themselves to them or, where the log is asked, in it.
+    /// Asks all nodes and returns their answers.
+    ///
+    /// - Parameters:
+    ///   - named: the nodes that the user named.
+    ///   - log: the answers of the log; nil if it was not asked. They also list the nodes. Otherwise the named nodes
+    ///     do.
     func report(named: [NodeAddress], log: ClusterReport.LogAnswer?) async -> ClusterReport {
         var report = ClusterReport()
         report.log = log.map { $0.map(\.log) }
@@ -37,7 +43,7 @@ struct ClusterVisit {
         return report
     }
 
-    /// What the node at an address knows of all.
+    /// Returns the announcements that the node at an address knows.
     private func announced(at node: NodeAddress) async throws(NodeProbe.NoSignOfLife) -> [ClusterRow] {
         let response: HTTPResponse
         switch await probe.get("/v1/cluster", of: node) {
@@ -50,7 +56,7 @@ struct ClusterVisit {
         }
         do {
             var rows = try response.body.withUnsafeBytes(ClusterRow.rows)
-            // One on the loopback is not announced.
+            // An operator's port on the loopback is not announced, so this request's address is used.
             for index in rows.indices where rows[index].isWhoAnswers { rows[index].adminURL = "\(node)" }
             return rows
         } catch {
@@ -58,7 +64,7 @@ struct ClusterVisit {
         }
     }
 
-    /// Asks all at once, so that their answers are of one moment.
+    /// Asks all nodes at the same time, so that their answers can be compared.
     private func look(at report: inout ClusterReport) async {
         await withTaskGroup(of: (Int, Result<Look, NodeProbe.NoSignOfLife>).self) { group in
             for (index, node) in report.nodes.enumerated() where node.failure.isEmpty {
@@ -81,7 +87,7 @@ struct ClusterVisit {
         }
     }
 
-    /// What a node said at one moment.
+    /// The answers of a node at one moment.
     private struct Look {
         var standing: NodeStanding
         var askedMs: Int64
@@ -93,7 +99,7 @@ struct ClusterVisit {
     private func look(at node: NodeAddress, admin: NodeAddress?) async -> Result<Look, NodeProbe.NoSignOfLife> {
         do throws(NodeProbe.NoSignOfLife) {
             var look = Look(standing: try await probe.standing(of: node), askedMs: WallClock.nowMs())
-            // The operator's port says more; a client's port that answers is the better sign of life.
+            // The port for clients shows that the node serves; the operator's port gives more details.
             if let admin, let standing = try? await probe.standing(of: admin) { look.standing = standing }
             switch await probe.get("/metrics", of: admin ?? node) {
             case .failure(let error) where admin == nil: return .failure(NodeProbe.NoSignOfLife(message: error.message))
@@ -111,7 +117,7 @@ struct ClusterVisit {
         }
     }
 
-    /// The streams that have many of their sites, and how many, as a snapshot node names them.
+    /// Asks a snapshot node for the streams that are close to the limit of sites, with their numbers of sites.
     private func crowd(of node: NodeAddress) async -> Result<[String: Int], NodeProbe.NoSignOfLife> {
         let response: HTTPResponse
         switch await probe.get("/v1/sites", of: node) {
@@ -150,9 +156,15 @@ struct ClusterVisit {
 }
 
 extension ClusterReport {
-    /// Adds the nodes that announced themselves. One process after another may have had the same address: the last one
-    /// counts. Where all that are named are at https://, no other kind gets the token: every writer of the log can
-    /// announce any address.
+    /// Adds the nodes that announced themselves. If several processes have announced one address, the last one counts.
+    ///
+    /// If all named nodes are at https://, only such nodes get the token, because every writer of the log can announce
+    /// any address.
+    ///
+    /// - Parameters:
+    ///   - rows: the announcements.
+    ///   - tls: the authorities to trust.
+    ///   - token: the token to send; nil for none.
     mutating func add(_ rows: [ClusterRow], tls: TLSClient, token: String?) {
         let isOpen = nodes.isEmpty || nodes.contains { !$0.address.isSecure }
         var latest: [(address: NodeAddress, row: ClusterRow)] = []
@@ -172,7 +184,7 @@ extension ClusterReport {
                 admin?.tls = isSecure ? tls : nil
                 admin?.token = isSecure || isOpen ? token : nil
             }
-            // Who asks may have named either port of the node.
+            // The user can have named either port of the node.
             if let index = nodes.firstIndex(where: { $0.address == address || $0.address == admin }) {
                 (nodes[index].address, nodes[index].announced, nodes[index].admin) = (address, row, admin)
             } else if row.hasLeft {
@@ -183,10 +195,10 @@ extension ClusterReport {
         }
     }
 
-    /// What the log itself says, who announced themselves in it, and what is not as it must be in its store.
+    /// The answers of the log itself, the announcements in it, and the problems of its store.
     typealias LogAnswer = Result<(log: Log, rows: [ClusterRow], complaints: [String]), CommandError>
 
-    /// Asks the log, one partition after the other, and its store; `heard` is called at each answer.
+    /// Asks the log, one partition after the other, and its store. Blocks. Calls `heard` after each answer.
     static func ask(
         _ log: any EventLog,
         _ store: any LogStore,

@@ -2,20 +2,20 @@ import ReelCore
 import ReelLog
 
 extension Diagnosis {
-    /// How far nodes are behind. What was there at the first look must have been read by the second.
+    /// The findings about lag. At the second look, a node must have read all records that existed at the first.
     var lag: [Finding] {
-        // Who goes over to another epoch between the looks, or is in another, has other seqs.
+        // Only nodes with one epoch at both looks: the seqs of different epochs cannot be compared.
         let nodes = report.living.filter { $0.looks.count == 2 && $0.looks[0].epoch == $0.looks[1].epoch }
         if nodes.isEmpty { return [] }
         var findings: [Finding] = []
-        var most = Seq.none
+        var last = Seq.none
         for (epoch, nodes) in Dictionary(grouping: nodes, by: \.looks[1].epoch) {
             let partitions = nodes.flatMap(\.looks).map(\.partitions.count).max() ?? 0
             let first = heads(partitions, nodes.map { $0.looks[0] }, of: epoch)
             let second = heads(partitions, nodes.map { $0.looks[1] }, of: epoch)
-            most = max(most, second.max() ?? .none)
+            last = max(last, second.max() ?? .none)
             let held = first.indices.filter { partition in
-                nodes.count > 1 && nodes.allSatisfy { stands($0, partition, short: first[partition]) }
+                nodes.count > 1 && nodes.allSatisfy { isStuck($0, partition, before: first[partition]) }
             }
             if !held.isEmpty { findings.append(Self.heldBack(held, nodes, heads: second)) }
             for node in nodes {
@@ -29,8 +29,8 @@ extension Diagnosis {
                 Finding(
                     .ok,
                     "lag",
-                    "\(Self.each(of: nodes.count)) has read what there was a second ago"
-                        + (most == .none ? "; the log is empty" : "; the longest partition ends at seq \(most)")
+                    "\(Self.each(of: nodes.count)) has read all records that existed a second ago"
+                        + (last == .none ? "; the log is empty" : "; the longest partition ends at seq \(last)")
                 )
             )
         }
@@ -42,15 +42,16 @@ extension Diagnosis {
         return report.living.allSatisfy { ["ok", nil].contains($0.looks.last?.log) }
     }
 
-    /// The node has read nothing of the partition between the looks, though there is more, and knows no reason.
-    private func stands(_ node: ClusterReport.Node, _ partition: Int, short head: Seq) -> Bool {
+    /// Returns true if the node has read nothing of the partition between the looks although it has not reached `head`,
+    /// and reports no reason.
+    private func isStuck(_ node: ClusterReport.Node, _ partition: Int, before head: Seq) -> Bool {
         let places = node.looks.map(\.partitions)
         guard places.allSatisfy({ $0.indices.contains(partition) }) else { return false }
         return places[0][partition].seq == places[1][partition].seq && places[1][partition].seq < head
             && node.looks[1].reasonToStop(in: partition) == nil
     }
 
-    /// What no node reads is not a node's fault.
+    /// The finding for partitions that no node reads: the log is the cause, not the nodes.
     private static func heldBack(_ partitions: [Int], _ nodes: [ClusterReport.Node], heads: [Seq]) -> Finding {
         let list = partitions.prefix(4).map { partition in
             let read = nodes.map { $0.looks[1].partitions[partition].seq }.max() ?? .none
@@ -60,13 +61,13 @@ extension Diagnosis {
         return Finding(
             .problem,
             "lag",
-            "no node has read on within a second: \(list.joined(separator: ", "))\(more)",
-            do: "It is the log that does not hand it out, not the nodes: see its brokers, or its disk. If they are "
-                + "well, the nodes' journals say more."
+            "no node has read a record within a second: \(list.joined(separator: ", "))\(more)",
+            do: "The cause is the log, not the nodes: check its brokers, or its disk. If they work, see the log lines "
+                + "of the nodes."
         )
     }
 
-    /// The last seq of each partition that anybody knows of.
+    /// Returns the last seq of each partition that a node or the log reports.
     private func heads(_ partitions: Int, _ standings: [NodeStanding], of epoch: String) -> [Seq] {
         var heads = [Seq](repeating: .none, count: partitions)
         for standing in standings {
@@ -87,7 +88,7 @@ extension Diagnosis {
             let places = node.looks[look].partitions
             return places.indices.contains(partition) ? places[partition].seq : .none
         }
-        // What a node says may be any number: as doubles the sums cannot overflow.
+        // A node can report any number. As doubles, the sums cannot overflow.
         let missing = behind.reduce(0.0) { $0 + Double(heads[$1] - seq(1, $1)) }
         let read = behind.reduce(0.0) { $0 + Double(seq(1, $1) - seq(0, $1)) }
         let list = behind.prefix(4).map { "partition \($0) at \(seq(1, $0)) of \(heads[$0])" }.joined(separator: ", ")
@@ -98,27 +99,27 @@ extension Diagnosis {
                 return Finding(
                     .problem,
                     "lag",
-                    text + "; it does not read on: \(reason)",
+                    text + "; it has stopped: \(reason)",
                     do: isLogWell
-                        ? "If that names no newer version that it needs, see its journal, and restart it."
-                        : "Another line, about the log, says what to do."
+                        ? "If the reason names a newer version, start that. Otherwise see its log lines and restart it."
+                        : "Do what the line about the log says."
                 )
             }
             return Finding(
                 .problem,
                 "lag",
-                text + "; it read none within a second",
+                text + "; it has read none within a second",
                 do: isLogWell
-                    ? "See its journal. If that says nothing, restart it: it goes on from where it is."
-                    : "See to the log first, of which another line tells; it may be that it hands nothing out."
+                    ? "See its log lines. If they give no reason, restart it: it continues at its position."
+                    : "Solve the problem of the log first, see the line about it; it can be the cause."
             )
         }
         let perSecond = max(1, read * 1_000 / Double(ClusterReport.pauseMs))
         return Finding(
             .warning,
             "lag",
-            text + "; it reads \(whole(perSecond)) a second, which is \(whole(missing / perSecond + 1)) s more",
-            do: "Wait. Until then what it has not read is answered by others, or after a while."
+            text + "; it reads \(whole(perSecond)) a second, and needs about \(whole(missing / perSecond + 1)) s more",
+            do: "Wait. Until then, requests for newer records are answered by other nodes, or later."
         )
     }
 }

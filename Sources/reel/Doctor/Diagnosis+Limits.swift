@@ -1,26 +1,26 @@
 import ReelCore
 
 extension Diagnosis {
-    /// What clients were refused since the nodes started, and what is near its limit.
+    /// The findings about limits: refused requests since the nodes started, and values that are close to a limit.
     var limits: [Finding] {
         let living = report.living
         var findings: [Finding] = []
         for node in living {
             let used = node.metrics.value("reel_gateway_in_flight_bytes")
-            let most = node.metrics.value("reel_gateway_in_flight_limit_bytes")
-            guard most > 0, used > 0.8 * most else { continue }
+            let limit = node.metrics.value("reel_gateway_in_flight_limit_bytes")
+            guard limit > 0, used > Self.nearLimit * limit else { continue }
             findings.append(
                 Finding(
                     .warning,
                     "limits",
-                    "\(node.name) holds \(whole(used)) of \(whole(most)) bytes on their way into the log; beyond that "
-                        + "it takes no more",
-                    do: "See why the log is slow, or raise --in-flight-bytes."
+                    "\(node.name) has \(whole(used)) of \(whole(limit)) bytes in flight to the log; at the limit it "
+                        + "refuses publishes",
+                    do: "Find out why the log is slow, or raise --in-flight-bytes."
                 )
             )
         }
         findings += living.compactMap(refusedConnections)
-        // Every gateway reads all records: the one that runs longest has seen the most.
+        // Every gateway reads all records, so the largest count is that of the longest-running gateway.
         let tallies = living.map { $0.metrics.values("reel_gateway_void_records_total", by: "reason") }
         let voids = tallies.max { a, b in Self.total(a) < Self.total(b) } ?? [:]
         if !voids.isEmpty {
@@ -28,10 +28,10 @@ extension Diagnosis {
                 Finding(
                     .warning,
                     "limits",
-                    "records in the log that are no valid event: \(Self.list(voids))",
+                    "records in the log that are not valid events: \(Self.list(voids))",
                     do:
-                        "Somebody else writes to the log. Nobody is stopped by it; the gateways' journals name the "
-                        + "seqs, `reel dump` shows them."
+                        "Another program writes to the log. All nodes ignore these records; the log lines of the "
+                        + "gateways name their seqs, `reel dump` shows them."
                 )
             )
         }
@@ -56,15 +56,18 @@ extension Diagnosis {
                 Finding(
                     .note,
                     "limits",
-                    "\(counted(whole(lagged), "time")) a client read too slowly and was told to pull (lagged)",
-                    do: "Nothing is lost. If it is often the same clients, their network or their work is too slow."
+                    "\(counted(whole(lagged), "time")) a client read too slowly and had to catch up (lagged)",
+                    do: "Nothing is lost. If the same clients lag often, their network or their processing is too slow."
                 )
             )
         }
         return findings
     }
 
-    /// What the node sent away since it started, by the limits that it was at.
+    /// The part of a limit above which a value is close to it.
+    private static let nearLimit = 0.8
+
+    /// The finding about connections that the node has refused since it started, by the limits that it had reached.
     private func refusedConnections(_ node: ClusterReport.Node) -> Finding? {
         let refused = node.metrics.values("reel_node_refused_connections_total", by: "limit")
         guard !refused.isEmpty else { return nil }
@@ -75,8 +78,8 @@ extension Diagnosis {
         return Finding(
             .warning,
             "limits",
-            "\(node.name) has refused \(counted(whole(Self.total(refused)), "connection")) since it started: it was at "
-                + "its limit (\(limits))",
+            "\(node.name) has refused \(counted(whole(Self.total(refused)), "connection")) since it started: it had "
+                + "reached its limit (\(limits))",
             do: "Clients try the other nodes. If it happens often, raise that limit, or start another node."
         )
     }

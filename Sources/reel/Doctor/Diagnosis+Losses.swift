@@ -1,7 +1,7 @@
 import ReelCore
 
 extension Diagnosis {
-    /// What says that the log may have lost records that it had before in the same epoch.
+    /// The findings that the log may have lost records of the current epoch.
     var losses: [Finding] {
         var findings: [Finding] = []
         let nodes = report.living.filter { $0.metrics.value("reel_log_file_changed") > 0 }.map(\.name)
@@ -12,11 +12,11 @@ extension Diagnosis {
                     .problem,
                     "log",
                     (nodes.isEmpty ? "its file" : "its file, as \(nodes.joined(separator: ", ")) found it,")
-                        + " is not the one that it was: it was copied or restored, or its -wal was missing",
+                        + " has changed: it was copied or restored, or its -wal was missing",
                     do:
-                        "If records may be missing, run `reel epoch new`, with `--from-snapshot DIR` where a snapshot"
-                        + " node has folded more: clients then take the state of a new epoch. If the file is whole, run"
-                        + " `reel log accept`."
+                        "If records may be missing, run `reel epoch new`, with `--from-snapshot DIR` if a snapshot"
+                        + " node has folded more: clients then take the state of a new epoch. If the file is complete,"
+                        + " run `reel log accept`."
                 )
             )
         }
@@ -27,10 +27,10 @@ extension Diagnosis {
                 Finding(
                     .warning,
                     "log",
-                    "clients of \(node.name) hold seqs of this epoch that it does not have, told"
+                    "clients of \(node.name) have seqs of this epoch that the log does not have, reported"
                         + " \(counted(whole(count), "time")) since the node started",
-                    do: "The node's journal names them (`a client is ahead of the log`). If the log lost records, or a"
-                        + " backup was restored, run `reel epoch new`. A client may also have named a wrong seq."
+                    do: "The node's log lines name them (`a client is ahead of the log`). If the log lost records, or a"
+                        + " backup was restored, run `reel epoch new`. A client can also have sent a wrong seq."
                 )
             )
         }

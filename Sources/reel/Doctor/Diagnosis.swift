@@ -1,17 +1,17 @@
 import ReelCore
 import ReelNode
 
-/// What a report of a cluster means. Pure: the same report, the same findings.
+/// The findings that follow from a report of a cluster. Pure: equal reports have equal findings.
 struct Diagnosis {
     let report: ClusterReport
 
-    /// What there is to say, the worst first.
+    /// All findings, the worst first.
     var findings: [Finding] {
         let all = nodes + epochs + stops + log + lag + limits + crowds
         return Finding.Level.allCases.reversed().flatMap { level in all.filter { $0.level == level } }
     }
 
-    /// All that are known to answer, by their number.
+    /// Returns a phrase for all nodes that answer. `count`: their number.
     static func each(of count: Int) -> String {
         count == 1 ? "the node that answers" : "each of the \(count) nodes that answer"
     }
@@ -25,8 +25,8 @@ struct Diagnosis {
                 Finding(
                     .problem,
                     "nodes",
-                    "none is known: the log, which would name them, does not answer",
-                    do: "Name one with --url: it says how the log does for it."
+                    "none is known: the log, which lists them, does not answer",
+                    do: "Name a node with --url: it reports its own view of the log."
                 )
             )
         } else if report.nodes.isEmpty {
@@ -35,21 +35,21 @@ struct Diagnosis {
                     .problem,
                     "nodes",
                     report.left.isEmpty
-                        ? "nobody has announced itself in the log within the last ten minutes"
-                        : "all that have announced themselves in the log within the last ten minutes have left",
+                        ? "no node has announced itself in the log within the last ten minutes"
+                        : "all nodes that have announced themselves in the log within the last ten minutes have left",
                     do: "Start a gateway and a snapshot node on it, or correct --log."
                 )
             )
         }
         for node in report.left {
-            findings.append(Finding(.note, "nodes", "\(node) is not asked: it left in good order"))
+            findings.append(Finding(.note, "nodes", "\(node) is not asked: it left after a drain"))
         }
         for node in report.nodes where !node.answers {
             findings.append(
                 Finding(
                     node.isNamed ? .problem : .warning,
                     "nodes",
-                    "\(node.name) \(node.refusal == nil ? "does not answer" : "takes nobody"): \(node.failure)"
+                    "\(node.name) \(node.refusal == nil ? "does not answer" : "refuses requests"): \(node.failure)"
                         + (node.lastWord.map { "; \($0)" } ?? ""),
                     do: Self.advice(silent: node)
                 )
@@ -60,8 +60,8 @@ struct Diagnosis {
                 Finding(
                     .warning,
                     "nodes",
-                    "a node announces the address `\(address)`, which cannot be asked",
-                    do: "Start it with --node-url http://HOST:PORT, as other nodes reach it."
+                    "a node announces the address `\(address)`, which is not valid",
+                    do: "Start it with --node-url http://HOST:PORT, an address at which other nodes reach it."
                 )
             )
         }
@@ -72,7 +72,7 @@ struct Diagnosis {
                     .warning,
                     "nodes",
                     "\(node.name): \(fault); its positions are not used",
-                    do: "See who can write announcements: the log's file, or the topic reel.nodes."
+                    do: "Check which programs can write announcements: to the log's file, or the topic reel.nodes."
                 )
             )
         }
@@ -82,11 +82,11 @@ struct Diagnosis {
                 Finding(
                     .problem,
                     "nodes",
-                    "\(node.name) does not say who the others are, so nothing is known of them: \(secrecy.message)",
+                    "\(node.name) does not list the other nodes, so they are unknown: \(secrecy.message)",
                     do: secrecy.refusal == .notFound
                         ? "Name the node's operator's port (--admin-listen) with --url, or the log with --log."
                         : secrecy.refusal?.adviceToAsker
-                            ?? "See whether a node of Reel runs there, and of which build."
+                            ?? "Check that a node of Reel runs there, and its build."
                 )
             )
         }
@@ -96,11 +96,11 @@ struct Diagnosis {
                 Finding(
                     .warning,
                     "nodes",
-                    "\(node.name) does not show its metrics, so nothing is known of its limits: \(refusal.message)",
+                    "\(node.name) does not show its metrics, so its limits are unknown: \(refusal.message)",
                     do: refusal.refusal == .notFound
-                        ? "Name its operator's port (--admin-listen) with --url. A port on the loopback answers only on"
-                            + " the node's own machine: ask there."
-                        : refusal.refusal?.adviceToAsker ?? "See whether its operator's port can be reached."
+                        ? "Name its operator's port (--admin-listen) with --url. A loopback port answers only on the"
+                            + " node's own machine: run the doctor there."
+                        : refusal.refusal?.adviceToAsker ?? "Check that its operator's port can be reached."
                 )
             )
         }
@@ -109,15 +109,15 @@ struct Diagnosis {
                 Finding(
                     .note,
                     "nodes",
-                    "\(node.address) answers, and no node announces this address: a proxy in front, a node that has "
-                        + "just started, or one with another --node-url"
+                    "\(node.address) answers, but no node announces this address: it is a proxy, a node that has just "
+                        + "started, or a node with another --node-url"
                 )
             )
         }
         for node in report.living {
             guard let standing = node.looks.last else { continue }
             if let clock = clock(of: node) { findings.append(clock) }
-            // A partition that has stopped is said under its own heading.
+            // A stopped partition has its own finding.
             guard !standing.isReady, !standing.partitions.contains(where: { $0.stop.map(Self.isLasting) ?? false })
             else { continue }
             findings.append(
@@ -126,27 +126,27 @@ struct Diagnosis {
                     "nodes",
                     "\(node.name) is not ready: \(standing.reason)",
                     do: standing.isLeaving
-                        ? "Nothing: its clients go to the others." : "Wait; it takes no clients until then."
+                        ? "Nothing: its clients go to other nodes." : "Wait; until then it gets no clients."
                 )
             )
         }
         return findings + roles
     }
 
-    /// What to do about a node that does not answer.
+    /// Returns the advice for a node that does not answer.
     private static func advice(silent node: ClusterReport.Node) -> String {
         if node.isUnspecified {
-            return "That is no address to go to: start it with --node-url http://HOST:PORT, as others reach it."
+            return "Other machines cannot use that address: start it with --node-url http://HOST:PORT."
         }
         if let refusal = node.refusal {
             return refusal == .overloaded
-                ? "It is at a limit of its own (--connections-max, --memory-max-bytes): raise it, or add a node."
+                ? "It has reached a limit (--connections-max, --memory-max-bytes): raise it, or add a node."
                 : refusal.entry.advice
         }
         return node.announced == nil
-            ? "See whether it runs there (`reel gateway --listen …`), and whether the address is right."
-            : "Start it again: a gateway holds nothing, a snapshot node goes on from its files. If it went for good, "
-                + "it is forgotten ten minutes after its last word."
+            ? "Check that it runs there (`reel gateway --listen …`), and that the address is right."
+            : "Start it again: a gateway is stateless, a snapshot node continues from its files. If it will not "
+                + "return, it disappears ten minutes after its last announcement."
     }
 
     private var roles: [Finding] {
@@ -154,15 +154,17 @@ struct Diagnosis {
         if report.living.isEmpty { return [] }
         var findings: [Finding] = []
         if gateways.isEmpty, !report.isPartial {
-            findings.append(Finding(.problem, "nodes", "no gateway answers", do: "Start one: `reel gateway --log …`."))
+            findings.append(
+                Finding(.problem, "nodes", "no gateway answers", do: "Start a gateway: `reel gateway --log …`.")
+            )
         }
         if snapshots.isEmpty, !report.isPartial {
             findings.append(
                 Finding(
                     .problem,
                     "nodes",
-                    "no snapshot node answers: snapshots, deltas and objects are answered with node_behind",
-                    do: "Start one: `reel snapshot --log … --data DIR`."
+                    "no snapshot node answers: requests for snapshots, deltas and objects get node_behind",
+                    do: "Start a snapshot node: `reel snapshot --log … --data DIR`."
                 )
             )
         } else if snapshots.count == 1, gateways.count > 1, !report.isPartial {
@@ -170,11 +172,11 @@ struct Diagnosis {
                 Finding(
                     .note,
                     "nodes",
-                    "one snapshot node stands behind \(gateways.count) gateways: while it is away, nobody answers for "
+                    "one snapshot node serves \(gateways.count) gateways: if it fails, no node answers requests for "
                         + "the state",
                     do: report.nodes.contains { !$0.answers && $0.isSnapshot }
-                        ? "Bring back the one that does not answer."
-                        : "Start a second one, with a data folder of its own."
+                        ? "Restart the one that does not answer."
+                        : "Start a second snapshot node, with a separate data folder."
                 )
             )
         }
@@ -210,33 +212,34 @@ struct Diagnosis {
         return findings
     }
 
-    /// A node whose clock differs from this machine's. Nothing of Reel depends on it but the times of events and when a
-    /// token is valid.
+    /// The finding about a node whose clock differs from that of this machine; nil if it does not. Only the times of
+    /// events and the validity of tokens depend on clocks.
     private func clock(of node: ClusterReport.Node) -> Finding? {
         guard let look = node.looks.last, let clockMs = look.clockMs, let askedMs = node.askedMs else { return nil }
-        let off = Double(clockMs) - Double(askedMs)
-        guard abs(off) > Self.clockMs else { return nil }
+        let difference = Double(clockMs) - Double(askedMs)
+        guard abs(difference) > Self.clockToleranceMs else { return nil }
+        let direction = difference < 0 ? "behind" : "ahead of"
         return Finding(
             .warning,
             "nodes",
-            "the clock of \(node.name) is \(age(ms: Int64(clamping: Int(abs(off))))) \(off < 0 ? "behind" : "ahead of")"
+            "the clock of \(node.name) is \(age(ms: Int64(clamping: Int(abs(difference))))) \(direction)"
                 + " this machine's",
-            do: "Correct the clock that is wrong (NTP). Times of events are of the gateway that takes them, and tokens"
-                + " become valid and expire by it."
+            do: "Correct the wrong clock (NTP). The times of events, and the validity of tokens, depend on the clock of"
+                + " the gateway."
         )
     }
 
-    /// Clocks that differ by less are as good as the same.
-    private static let clockMs = 30_000.0
+    /// The difference between two clocks that is ignored, in milliseconds.
+    private static let clockToleranceMs = 30_000.0
 
     // MARK: Partitions that have stopped
 
-    /// A reason that does not pass by itself: the same codes for which a node is not ready.
+    /// Returns true if the reason does not disappear without an operator: these codes also make a node unready.
     static func isLasting(_ stop: NodeStanding.Stop) -> Bool {
         ErrorCode(rawValue: stop.code).map { PartitionHealth.Stop($0, "").isLasting } ?? true
     }
 
-    /// What nodes do not process, by node and code.
+    /// The findings about partitions that nodes do not process, by node and code.
     private var stops: [Finding] {
         report.living.flatMap { node -> [Finding] in
             let places = (node.looks.last?.partitions ?? []).enumerated().filter { $0.element.stop != nil }
@@ -266,31 +269,34 @@ struct Diagnosis {
     private static func advice(_ stop: NodeStanding.Stop) -> String {
         switch stop.code {
         case "damaged":
-            "See what is left: `reel dump --skip-damaged`. Then continue in a new epoch: `reel epoch new --skip-damaged"
-                + " --from-snapshot DIR` where a snapshot node has folded beyond the damage, else `reel epoch new"
-                + " --skip-damaged`. Both print the loss."
+            "Show the records that can be read: `reel dump --skip-damaged`. Then continue in a new epoch: `reel epoch"
+                + " new --skip-damaged --from-snapshot DIR` if a snapshot node has folded beyond the damage, else `reel"
+                + " epoch new --skip-damaged`. Both print the loss."
         case "ahead_of_log", "diverged":
-            "Bring back the log's files or brokers as they were. If what is lost is lost, go on with what this node has"
-                + " folded: `reel epoch new --from-snapshot DIR`, DIR is its snapshot folder. Until then nothing is"
-                + " published to the partition."
+            "Restore the log's files or brokers. If the records are lost, continue with the state that this node has"
+                + " folded: `reel epoch new --from-snapshot DIR`, where DIR is its snapshot folder. Until then"
+                + " publishes to the partition are refused."
         case "truncated":
-            "Stop it, put a copy of its epoch's folder of another snapshot node, also stopped, in place of its own, and"
-                + " start it. docs/reference/snapshot.md says how. Without one: `reel epoch new --from-snapshot DIR`."
+            "Stop it and another snapshot node, replace its folder of the epoch by a copy of the other node's, and"
+                + " start both, see docs/reference/snapshot.md. Without another node: `reel epoch new"
+                + " --from-snapshot DIR`."
         case "log_unavailable":
-            "Bring the brokers back, or see to the disk of the log's file. It resumes by itself."
+            "Restart the brokers, or check the disk of the log's file. The node then resumes automatically."
         case "forbidden":
-            "Give the node's user the right that the reason names. It resumes by itself."
+            "Give the node's user the right that the reason names. The node then resumes automatically."
         case "node_behind":
-            "Make room on the disk of its data folder. It resumes by itself, and answers from what it has until then."
+            "Free space on the disk of its data folder. The node then resumes automatically; until then it answers from"
+                + " its old state."
         default:
-            "If the reason names a newer version, start that. Else see its journal, and restart it: its files can be"
-                + " made anew from the log."
+            "If the reason names a newer version, start that. Otherwise see its log lines, and restart it: its files"
+                + " can be rebuilt from the log."
         }
     }
 
     // MARK: Log
 
-    /// Nodes of several deployments, if there are any: their epochs differ too, and that is not said again.
+    /// The finding about nodes of several deployments; nil if there is only one. Their epochs differ too, but that is
+    /// not a second finding.
     private var deployments: Finding? {
         var places: [String: [String]] = [:]
         for node in report.living {
@@ -303,8 +309,8 @@ struct Diagnosis {
             .problem,
             "log",
             "nodes of \(places.count) deployments answer: \(list.joined(separator: "; "))",
-            do: "A device keeps to the deployment that it met first, and refuses the others. Give each deployment "
-                + "addresses of its own, or correct the --log of the nodes that read the wrong one."
+            do: "A device uses only the deployment that it met first, and refuses others. Give each deployment "
+                + "separate addresses, or correct --log of the nodes that read the wrong log."
         )
     }
 
@@ -319,10 +325,10 @@ struct Diagnosis {
             Finding(
                 .problem,
                 "log",
-                "not all are in the same epoch: \(list.joined(separator: "; "))",
+                "not all nodes are in the same epoch: \(list.joined(separator: "; "))",
                 do:
-                    "A node goes on in the next epoch once it has read the end of its own. Restart one that stays "
-                    + "behind; if its log is not the others', correct its --log."
+                    "A node changes to the next epoch when it has read the end of its own. Restart a node that stays "
+                    + "behind; if it reads another log, correct its --log."
             )
         ]
     }
@@ -334,17 +340,17 @@ struct Diagnosis {
                 Finding(
                     .problem,
                     "log",
-                    "from here the log cannot be reached: \(complaint.message)",
+                    "the log cannot be reached from this machine: \(complaint.message)",
                     do: report.hasBrokers
-                        ? "Start the brokers, or correct --log. What clients publish is kept by them until then."
-                        : "Correct --log. If that is where the log was, put its file back, or go on without it as "
-                            + "docs/operations/epochs.md says."
+                        ? "Start the brokers, or correct --log. Until then clients keep their events."
+                        : "Correct --log. If the log was there, put its file back, or continue without it, see "
+                            + "docs/operations/epochs.md."
                 )
             )
         }
         for node in report.living {
             guard var look = node.looks.last else { continue }
-            // What only the fold meets stops no publishes, and has a line of its own.
+            // A stop of the fold alone does not stop publishes, and has its own finding.
             if look.partitions.contains(where: { $0.stop != nil }) {
                 look.log = look.roles.first { $0.name == "gateway" }?.log ?? "ok"
                 let stops = look.partitions.compactMap(\.stop)
@@ -354,7 +360,7 @@ struct Diagnosis {
         }
         var notices: [String: [String]] = [:]
         for node in report.living {
-            // That the log's file is a copy has a line of its own.
+            // A changed file of the log has its own finding.
             guard let notice = node.looks.last?.notice, !notice.isEmpty,
                 node.metrics.value("reel_log_file_changed") == 0
             else { continue }
@@ -368,18 +374,18 @@ struct Diagnosis {
         }
         guard findings.isEmpty, stops.isEmpty else { return findings }
         if let standing = report.living.first?.looks.last {
-            let (whom, count) = (Self.each(of: report.living.count), counted(standing.partitions.count, "partition"))
-            findings.append(Finding(.ok, "log", "ok for \(whom); epoch \(standing.epoch), \(count)"))
+            let (nodes, count) = (Self.each(of: report.living.count), counted(standing.partitions.count, "partition"))
+            findings.append(Finding(.ok, "log", "ok for \(nodes); epoch \(standing.epoch), \(count)"))
         } else if case .success(let log)? = report.log {
             findings.append(Finding(.ok, "log", "ok; epoch \(log.epoch), \(counted(log.bounds.count, "partition"))"))
         }
         return findings
     }
 
-    /// The log is not ok for this node.
+    /// The finding about a log that is not `ok` for a node.
     private static func finding(_ node: ClusterReport.Node, _ look: NodeStanding) -> Finding {
         let waited = node.metrics.value("reel_gateway_oldest_publish_seconds")
-        let oldest = waited > 0 ? "; the oldest publish waits for \((waited * 10).rounded() / 10) s" : ""
+        let oldest = waited > 0 ? "; the oldest publish has waited for \((waited * 10).rounded() / 10) s" : ""
         let detail = look.detail.isEmpty || look.detail.hasPrefix("the oldest publish") ? "" : "; \(look.detail)"
         return switch look.log {
         case "degraded":
@@ -387,56 +393,56 @@ struct Diagnosis {
                 .warning,
                 "log",
                 "slow for \(node.name), or its last write failed\(oldest)\(detail)",
-                do: "See whether a broker is gone or the log's disk is full. What was taken is answered later. After a"
-                    + " failed write the next one that goes well ends this: publish an event, or ask again later."
+                do: "Check the brokers, or the disk of the log's file. Accepted events are acknowledged later. After a"
+                    + " failed write, the next successful write ends this state: publish an event, or wait."
             )
         case "unavailable":
             Finding(
                 .problem,
                 "log",
-                "away for \(node.name): new publishes are nacked\(oldest)\(detail)",
-                do: "Bring the brokers back, or make room on the disk of the log's file. Clients keep what they have "
-                    + "and send it again; reading goes on."
+                "unavailable for \(node.name): new publishes are nacked\(oldest)\(detail)",
+                do: "Restart the brokers, or free space on the disk of the log's file. Clients keep their events and "
+                    + "send them again; reads continue."
             )
         case "ended":
             Finding(
                 .warning,
                 "log",
-                "over for \(node.name): this epoch has ended and another one follows",
-                do: "The node goes over to it by itself; restart it if it does not."
+                "ended for \(node.name): this epoch has ended and another one follows",
+                do: "The node changes to it automatically; restart the node if it does not."
             )
         case "truncated":
             Finding(
                 .problem,
                 "log",
-                "trimmed while \(node.name) did not read it: it does not continue by itself",
-                do: "Another line, about its partitions, says what to do."
+                "trimmed while \(node.name) did not read it: the node has stopped",
+                do: "Do what the line about its partitions says."
             )
         case "ahead_of_log":
             Finding(
                 .problem,
                 "log",
-                "has lost what \(look.detail.isEmpty ? node.name : "a node") has read before: nothing is published"
-                    + " to it\(look.detail.isEmpty ? "" : "; \(node.name) says: \(look.detail)")",
-                do: "Bring it back as it was, or continue with what a snapshot node has folded:"
+                "has lost records that \(look.detail.isEmpty ? node.name : "a node") has read before: publishes are"
+                    + " refused\(look.detail.isEmpty ? "" : "; \(node.name) reports: \(look.detail)")",
+                do: "Restore the log, or continue with the state that a snapshot node has folded:"
                     + " `reel epoch new --from-snapshot DIR`."
             )
         case "diverged":
             Finding(
                 .problem,
                 "log",
-                "not the one that \(look.detail.isEmpty ? node.name : "a node") has read before: nothing is published"
-                    + " to it\(look.detail.isEmpty ? "" : "; \(node.name) says: \(look.detail)")",
-                do: "Bring the former log back, or continue with what a snapshot node has folded:"
+                "not the log that \(look.detail.isEmpty ? node.name : "a node") has read before: publishes are"
+                    + " refused\(look.detail.isEmpty ? "" : "; \(node.name) reports: \(look.detail)")",
+                do: "Restore the former log, or continue with the state that a snapshot node has folded:"
                     + " `reel epoch new --from-snapshot DIR`."
             )
         default:
             Finding(
                 .problem,
                 "log",
-                "\(node.name) does not continue: \(look.log)",
-                do: "Its journal says more. Its files can be made anew from the log: stop it, move its data folder "
-                    + "away, start it."
+                "\(node.name) has stopped: \(look.log)",
+                do: "See its log lines. Its files can be rebuilt from the log: stop it, move its data folder away, "
+                    + "start it."
             )
         }
     }

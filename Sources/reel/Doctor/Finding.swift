@@ -1,24 +1,24 @@
 import ReelCore
 import ReelNode
 
-/// What the doctor found out about one thing.
+/// A result of `reel doctor` about one subject.
 struct Finding: Equatable {
     enum Level: String, CaseIterable {
-        /// As it must be.
+        /// The subject has no problem.
         case ok
-        /// Nothing is wrong; somebody may want to know.
+        /// Information: nothing is wrong.
         case note
-        /// Something will go wrong, or goes slower than it could.
+        /// Something can fail later, or is slower than normal.
         case warning
         /// Something does not work.
         case problem
     }
 
     var level: Level
-    /// `nodes`, `log`, `lag`, `limits`, `stream` or `site`.
+    /// The subject: `nodes`, `partitions`, `log`, `lag`, `limits`, `stream` or `site`.
     var about: String
     var text: String
-    /// What to do about it.
+    /// The advice: what to do; nil if nothing is to be done.
     var advice: String?
 
     init(_ level: Level, _ about: String, _ text: String, do advice: String? = nil) {
@@ -28,7 +28,7 @@ struct Finding: Equatable {
         self.advice = advice
     }
 
-    /// A line of JSON.
+    /// The finding as a line of JSON.
     var json: [UInt8] {
         var writer = JSONObjectWriter()
         writer.member("level", level.rawValue)
@@ -38,7 +38,7 @@ struct Finding: Equatable {
         return writer.finish() + [UInt8(ascii: "\n")]
     }
 
-    /// A row for people, and under it what to do.
+    /// The finding as text for people: a row, and the advice in the next one.
     var lines: [String] {
         let margin = Self.padded(level.rawValue, 9) + Self.padded(about, 8)
         return [margin + text] + (advice.map { [String(repeating: " ", count: margin.count) + "→ " + $0] } ?? [])
@@ -50,7 +50,7 @@ struct Finding: Equatable {
 }
 
 extension Finding {
-    /// A finding about a stream that has half of its sites or more; nil for one that has fewer.
+    /// Returns a finding about a stream that has at least half of the allowed sites; nil if it has fewer.
     static func crowd(_ stream: String, sites: Int, about: String) -> Finding? {
         guard sites >= CrowdedStream.sitesMin else { return nil }
         let isFull = sites >= Limits.sites
@@ -59,18 +59,18 @@ extension Finding {
             about,
             "\(stream) has \(sites) of \(Limits.sites) sites"
                 + (isFull ? "; new devices are refused (\(ErrorCode.tooManySites.rawValue))" : ""),
-            do: "End the idle ones: `reel site list \(stream)` shows them, `reel site retire \(stream) --idle-events N "
-                + "--dry-run` what it would end."
+            do: "End idle sites: `reel site list \(stream)` shows them, `reel site retire \(stream) --idle-events N "
+                + "--dry-run` shows which ones it would end."
         )
     }
 }
 
 extension ErrorCode {
-    /// What to do for who was refused with this by a command.
+    /// The advice for the user of a command whose request was refused with this code.
     var adviceToAsker: String {
-        self == .unauthorized ? "Say with --token, or REEL_TOKEN, who asks." : entry.advice
+        self == .unauthorized ? "Give a valid token with --token or REEL_TOKEN." : entry.advice
     }
 }
 
-/// `1 node`, `2 nodes`.
+/// Returns a number with its noun in singular or plural: `1 node`, `2 nodes`.
 func counted(_ count: Int, _ thing: String) -> String { "\(count) \(thing)\(count == 1 ? "" : "s")" }

@@ -1,34 +1,43 @@
 import ReelLog
 
-private enum Word<Answer: Sendable> {
-    case life, late
-    case last(Answer)
+/// An event of the work or of its timeout.
+private enum Signal<Answer: Sendable> {
+    /// The work has called `heard`, or the timeout has passed.
+    case progress, timeout
+    /// The work has returned.
+    case result(Answer)
 }
 
-/// What blocking work comes to; nil, and it is left behind, once it is silent for so long: when `silence` returns. That
-/// begins anew, the one before cancelled, at each sign of life, for each of which the work calls `heard`.
+/// Runs blocking work on a separate thread, with an inactivity timeout.
+///
+/// - Parameters:
+///   - silence: the timeout: a function that returns when it has passed. Every call of `heard` cancels it and starts it
+///     again.
+///   - work: the work. It calls `heard` whenever it makes progress.
+/// - Returns: the result of the work; nil after a timeout. The thread of the work is then abandoned.
+/// - Throws: a `LogError` if the thread cannot be created.
 func withInactivityTimeout<Answer: Sendable>(
     silence: @escaping @Sendable () async throws -> Void,
     of work: @escaping @Sendable (_ heard: () -> Void) -> Answer
 ) async throws(LogError) -> Answer? {
-    let (words, speaker) = AsyncStream.makeStream(of: Word<Answer>.self)
-    // A thread of its own: where there is one core, the work would keep the only one that tasks have.
-    try LogThread.detach("doctor-log") { speaker.yield(.last(work { speaker.yield(.life) })) }
-    func clock() -> Task<Void, any Error> {
+    let (signals, sender) = AsyncStream.makeStream(of: Signal<Answer>.self)
+    // A separate thread: on a machine with one core, the work would block the only thread for tasks.
+    try LogThread.detach("doctor-log") { sender.yield(.result(work { sender.yield(.progress) })) }
+    func startTimer() -> Task<Void, any Error> {
         Task {
             try await silence()
-            speaker.yield(.late)
+            sender.yield(.timeout)
         }
     }
-    var late = clock()
-    defer { late.cancel() }
-    for await word in words {
-        switch word {
-        case .late: return nil
-        case .last(let answer): return answer
-        case .life:
-            late.cancel()
-            late = clock()
+    var timer = startTimer()
+    defer { timer.cancel() }
+    for await signal in signals {
+        switch signal {
+        case .timeout: return nil
+        case .result(let answer): return answer
+        case .progress:
+            timer.cancel()
+            timer = startTimer()
         }
     }
     return nil

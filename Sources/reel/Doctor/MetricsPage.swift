@@ -1,10 +1,10 @@
-/// A count that came as a double, whatever it is: what no integer holds is `Int.max`.
+/// Returns a count as an integer, rounded down; `Int.max` if no integer has its value.
 func whole(_ value: Double) -> Int { Int(exactly: value.rounded(.down)) ?? .max }
 
-/// The numbers of a node's `/metrics` that are not zero.
+/// The samples of a node's `/metrics` that are not zero.
 struct MetricsPage: Equatable {
     struct Sample: Equatable {
-        /// With its labels, as the page has it: `reel_gateway_nacks_total{code="stale"}`.
+        /// The name with its labels, as on the page: `reel_gateway_nacks_total{code="stale"}`.
         var series: String
         var value: Double
     }
@@ -19,13 +19,13 @@ struct MetricsPage: Equatable {
         }
     }
 
-    /// Whether there are numbers whose names begin so.
+    /// Returns true if there are samples whose names begin with `prefix`.
     func hasFamily(_ prefix: String) -> Bool { samples.contains { $0.series.hasPrefix(prefix) } }
 
-    /// The number of a series without labels; 0 where there is none.
+    /// Returns the value of a series without labels; 0 if there is none.
     func value(_ name: String) -> Double { samples.first { $0.series == name }?.value ?? 0 }
 
-    /// The numbers of a family by its one label's value: `["stale": 3]`.
+    /// Returns the values of a family with one label, by the values of `label`: `["stale": 3]`.
     func values(_ name: String, by label: String) -> [String: Double] {
         let prefix = "\(name){\(label)=\""
         var values: [String: Double] = [:]

@@ -1,12 +1,12 @@
 import ReelCore
 
-/// What a report of a stream means. Pure: the same report, the same findings.
+/// The findings that follow from a report of a stream. Pure: equal reports have equal findings.
 struct StreamDiagnosis {
     let report: StreamReport
-    /// The clock, milliseconds since 1970.
+    /// The current time, in milliseconds since 1970.
     let nowMs: Int64
 
-    /// What there is to say, the worst first.
+    /// All findings, the worst first.
     var findings: [Finding] {
         let all = log + states + (report.site.map(site) ?? [])
         return Finding.Level.allCases.reversed().flatMap { level in all.filter { $0.level == level } }
@@ -19,7 +19,7 @@ struct StreamDiagnosis {
                 Finding(
                     .problem,
                     "stream",
-                    "\(report.stream) cannot be asked for: \(failure.message)",
+                    "the head of \(report.stream) cannot be read: \(failure.message)",
                     do: advice(failure)
                 )
             ]
@@ -32,7 +32,7 @@ struct StreamDiagnosis {
                     .note,
                     "stream",
                     "partition \(head.partition) ends at seq \(head.head), the state is folded up to \(fold.seq)",
-                    do: "Ask again: see under lag whether that goes on."
+                    do: "Run the doctor again: the lines about lag show whether the nodes catch up."
                 )
             ]
         }
@@ -52,7 +52,7 @@ struct StreamDiagnosis {
                     "snapshot node \(state.node) has no \(isWrong ? "right " : "")state of \(report.stream): "
                         + failure.message,
                     do: isWrong
-                        ? "Its file is wrong: stop it, move its data folder away, start it; it folds anew from the log."
+                        ? "Its file is wrong: stop it, move its data folder away, start it; it folds the log again."
                         : advice(failure)
                 )
             )
@@ -65,8 +65,8 @@ struct StreamDiagnosis {
                     "snapshot nodes hold different states: \(disagreement)",
                     do:
                         "`reel dump --stream \(report.stream) | reel fold --stream \(report.stream)` computes the "
-                        + "right one; the node that has another makes its files anew: stop it, move its data folder "
-                        + "away, start it."
+                        + "right state. A node with another state must rebuild its files: stop it, move its data "
+                        + "folder away, start it."
                 )
             )
         }
@@ -75,7 +75,7 @@ struct StreamDiagnosis {
                 Finding(
                     .warning,
                     "stream",
-                    "the state of \(report.stream) was not checked: no snapshot node that answers is known",
+                    "the state of \(report.stream) was not checked: no snapshot node is known that answers",
                     do: "Name a snapshot node, or an operator's port (--admin-listen), with --url."
                 )
             )
@@ -85,8 +85,7 @@ struct StreamDiagnosis {
                 Finding(
                     .note,
                     "stream",
-                    "the state of \(report.stream) was asked of \(asked) alone: who the snapshot nodes are is not"
-                        + " known",
+                    "the state of \(report.stream) was read from \(asked) only: the list of snapshot nodes is unknown",
                     do: "To compare all of them, name an operator's port (--admin-listen) with --url."
                 )
             )
@@ -97,16 +96,16 @@ struct StreamDiagnosis {
             findings.append(finding)
         }
         if sites == 0, fold.objectCount == 0 {
-            // What is not folded yet may be its first event.
+            // A record that is not folded yet can be the first event of the stream.
             let head = try? report.head.get()
             let isWhole = head.map { $0.epoch == fold.epoch.description && $0.head <= fold.seq } ?? false
             findings.append(
                 Finding(
                     isWhole ? .problem : .note,
                     "stream",
-                    "nobody has written \(report.stream): no event of it counts in partition \(fold.partition) up to "
-                        + "seq \(fold.seq)",
-                    do: "See whether its name is spelt as the devices spell it."
+                    "\(report.stream) has no events: none had an effect in partition \(fold.partition) up to seq "
+                        + "\(fold.seq)",
+                    do: "Check that its name is spelled as on the devices."
                 )
             )
         } else if report.disagreements.isEmpty {
@@ -129,7 +128,7 @@ struct StreamDiagnosis {
     }
 
     private func advice(_ failure: StreamVisit.Failure) -> String {
-        failure.code?.adviceToAsker ?? "See whether the node runs; what is said about nodes says more."
+        failure.code?.adviceToAsker ?? "Check that the node runs, see the lines about nodes."
     }
 
     // MARK: Site
@@ -142,7 +141,7 @@ struct StreamDiagnosis {
                 Finding(
                     .warning,
                     "site",
-                    "what the log has of \(site) cannot be asked for: \(failure.message)",
+                    "the events of \(site) in the log cannot be read: \(failure.message)",
                     do: advice(failure)
                 )
             )
@@ -154,7 +153,7 @@ struct StreamDiagnosis {
                 .ok,
                 "site",
                 "op \(state.op) is the last consumed, at seq \(state.seq)\(last?.atMs.map(ago) ?? ""): the device can "
-                    + "forget all up to it, and what it still holds begins with op \(state.op + 1)"
+                    + "forget all events up to it, and its queue continues with op \(state.op + 1)"
             )
         )
         if state.end >= 0 {
@@ -162,8 +161,8 @@ struct StreamDiagnosis {
                 Finding(
                     .warning,
                     "site",
-                    "it ended with seq \(state.end): whatever it sends now is consumed by nobody (gap)",
-                    do: "The device takes a new site, and publishes there what it still holds."
+                    "it ended with seq \(state.end): later events of it have no effect (gap)",
+                    do: "The device takes a new site, and publishes its queue there."
                 )
             )
         }
@@ -173,14 +172,16 @@ struct StreamDiagnosis {
         return findings + later(fold, after: state.op, state.end >= 0)
     }
 
-    /// A sentence for each mark that makes splices of the site stale.
+    /// Returns a sentence for each mark that makes splices of the site stale.
     private func lostTexts(_ lost: LostTexts) -> [String] {
         var texts = lost.fields.map {
-            "its event at seq \($0.seq) was rejected and named \($0) as text: splices of that field with a lower base "
-                + "are stale"
+            "its event at seq \($0.seq) was rejected and edited the text \($0): splices of that field with a lower "
+                + "base are stale"
         }
         if lost.all >= 0 {
-            texts.append("events up to seq \(lost.all) were rejected and had text: splices with a lower base are stale")
+            texts.append(
+                "events up to seq \(lost.all) were rejected and edited texts: splices with a lower base are stale"
+            )
         }
         return texts
     }
@@ -200,9 +201,9 @@ struct StreamDiagnosis {
             Finding(
                 .problem,
                 "site",
-                "no event of \(site) was consumed here: \(first ?? "the log has none of it\(begin)")",
+                "no event of \(site) was consumed: \(first ?? "the log has none of it\(begin)")",
                 do: first == nil
-                    ? "See what the device is told: its nacks, and whether it speaks to this cluster and this stream."
+                    ? "Check the nacks that the device gets, and that it uses this cluster and this stream."
                     : "The device sends its events again from op 0; if it cannot, it takes a new site."
             )
         ]
@@ -213,14 +214,14 @@ struct StreamDiagnosis {
         return Finding(
             .warning,
             "site",
-            "the stream does not know \(site), whose op 0 stands at seq \(first): its horizon is at seq"
+            "the stream does not know \(site), whose op 0 is at seq \(first): its horizon is at seq"
                 + " \(fold.horizon)\(retired), so the site has ended and was forgotten, or it never began",
-            do: "The device takes a new site. It sends under that only what it never handed to a node: what it did may"
-                + " have counted."
+            do: "The device takes a new site. It sends there only events that it never handed to a node: the others may"
+                + " have been applied."
         )
     }
 
-    /// What the log has of the site beyond what was consumed.
+    /// The findings about events of the site in the log that are not consumed.
     private func later(_ fold: Fold, after op: Op, _ hasEnded: Bool) -> [Finding] {
         let waiting = report.siteEvents.filter { $0.seq > fold.seq && $0.op > op }
         let passed = report.siteEvents.filter { $0.seq <= fold.seq && $0.op > op + 1 }
@@ -231,7 +232,7 @@ struct StreamDiagnosis {
                     .note,
                     "site",
                     "ops \(first.op) to \(last.op) are in the log up to seq \(last.seq) and not folded yet",
-                    do: "Ask again: see under lag whether that goes on."
+                    do: "Run the doctor again: the lines about lag show whether the nodes catch up."
                 )
             )
         }
@@ -240,8 +241,9 @@ struct StreamDiagnosis {
                 Finding(
                     .problem,
                     "site",
-                    "op \(first.op) stands at seq \(first.seq) and was not consumed: op \(op + 1) is missing before it",
-                    do: "The device sends again from op \(op + 1). If it has it no more, it takes a new site."
+                    "op \(first.op) is at seq \(first.seq) and was not consumed: op \(op + 1) is missing before it",
+                    do: "The device sends its events again from op \(op + 1). If it no longer has them, it takes a new"
+                        + " site."
                 )
             )
         }

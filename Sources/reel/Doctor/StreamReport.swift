@@ -1,8 +1,8 @@
 import ReelCore
 
-/// What nodes hold of one stream, and of one site in it.
+/// The answers of nodes about one stream, and about one site in it.
 struct StreamReport {
-    /// A snapshot node's state of the stream, or why there is none.
+    /// The state of the stream on a snapshot node, or the reason why there is none.
     struct State {
         var node: NodeAddress
         var fold: Result<Fold, StreamVisit.Failure>
@@ -12,26 +12,26 @@ struct StreamReport {
     struct SiteEvent: Equatable {
         var seq: Seq
         var op: Op
-        /// The gateway's clock, milliseconds; nil: not stamped.
+        /// The time of the gateway, in milliseconds since 1970; nil if the event has none.
         var atMs: Int64?
     }
 
     var stream: StreamName
-    /// Where a gateway has the stream's partition.
+    /// The head of the stream's partition, as a gateway reports it.
     var head: Result<StreamAnswer, StreamVisit.Failure>
     var states: [State]
-    /// True if nobody said who the snapshot nodes are: there may be others than those that were asked.
+    /// True if the list of snapshot nodes is unknown: there can be nodes that were not asked.
     var isPartial = false
-    /// Two neighbours of `states` that do not lead to the same: what was found.
+    /// A sentence for each pair of states that do not agree.
     var disagreements: [String] = []
-    /// Nil: nobody asked for one.
+    /// The site to check; nil for none.
     var site: Site?
-    /// The site's events from its last consumed one on, as the log has them.
+    /// The site's events in the log, from the last consumed one.
     var siteEvents: [SiteEvent] = []
-    /// Why the log's events of the site are not known; nil: they are, as far as the log still has them.
+    /// The reason why the site's events in the log are unknown; nil if they are known.
     var siteFailure: StreamVisit.Failure?
 
-    /// The state that is the furthest.
+    /// The state with the largest seq.
     var furthest: Fold? {
         states.compactMap { try? $0.fold.get() }.max { $0.seq < $1.seq }
     }

@@ -1,22 +1,28 @@
 import ReelCore
 import ReelNet
 
-/// Asks nodes what they hold of one stream.
+/// The requests of `reel doctor` about one stream.
 struct StreamVisit {
     let probe: NodeProbe
     let stream: StreamName
 
-    /// Why a node does not say it.
+    /// The reason why a node gave no usable answer.
     struct Failure: Error, Equatable {
-        /// The code that it answered with, or that its answer earns; nil: it does not answer.
+        /// The code of the answer, or the code for its mistake; nil if the node does not answer.
         var code: ErrorCode?
         var message: String
     }
 
-    /// Events of a stream that are looked through for those of a site, in pages of 10,000.
+    /// The largest number of pages, of 10,000 events each, that are searched for events of a site.
     private static let pagesMax = 20
 
-    /// Asks the gateway for the log's side, all snapshot nodes for the folded one. `isPartial`: there may be others.
+    /// Asks a gateway for the head and events of the stream, and all snapshot nodes for its state.
+    ///
+    /// - Parameters:
+    ///   - gateway: the gateway to ask; nil if none answers.
+    ///   - snapshots: the snapshot nodes to ask.
+    ///   - site: the site to check; nil for none.
+    ///   - isPartial: true if there can be other snapshot nodes.
     func report(
         gateway: NodeAddress?,
         snapshots: [NodeAddress],
@@ -36,7 +42,7 @@ struct StreamVisit {
         guard let site else { return report }
         switch (report.head, gateway) {
         case (.success(let head), let gateway?):
-            // Below its first seq the log answers nothing.
+            // The log has no answer for seqs below its first one.
             let from = max(0, head.first, report.furthest?.site(site)?.seq ?? 0)
             switch await events(of: site, from: from, at: gateway) {
             case .success(let events): report.siteEvents = events
@@ -80,7 +86,8 @@ struct StreamVisit {
         }
     }
 
-    /// From each state on to the next node's, by that node's delta: it says the digest that must come out.
+    /// Compares the states in the order of their seqs. Two states of one seq must have equal digests. Otherwise the
+    /// delta of the later node is applied to the earlier state, and the result must have the digest of the delta.
     private func disagreements(_ states: [StreamReport.State]) async -> [String] {
         var known = states.compactMap { state in (try? state.fold.get()).map { (node: state.node, fold: $0) } }
         known.sort { $0.fold.seq < $1.fold.seq }
@@ -131,7 +138,7 @@ struct StreamVisit {
 }
 
 extension StreamReport.SiteEvent {
-    /// Nil for an event of another site.
+    /// Parses an event; nil for an event of another site.
     fileprivate init?(_ event: Bytes, seq: Seq, of site: Site) {
         var (author, op, at) = ("", Op?.none, Int64?.none)
         var reader = JSONReader(event, levels: ClientFrame.levels, shape: .badEvent)

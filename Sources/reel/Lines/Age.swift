@@ -1,4 +1,4 @@
-/// How long ago something was, in the unit that fits: `14 s`, `3 days`.
+/// Returns an age as text, in the unit that fits: `14 s`, `3 days`. `ms`: milliseconds.
 func age(ms: Int64) -> String {
     let seconds = max(0, ms) / 1_000
     switch seconds {

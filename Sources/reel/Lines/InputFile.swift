@@ -1,8 +1,10 @@
 import Glibc
 
-/// A file that a person named, or standard input.
+/// An input file that the user named, or standard input.
 enum InputFile {
-    /// All bytes of the file; `-` is standard input. Ends with 1 where it is missing or may not be read.
+    /// Reads the whole file; `-` is standard input.
+    ///
+    /// - Throws: a `CommandError` with exit code 1 if the file is missing or cannot be read.
     static func read(_ path: String) throws(CommandError) -> [UInt8] {
         let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unreadable(path) }
@@ -25,8 +27,8 @@ enum InputFile {
         CommandError(.failed, "`\(path)` cannot be read: \(String(cString: strerror(errno)))")
     }
 
-    /// How a command ends that could not use one of these files: with 1 where one is missing or may not be read, else
-    /// with 4, for what it holds.
+    /// Returns the exit code of a command that cannot use one of the files `paths`: 1 if a file is missing or not
+    /// readable; otherwise 4, because the content of a file is wrong.
     static func code(ofUseless paths: [String?]) -> ExitCode {
         paths.allSatisfy { $0.map { access($0, R_OK) == 0 } ?? true } ? .badData : .failed
     }

@@ -3,23 +3,23 @@ import ReelCore
 /// A record of the log as a line of JSON, `{"partition":3,"seq":14,"key":"todo","value":"{…}","epoch":"9f…"}`, with the
 /// value as a string.
 struct LogLine: Equatable {
-    /// Nil: the line names none.
+    /// The epoch; nil if the line does not name one.
     var epoch: Epoch?
     var partition: Int
     var seq: Seq
     var key: [UInt8]
     var value: [UInt8]
 
-    /// What the value of a seed ends with, and no other valid record's.
+    /// The bytes that the value of every seed ends with, and of no other valid record.
     static let seedEnd = Array(#","type":"seed"}"#.utf8)
 
-    /// It is of the state that an epoch begins with.
+    /// True if the record is a seed: a part of the state that an epoch begins with.
     var isSeed: Bool { value.suffix(Self.seedEnd.count).elementsEqual(Self.seedEnd) }
 }
 
 extension LogLine {
-    /// Appends the line with its line feed. A key or value that is not UTF-8, which only a void record can
-    /// have, is written with replacement characters.
+    /// Appends the line of a record, with a line feed, to `output`. Only a void record can have a key or value that is
+    /// not UTF-8; it is written with replacement characters.
     static func write(
         partition: Int,
         seq: Seq,
@@ -38,7 +38,7 @@ extension LogLine {
         output.append(UInt8(ascii: "\n"))
     }
 
-    /// Appends the line of a seq at which the log has no record.
+    /// Appends the line of a seq without a record to `output`.
     static func writeEmpty(partition: Int, seq: Seq, epoch: Epoch, to output: inout [UInt8]) {
         output.appendObject { object in
             object.member("partition", partition)
@@ -49,8 +49,10 @@ extension LogLine {
         output.append(UInt8(ascii: "\n"))
     }
 
-    /// The lines of a file; members may come in any order, unknown ones, empty lines and those of empty seqs are
-    /// skipped. Ends with 4 and the number of the line that is none.
+    /// Parses the lines of a file. The members of a line can have any order. Unknown members, empty lines, and lines of
+    /// seqs without a record are skipped.
+    ///
+    /// - Throws: a `CommandError` with exit code 4 that names the number of the first bad line.
     static func read(_ bytes: [UInt8]) throws(CommandError) -> [LogLine] {
         var lines: [LogLine] = []
         for (index, line) in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).enumerated()
@@ -65,7 +67,7 @@ extension LogLine {
         return lines
     }
 
-    /// Reads a line; nil for that of an empty seq.
+    /// Parses a line; nil for the line of a seq without a record.
     private init?(_ line: Bytes) throws(ReelError) {
         var (partition, seq): (Int64?, Seq?)
         var isEmpty = false

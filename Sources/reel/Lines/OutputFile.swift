@@ -1,8 +1,10 @@
 import Glibc
 
-/// A file that a person wants to have.
+/// An output file that the user named.
 enum OutputFile {
-    /// Writes the bytes in place of what the file held. Ends with 1 where it cannot be written.
+    /// Replaces the content of the file with `bytes`.
+    ///
+    /// - Throws: a `CommandError` with exit code 1 if the file cannot be written.
     static func write(_ bytes: [UInt8], to path: String) throws(CommandError) {
         let file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
         guard file >= 0 else { throw unwritable(path) }
@@ -14,7 +16,9 @@ enum OutputFile {
         }
     }
 
-    /// Ends with 1 where the file could not be written now, and changes nothing.
+    /// Checks that the file can be written, and changes nothing.
+    ///
+    /// - Throws: a `CommandError` with exit code 1 if it cannot.
     static func checkThatItCanBeWritten(_ path: String) throws(CommandError) {
         var status = stat()
         if stat(path, &status) == 0 {

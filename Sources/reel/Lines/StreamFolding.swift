@@ -1,6 +1,7 @@
 import ReelCore
 
-/// The fold of one stream, fed with records of its partition: all of them, or only its own and the barriers.
+/// The fold of one stream. Its input is the records of the stream's partition: all of them, or only those of the stream
+/// and the barriers.
 struct StreamFolding {
     private(set) var fold: Fold
     private var rules: PartitionRules
@@ -8,16 +9,17 @@ struct StreamFolding {
     private var last = Seq.none
     private var isStopped = false
 
-    /// The site of the event that was folded last.
+    /// The site of the last folded event.
     var author: Site { event.site }
 
-    /// A stream that nobody wrote yet, in the partition with this number, one of `partitions`.
+    /// The fold of an empty stream. `partition`: the number of its partition, of `partitions` in all.
     init(_ stream: StreamName, partition: Int, of partitions: Int, epoch: Epoch) {
         fold = Fold(stream: stream, partition: partition, epoch: epoch)
         rules = PartitionRules(partition: partition, of: partitions)
     }
 
-    /// What the next record is to the stream; nil for one of another stream. Seqs must ascend.
+    /// Folds the next record and returns its outcome; nil if the record belongs to another stream. The caller passes
+    /// records with ascending seqs.
     mutating func fold(key: Bytes, value: Bytes, seq: Seq) -> Outcome? {
         if isStopped { return .stopped }
         if seq > last + 1 { rules.hole() }
@@ -45,7 +47,8 @@ struct StreamFolding {
         }
     }
 
-    /// The lines of the snapshot; nil inside the row of seeds that an epoch begins with, where there is none.
+    /// Returns the lines of the snapshot; nil if the last record is inside the seeds at the beginning of an epoch,
+    /// where no snapshot exists.
     mutating func snapshot() throws(ReelError) -> [UInt8]? {
         if rules.phase == .seeds, last > .none { return nil }
         var lines: [UInt8] = []

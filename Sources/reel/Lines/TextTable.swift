@@ -1,24 +1,24 @@
-/// Rows under headings, in columns as wide as they need to be.
+/// A table of text with headings. Each column is as wide as its longest cell.
 struct TextTable {
     private let headings: [String]
     private let numbers: Set<String>
     private var rows: [[String]] = []
 
-    /// `numbers` are the headings of those columns that stand to the right.
+    /// An empty table. `numbers`: the headings of the columns that are aligned to the right.
     init(_ headings: String..., numbers: Set<String>) {
         self.headings = headings
         self.numbers = numbers
     }
 
-    /// Adds a row; cells that are not given stay empty.
+    /// Adds a row. Missing cells at its end are empty.
     mutating func add(_ cells: String...) { add(cells) }
 
-    /// Adds a row; cells that are not given stay empty.
+    /// Adds a row. Missing cells at its end are empty.
     mutating func add(_ cells: [String]) {
         rows.append(cells + Array(repeating: "", count: max(0, headings.count - cells.count)))
     }
 
-    /// The lines, without spaces at their ends.
+    /// The lines of the table, without trailing spaces.
     var lines: [String] {
         let columns = headings.indices.map { column in rows.map { $0[column] } }
         let widths = zip(headings, columns).map { heading, cells in

@@ -1,24 +1,26 @@
 import ReelCore
 
-/// What a node answers to events that it took: where each of them stands.
+/// The answer of a node to published events: the seq of each.
 struct Acks {
-    /// An ack: durable at seq.
+    /// An acknowledgement: the event is durable at `seq`.
     struct Ack {
-        /// As the node said it.
+        /// The bytes of the node's answer.
         var bytes: [UInt8] = []
         var site = ""
         var op: Op = 0
         var seq = Seq.none
-        /// What the event came to, where that was asked for; else empty.
+        /// The outcome of the event; empty if it was not requested.
         var outcome = ""
     }
 
     private(set) var epoch = ""
-    /// Why the node does not say what the events came to; nil: it does, or was not asked.
+    /// The reason why the node does not tell the outcomes; nil if it does, or was not asked.
     private(set) var noOutcome: String?
     private(set) var acks: [Ack] = []
 
-    /// Ends with 4 for what is no such answer.
+    /// Parses the body of an answer.
+    ///
+    /// - Throws: a `CommandError` with exit code 4 if it is not such an answer.
     init(_ body: [UInt8]) throws(CommandError) {
         try JSONReader.members(ofAnswer: body) { (reader, key) throws(ReelError) in
             switch key.raw {
@@ -36,7 +38,7 @@ struct Acks {
 }
 
 extension Acks.Ack {
-    /// Of an ack, or of an event as it is delivered: the members are called the same.
+    /// Parses an ack, or a delivered event: their members have the same names.
     init(_ bytes: Bytes) throws(ReelError) {
         self.bytes = Array(bytes)
         var reader = JSONReader(bytes, levels: ClientFrame.levels, shape: .badFrame)

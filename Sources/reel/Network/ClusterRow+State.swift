@@ -1,31 +1,31 @@
 import ReelNode
 
-// What to conclude from the announcements of all nodes about each of them.
+// The state of each node, derived from the announcements of all nodes.
 extension ClusterRow {
-    /// How a node is.
+    /// The state of a node.
     enum State: String {
         case ready
         case notReady = "not ready"
-        /// The node said that it leaves, not long ago.
+        /// The node has announced recently that it leaves.
         case leaving
         case left
-        /// The node has announced nothing for a while, though others have.
+        /// The node has announced nothing for `patienceMs`, although others have.
         case dead
         /// Another node has announced the same URL since.
         case replaced
-        /// A node of an older build, which does not say whether it is ready.
+        /// The node has an older build, which does not announce whether it is ready.
         case unknown = "-"
     }
 
-    /// A node that announces nothing for this time is dead, in milliseconds.
+    /// The time in milliseconds after which a node without announcements is dead.
     static let patienceMs = Int64(PeerTable.patience / .milliseconds(1))
 
-    /// A node that is this much older than another one with its URL, two announcements, has been replaced by it, in
-    /// milliseconds. A node that goes on announcing is not: another one cannot hide it.
+    /// The time in milliseconds, two announcements, after which a silent node is replaced by another one with the same
+    /// URL. A node that still announces itself is never replaced, so another node cannot hide it.
     private static let missedMs: Int64 = 4_000
 
-    /// Sets the state of each row. `newestMs`: the age of the newest announcement, if a node was asked, which the log
-    /// may be away from; 0 if the log was asked itself.
+    /// Sets the state of each row. `newestMs`: if a node was asked, the age of the newest announcement in milliseconds,
+    /// because the log can be unavailable for that node; 0 if the log itself was asked.
     static func conclude(_ rows: inout [ClusterRow], newestMs: Int64) {
         for index in rows.indices {
             let row = rows[index]
@@ -47,7 +47,7 @@ extension ClusterRow {
         }
     }
 
-    /// False for a node that announces that it listens everywhere: others may say the same.
+    /// False for a node that announces 0.0.0.0 or `::`: other nodes can announce the same.
     private var namesItsPlace: Bool {
         guard let address = try? NodeAddress(url) else { return false }
         return !["0.0.0.0", "::"].contains(address.host)
@@ -56,10 +56,10 @@ extension ClusterRow {
     /// The number of partitions that the node reads or folds.
     var partitionCount: Int { isThere ? Set(places.map(\.partition)).count : 0 }
 
-    /// True if what the node announced last says something of now.
+    /// True if the node's last announcement is current.
     var isThere: Bool { [.ready, .notReady, .unknown, .leaving].contains(state) }
 
-    /// What is wrong with the node, in a few words; empty: nothing is known.
+    /// The problem of the node, in a few words; empty if none is known.
     var problem: String {
         if let fault { return fault }
         let stopped = Dictionary(grouping: isThere ? places.filter { $0.code != nil } : []) { $0.code ?? "" }
@@ -69,7 +69,7 @@ extension ClusterRow {
         }.joined(separator: "; ")
     }
 
-    /// Nodes that are there first, by role and URL; then those that left, and at last the dead.
+    /// Sorts rows: running nodes first, by role and URL; then nodes that have left, then dead nodes.
     static func isBefore(_ a: ClusterRow, _ b: ClusterRow) -> Bool {
         func rank(_ row: ClusterRow) -> Int {
             switch row.state {

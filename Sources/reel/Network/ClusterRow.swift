@@ -2,44 +2,44 @@ import ReelCore
 import ReelLog
 import ReelNode
 
-/// A node as it announced itself, and how far it is behind.
+/// The announcement of a node, with its lag.
 struct ClusterRow: Equatable {
-    /// How far one role of the node is in a partition.
+    /// The position of one role of the node in a partition.
     struct Place: Equatable {
         /// `gateway` or `snapshot`.
         var role: String
         var partition: Int64
         var seq: Seq
-        /// The records behind what was announced before; nil: the announced seq is implausible.
+        /// The lag in records, against earlier announcements; nil if the announced seq is implausible.
         var lag: Seq?
-        /// Why the partition is not processed, a code of docs/reference/errors.md; nil: it is.
+        /// The reason why the partition is not processed, a code of docs/reference/errors.md; nil if it is processed.
         var code: String?
     }
 
     var id = ""
     var role = ""
     var url = ""
-    /// The URL of its operator's port; nil: it has none that others reach.
+    /// The URL of its operator's port; nil if it has none that other machines reach.
     var adminURL: String?
-    /// It is the node that was asked, at its operator's port.
+    /// True if this is the node that answered the request.
     var isWhoAnswers = false
     var build = ""
-    /// When it announced itself, of its own clock; nil: it was not said.
+    /// The time of the announcement by the node's clock, in milliseconds since 1970; nil if it is unknown.
     var atMs: Int64?
-    /// How long ago that was when the row was made; nil: it was not said.
+    /// The age of the announcement when the row was created, in milliseconds; nil if it is unknown.
     var ageMs: Int64?
-    /// Its last word was that it leaves.
+    /// True if the node has announced that it leaves.
     var hasLeft = false
-    /// Whether it can serve; nil: a node of an older build, which does not say it.
+    /// True if the node can serve; nil for a node of an older build, which does not announce it.
     var isReady: Bool?
-    /// Every partition of every role.
+    /// The positions in every partition of every role.
     var places: [Place] = []
-    /// Why the announcement, or a part of it, cannot be taken for true; nil: it can.
+    /// The reason why the announcement, or a part of it, cannot be true; nil if there is none.
     var fault: String?
-    /// What to conclude from this announcement and from those of the others.
+    /// The state that follows from the announcements of all nodes.
     var state = State.unknown
 
-    /// From the log if one is named, else from the first node that answers.
+    /// Reads the rows: from the log if --log is given, else from the first node that answers.
     static func read(_ options: Options, _ console: Console) async throws -> [ClusterRow] {
         if options[LogArguments.log] != nil {
             let log = try LogArguments.open(options, console)
@@ -55,8 +55,8 @@ struct ClusterRow: Equatable {
             complaint.message +=
                 refusal.code == .notFound
                 ? "; name the operator's port of the node with --url, or the log with --log"
-                : "; give one that has it with --token (`reel token issue --admin '*'`), ask at an operator's port on"
-                    + " the loopback, or name the log with --log"
+                : "; give a token with the right (`reel token issue --admin '*'`) with --token, use an operator's port"
+                    + " on the loopback, or name the log with --log"
             throw complaint
         }
         do {
@@ -68,7 +68,7 @@ struct ClusterRow: Equatable {
         }
     }
 
-    /// The rows of the body of `GET /v1/cluster`. An announcement that cannot be read spoils its own row alone.
+    /// Parses the body of `GET /v1/cluster`. An announcement that cannot be read only affects its own row.
     static func rows(_ body: Bytes) throws(ReelError) -> [ClusterRow] {
         var reader = JSONReader(body, levels: ClientFrame.levels, shape: .badFrame)
         var (rows, own): ([ClusterRow], String?) = ([], nil)
@@ -84,8 +84,8 @@ struct ClusterRow: Equatable {
         return rows
     }
 
-    /// What the log says now. Positions are older than the log's end, so the end is read first, and then each node that
-    /// lives is waited for until it announces itself again, three seconds at most.
+    /// Reads the rows from the log. Announced positions are older than the log's end. So this reads the ends first, and
+    /// then waits, at most three seconds, until each living node has announced itself again.
     private static func current(in log: any EventLog) async throws -> [ClusterRow] {
         var heads: [Seq] = []
         for partition in 0..<log.partitions { heads.append(try log.bounds(partition).last) }
@@ -109,7 +109,7 @@ struct ClusterRow: Equatable {
         return rows
     }
 
-    /// The lag behind the ends that the log had before the node announced itself.
+    /// Sets the lags against `ends`, the last seqs that the log had before the node announced itself.
     private mutating func compare(withEnds ends: [Seq]) {
         for index in places.indices where places[index].lag != nil {
             guard let end = Int(exactly: places[index].partition), ends.indices.contains(end) else { continue }
@@ -117,7 +117,7 @@ struct ClusterRow: Equatable {
         }
     }
 
-    /// Marks positions beyond the ends of the log, which no node can have read.
+    /// Marks positions beyond `ends`, the last seqs of the log: no node can have read them.
     private mutating func refuse(beyond ends: [Seq]) {
         for index in places.indices {
             guard let end = Int(exactly: places[index].partition), ends.indices.contains(end),
@@ -128,7 +128,7 @@ struct ClusterRow: Equatable {
         }
     }
 
-    /// Compares each position with those that were announced before it.
+    /// Sets the lag of each position against the positions that were announced before it.
     private static func addLags(to rows: inout [ClusterRow]) {
         let heads = AnnouncedHeads(
             rows.flatMap { row in row.places.map { ($0.partition, $0.seq, row.heardMs) } }
@@ -145,12 +145,13 @@ struct ClusterRow: Equatable {
         }
     }
 
-    /// When the announcement was heard, in milliseconds before now, as a time that grows.
+    /// The time at which the announcement was received, in milliseconds relative to now: negative, larger if newer.
     private var heardMs: Int64 { -(ageMs ?? .max) }
 
-    /// The largest lag of all roles and partitions; nil: it is not known.
+    /// The largest lag of all roles and partitions; nil if it is unknown.
     var largestLag: Seq? { isThere ? places.compactMap(\.lag).max() : nil }
 
+    /// Returns a row for each announcement in the log.
     static func rows(of log: any EventLog) throws(LogError) -> [ClusterRow] {
         var rows = try log.nodes().map { node in
             var row = ClusterRow()
@@ -176,19 +177,19 @@ struct ClusterRow: Equatable {
 
     private static func age(of atMs: Int64) -> Int64 { max(0, WallClock.nowMs() - atMs) }
 
-    /// How long ago it announced itself: `2.1 s ago`; or that it leaves: `left 2.1 s ago`.
+    /// The age of the announcement as text: `2.1 s ago`; `left 2.1 s ago` if the node leaves.
     var seen: String {
         guard let ageMs else { return hasLeft ? "left" : "-" }
         let ago = ageMs < 120_000 ? "\(ageMs / 1_000).\(ageMs % 1_000 / 100) s ago" : "\(ageMs / 60_000) min ago"
         return hasLeft ? "left \(ago)" : ago
     }
 
-    /// The roles, in the order of the places.
+    /// The roles, in the order of `places`.
     private var roles: [String] {
         places.reduce(into: []) { roles, place in if roles.last != place.role { roles.append(place.role) } }
     }
 
-    /// A line of JSON.
+    /// The row as a line of JSON.
     var json: [UInt8] {
         var line = JSONObjectWriter()
         line.member("id", id)
@@ -216,7 +217,7 @@ struct ClusterRow: Equatable {
 }
 
 extension ClusterRow {
-    /// What can be read of a node in the answer.
+    /// Parses the announcement of a node; members after an error keep their defaults.
     private init(_ node: Bytes) {
         var row = ClusterRow()
         var reader = JSONReader(node, levels: ClientFrame.levels, shape: .badFrame)
@@ -240,14 +241,14 @@ extension ClusterRow {
         } catch {
             row.fault = "its announcement cannot be read: \(error.message)"
         }
-        // A node of an older build does not say it.
+        // A node of an older build does not send the age.
         row.ageMs = row.ageMs ?? row.atMs.map(Self.age)
         self = row
     }
 }
 
 extension ClusterRow.Place {
-    /// The partitions of one role.
+    /// Parses the partitions of one role.
     fileprivate static func all(_ reader: inout JSONReader) throws(ReelError) -> [Self] {
         var (role, places) = ("", [Self]())
         try reader.object { (reader, key) throws(ReelError) in

@@ -1,7 +1,12 @@
 import ReelCore
 
 extension JSONReader {
-    /// Reads the members of an object, behind which nothing stands.
+    /// Reads the members of an object. Nothing may follow it.
+    ///
+    /// - Parameters:
+    ///   - object: the bytes of the object.
+    ///   - shape: the code of the error for an object that is not valid.
+    ///   - member: called for each member, with the reader before the value, and the name.
     static func members(
         of object: ArraySlice<UInt8>,
         shape: ErrorCode = .badFrame,
@@ -14,7 +19,9 @@ extension JSONReader {
         }
     }
 
-    /// Reads the members of what a node answered. Ends with 4 for what is no such answer.
+    /// Reads the members of a node's answer.
+    ///
+    /// - Throws: a `CommandError` with exit code 4 if the answer is not valid.
     static func members(
         ofAnswer body: [UInt8],
         _ member: (inout JSONReader, JSONText) throws(ReelError) -> Void

@@ -1,14 +1,14 @@
 import ReelCore
 import ReelNode
 
-/// A stream to which no event was ever published: perhaps its name is misspelt.
+/// The message for a stream to which no event was ever published. Its name may be misspelled.
 enum MissingStream {
-    /// Names that are looked through for those that are near.
+    /// The largest number of names that are compared.
     private static let candidatesMax = StreamListRequest.limitMax
-    /// Names that are named at most.
+    /// The largest number of names that are suggested.
     private static let namedMax = 3
 
-    /// What to tell the user: that the stream does not exist, and which names are near.
+    /// Returns the message for the user: the stream does not exist, with similar names of existing streams.
     static func text(_ stream: StreamName, _ caller: NodeCaller) async -> String {
         var text = "there is no stream \(stream) yet: no event was ever published to it"
         let names = await near(stream, caller)
@@ -16,17 +16,17 @@ enum MissingStream {
         return text
     }
 
-    /// The text where the stream does not exist; nil: it does, or no node tells it.
+    /// Returns the message if the stream does not exist; nil if it exists, or no node answers.
     static func textIfMissing(_ stream: StreamName, _ caller: NodeCaller) async -> String? {
-        // The name itself is the first of those that begin with it.
+        // In the list of names that begin with a name, that name is the first.
         let target = StreamPage.target(prefix: stream.description, limit: 1)
         guard let page = await page(target, caller), page.streams.first?.stream != stream else { return nil }
         return await text(stream, caller)
     }
 
-    /// Existing names that are near, the nearest first, as far as the token gives them to read.
+    /// Returns existing names that are near, the nearest first. Only streams that the token can read are listed.
     private static func near(_ stream: StreamName, _ caller: NodeCaller) async -> [String] {
-        // Most slips leave the first letters as they are. Of many streams only a page is looked through.
+        // Most typing errors keep the first letters. Of many streams, only one page is compared.
         for prefix in [String(stream.description.prefix(2)), ""] {
             let target = StreamPage.target(prefix: prefix, limit: candidatesMax)
             guard let page = await page(target, caller) else { return [] }
@@ -37,7 +37,7 @@ enum MissingStream {
         return []
     }
 
-    /// Nil: no node tells it, such as one of an older build.
+    /// Reads a page of streams; nil if no node answers it, for example because of an older build.
     private static func page(_ target: String, _ caller: NodeCaller) async -> StreamPage? {
         guard let body = try? await caller.get(target) else { return nil }
         return try? StreamPage(body)

@@ -1,24 +1,24 @@
 import ReelNet
 
-/// Where a node is, `http://HOST:PORT`, `https://HOST:PORT` or `HOST:PORT` alone, and how it is asked.
+/// The address of a node, `http://HOST:PORT`, `https://HOST:PORT` or `HOST:PORT`, with the TLS client and token for it.
 struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
     private let origin: HTTPOrigin
-    /// Whom to believe; nil: it is asked in the open.
+    /// The authorities to trust; nil for requests without TLS.
     var tls: TLSClient?
-    /// Who asks, where the node wants to know.
+    /// The token to send; nil for none.
     var token: String?
 
     init(_ url: String) throws(CommandError) {
         guard let origin = HTTPOrigin(url) else {
             throw CommandError(
                 .usage,
-                "`\(url)` is no address of a node; expected is http://HOST:PORT or https://HOST:PORT"
+                "`\(url)` is not an address of a node; expected is http://HOST:PORT or https://HOST:PORT"
             )
         }
         self.origin = origin
     }
 
-    /// Whether it is the same place, however it is asked.
+    /// Compares the URLs only: TLS client and token are ignored.
     static func == (a: NodeAddress, b: NodeAddress) -> Bool { a.origin == b.origin }
 
     func hash(into hasher: inout Hasher) { hasher.combine(origin) }

@@ -1,46 +1,46 @@
 import ReelCore
 import ReelNet
 
-/// The settings of every command that speaks to nodes.
+/// The settings of every command that sends requests to nodes.
 enum NodeArguments {
     static let url = Setting<[String]>.texts(
         "url",
         "URL",
-        "a node, http://HOST:PORT; of several the first that answers; else the local one"
+        "node, http://HOST:PORT; of several, the first that answers; default: the local one"
     )
 
     static let authorities = Setting<String?>.text(
         "ca",
         "FILE",
-        "believe nodes at https:// that these authorities vouch for, as PEM; else the system's"
+        "authorities to trust for https:// nodes, as PEM; default: those of the system"
     )
     static let token = Setting<String?>.text(
         "token",
         "TOKEN",
-        "who asks, where the nodes have keys; better in the variable, where other users do not see it"
+        "token, if the nodes have keys; use the variable to hide it from other users"
     )
 
-    /// What it takes to ask a node.
+    /// The settings that a request to a node needs.
     static let all: [any AnySetting] = [url, authorities, token]
 
     static let outcome = Setting<Bool>.flag(
         "outcome",
-        "say what each event came to; it is an error if no snapshot node tells it (`tail` tries again)"
+        "print the outcome of each event; an error if no snapshot node tells it (`tail` retries)"
     )
 
-    static let epoch = Setting<Epoch?>.epoch("epoch", "the epoch that the seqs belong to, 16 hex digits")
+    static let epoch = Setting<Epoch?>.epoch("epoch", "epoch that the seqs belong to, 16 hex digits")
 
-    /// The nodes that are meant, in the order in which they are to be asked.
+    /// Returns the addresses of the nodes, in the order in which they are asked.
     static func addresses(_ options: Options) throws(CommandError) -> [NodeAddress] {
         let urls = options[url]
-        // Also where none is secure: a file that is named must be there.
+        // Also without a secure node: a file that is given must be valid.
         if options[authorities] != nil { _ = try trust(options) }
         return try (urls.isEmpty ? ["http://127.0.0.1:7350"] : urls).map { url throws(CommandError) in
             try address(url, options)
         }
     }
 
-    /// A node at this URL, asked as the settings say.
+    /// Returns the address of the node at `url`, with token and authorities from `options`.
     static func address(_ url: String, _ options: Options) throws(CommandError) -> NodeAddress {
         var address = try NodeAddress(url)
         address.token = options[token]
@@ -48,7 +48,7 @@ enum NodeArguments {
         return address
     }
 
-    /// Whom to believe at https://.
+    /// Returns the TLS client that trusts the authorities of `--ca`, else those of the system.
     static func trust(_ options: Options) throws(CommandError) -> TLSClient {
         do throws(NetError) {
             return try TLSClient(authorities: options[authorities])

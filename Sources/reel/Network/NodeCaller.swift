@@ -2,18 +2,19 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-/// Asks nodes over HTTP: the first that answers, from the one on that answered last.
+/// A client for HTTP requests to nodes. It tries the nodes in order until one answers, and starts with the one that
+/// answered last.
 final class NodeCaller {
     /// The nodes, the one that answered last first.
     private(set) var addresses: [NodeAddress]
     private let loop: EventLoop
     private let client: LoopBound<HTTPClient>
 
-    /// The errors that say that the request did not reach the node.
-    private static let neverAsked: [NetError.Code] = [
+    /// The errors after which the request has certainly not reached the node.
+    private static let notSent: [NetError.Code] = [
         .badAddress, .nameNotFound, .refused, .unreachable, .tooManyFiles, .certificate,
     ]
-    /// The largest answer in bytes but for a state: a page of 10,000 events has about 4 MiB.
+    /// The largest answer in bytes, except for a state: a page of 10,000 events has about 4 MiB.
     static let answerBytesMax = 64 << 20
     /// The largest snapshot in bytes.
     static let stateBytesMax = 1 << 30
@@ -29,18 +30,27 @@ final class NodeCaller {
         loop.stop()
     }
 
-    /// The body of the answer to a GET, which has at most `bytesMax` bytes. A refusal of the node ends with its code
-    /// and words.
+    /// Sends a GET request and returns the body of the answer.
+    ///
+    /// - Parameters:
+    ///   - target: the path and query.
+    ///   - bytesMax: the largest body in bytes.
+    /// - Throws: a `Refusal` if a node refuses the request, or `NoAnswer` if no node answers.
     func get(_ target: String, bytesMax: Int = answerBytesMax) async throws -> [UInt8] {
         try await answer(target, bytesMax: bytesMax).body
     }
 
-    /// The answer to a GET, with its headers. Bound and errors as in `get`.
+    /// Sends a GET request and returns the answer with its headers. Parameters and errors are those of `get`.
     func answer(_ target: String, bytesMax: Int = answerBytesMax) async throws -> HTTPResponse {
         try await call("GET", target, body: [], bytesMax: bytesMax)
     }
 
-    /// The body of the answer to a POST of JSON. `key`: the request's `Idempotency-Key`.
+    /// Sends a POST request with JSON and returns the body of the answer. Errors are those of `get`.
+    ///
+    /// - Parameters:
+    ///   - target: the path and query.
+    ///   - body: the JSON.
+    ///   - key: the `Idempotency-Key` of the request; nil for none.
     func post(_ target: String, _ body: [UInt8], key: String? = nil) async throws -> [UInt8] {
         try await call("POST", target, body: body, key: key).body
     }
@@ -69,7 +79,7 @@ final class NodeCaller {
                 let response = try await client.fetch(request, maxBody: bytesMax)
                 if response.status == 503 {
                     let refusal = Refusal(response)
-                    // The events are in the log, so no other node gets the request.
+                    // The events are already in the log, so no other node must get the request.
                     guard refusal.acks.isEmpty else { throw refusal }
                     hasAnswer = true
                     reasons.append("\(address): \(refusal.message)")
@@ -82,35 +92,35 @@ final class NodeCaller {
                 guard response.status == 200 else { throw Refusal(response) }
                 return response
             } catch let error as NetError {
-                let hint = error.code == .certificate ? "; say with --ca whom to believe" : ""
-                mayBeDone = mayBeDone || !Self.neverAsked.contains(error.code)
+                let hint = error.code == .certificate ? "; name the authorities to trust with --ca" : ""
+                mayBeDone = mayBeDone || !Self.notSent.contains(error.code)
                 reasons.append("\(address): \(error.message)\(hint)")
             }
         }
-        let heading = hasAnswer ? "no node can do it now" : "no node answered"
+        let heading = hasAnswer ? "no node can serve the request now" : "no node answered"
         throw NoAnswer(message: "\(heading). " + reasons.joined(separator: "; "), mayBeDone: mayBeDone)
     }
 }
 
-/// No node has answered, or each has answered 503.
+/// The error if no node has answered, or each has answered with status 503.
 struct NoAnswer: Error {
     var message: String
-    /// A node may have carried the request out, and its answer was lost.
+    /// True if a node may have executed the request and its answer was lost.
     var mayBeDone: Bool
 
     var complaint: CommandError { CommandError(.unreachable, message) }
 }
 
-/// What a node says where it does not do what it was asked for: `application/problem+json`.
+/// The answer of a node that refuses a request: `application/problem+json`.
 struct Refusal: Error {
     var status: Int
     var code: ErrorCode?
     var detail = ""
-    /// The place of the bad event in the request.
+    /// The index of the bad event in the request, from 0; nil if the answer names none.
     var index: Int?
-    /// The acks of events that are in the log all the same.
+    /// The acks of events that are in the log nevertheless.
     var acks: [Acks.Ack] = []
-    /// No event was ever published to the stream that was asked about.
+    /// True if no event was ever published to the stream.
     var isUnpublished = false
 
     init(_ response: HTTPResponse) {
@@ -139,7 +149,8 @@ struct Refusal: Error {
 }
 
 extension String {
-    /// The text as a segment of a path or a value of a query: all but letters, digits and `-._~` percent-encoded.
+    /// The text for a segment of a path or a value of a query. All bytes except ASCII letters, digits and `-._~` are
+    /// percent-encoded (RFC 3986).
     var percentEncoded: String {
         var encoded: [UInt8] = []
         for byte in utf8 {
@@ -157,10 +168,12 @@ extension String {
     }
 }
 
-/// The stream that a command is about.
+/// Parses the name of a stream.
+///
+/// - Throws: a `CommandError` with exit code 2 that explains the rule for names.
 func streamName(_ text: String) throws(CommandError) -> StreamName {
     guard let stream = StreamName(text) else {
-        throw CommandError(.usage, "`\(text)` is no name of a stream; expected are \(StreamName.rule)")
+        throw CommandError(.usage, "`\(text)` is not a name of a stream; expected are \(StreamName.rule)")
     }
     return stream
 }

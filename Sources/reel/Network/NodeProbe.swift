@@ -2,32 +2,31 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-/// Asks single nodes how they are: short deadlines, and an answer of any status is an answer.
+/// A client for requests to single nodes, with short timeouts. An answer with any status is a result, not an error.
 struct NodeProbe: Sendable {
     private let loop: EventLoop
     private let client: LoopBound<HTTPClient>
 
-    /// Who does not answer within this is as good as dead.
+    /// The inactivity timeout of a request.
     private static let timeout = Duration.seconds(3)
-    /// The largest answer in bytes; a state is read by `state` as it comes. The page of metrics and a page of events
-    /// are shorter.
+    /// The largest answer of `get` in bytes. The page of metrics and a page of events are shorter.
     private static let answerBytesMax = 16 << 20
-    /// The timeout of a whole answer. A node that sends little at a time is never silent.
+    /// The timeout of a whole answer, because a node that sends slowly never exceeds the inactivity timeout.
     private static let answerTimeout = Duration.seconds(30)
 
-    /// A probe, until `close`.
+    /// Starts the event loop. The caller must call `close`.
     init() async throws {
         let loop = try EventLoop()
         self.loop = loop
         client = try await loop.run { LoopBound(HTTPClient(on: loop), on: loop) }
     }
 
-    /// Ends what it still asks.
+    /// Ends open requests and the event loop.
     func close() {
         loop.stop()
     }
 
-    /// The answer to a GET; an error says why there is none.
+    /// Sends a GET request and returns the answer with any status, or the error if there is none.
     func get(_ target: String, of node: NodeAddress) async -> Result<HTTPResponse, NetError> {
         let request = Self.request(target, of: node)
         return await withCheckedContinuation { continuation in
@@ -49,7 +48,12 @@ struct NodeProbe: Sendable {
         }
     }
 
-    /// Reads a snapshot or a delta as it comes.
+    /// Reads a snapshot or a delta line by line.
+    ///
+    /// - Parameters:
+    ///   - target: the path and query.
+    ///   - node: the node.
+    ///   - reader: the reader that folds the lines.
     func state(
         _ target: String,
         of node: NodeAddress,
@@ -74,14 +78,14 @@ struct NodeProbe: Sendable {
         return request
     }
 
-    /// Why there is no standing: nobody answers, or a node that refuses to.
+    /// The error if a node does not answer, or refuses the request.
     struct NoSignOfLife: Error {
         var message: String
-        /// What it refuses with; nil: it does not.
+        /// The code of the refusal; nil if the node does not answer.
         var refusal: ErrorCode?
     }
 
-    /// What the node says of itself.
+    /// Returns the node's own report of its state, from `/readyz`.
     func standing(of node: NodeAddress) async throws(NoSignOfLife) -> NodeStanding {
         let response: HTTPResponse
         switch await get("/readyz", of: node) {
@@ -94,27 +98,27 @@ struct NodeProbe: Sendable {
             let refusal = Refusal(response)
             if refusal.code != nil { throw NoSignOfLife(message: refusal.message, refusal: refusal.code) }
             throw NoSignOfLife(
-                message: "status \(response.status) and no node's answer to /readyz: \(error.message)"
+                message: "status \(response.status), and not an answer of a node to /readyz: \(error.message)"
             )
         }
     }
 }
 
-/// Where a node stands, as its `/readyz` says it.
+/// The state of a node, as its `/readyz` reports it.
 struct NodeStanding: Equatable {
-    /// A partition, over all roles of the node.
+    /// The position in a partition, over all roles of the node.
     struct Position: Equatable {
         /// The last seq of the role that is furthest behind.
         var seq = Seq.none
         /// The last seq of the role that is furthest ahead.
         var head = Seq.none
-        /// The last seq that there was when the node started.
+        /// The last seq of the partition when the node started.
         var goal = Seq.none
-        /// Why a role does not process it, the gravest reason; nil: all do.
+        /// The worst reason why a role does not process the partition; nil if all roles process it.
         var stop: Stop?
     }
 
-    /// Why a role does not process a partition.
+    /// The reason why a role does not process a partition.
     struct Stop: Equatable {
         /// `gateway` or `snapshot`.
         var role: String
@@ -132,28 +136,29 @@ struct NodeStanding: Equatable {
     struct Role: Equatable {
         var name = ""
         var isReady = false
-        /// How the log does for it, in a word.
+        /// The state of the log for this role, in a word.
         var log = ""
     }
 
-    /// It has read to its goals, keeps up, has not stopped anywhere, and does not leave.
+    /// True if the node has reached its goals, keeps up, has no stopped partition, and is not in a drain.
     var isReady = false
+    /// True if the node is in a drain.
     var isLeaving = false
-    /// How the log does, in a word: the worst of all roles.
+    /// The state of the log in a word: the worst of all roles.
     var log = ""
-    /// What more it says of that.
+    /// Details of the state of the log; empty if there are none.
     var detail = ""
-    /// What an operator must see to though the node serves; empty: nothing.
+    /// A problem that an operator must solve although the node serves; empty if there is none.
     var notice = ""
-    /// Why it is not ready; empty: it is.
+    /// The reason why the node is not ready; empty if it is ready.
     var reason = ""
     var epoch = ""
-    /// Empty: a node of an older build, which does not say it.
+    /// The deployment; empty for a node of an older build, which does not report it.
     var deployment = ""
-    /// What the node's clock showed, milliseconds since 1970; nil: a node of an older build, which does not say it.
+    /// The node's clock, in milliseconds since 1970; nil for a node of an older build, which does not report it.
     var clockMs: Int64?
     var roles: [Role] = []
-    /// By partition.
+    /// The positions, by the number of the partition.
     var partitions: [Position] = []
 
     init(isReady: Bool, isLeaving: Bool = false, log: String = "ok", epoch: String, partitions: [Position]) {
@@ -164,7 +169,7 @@ struct NodeStanding: Equatable {
         self.partitions = partitions
     }
 
-    /// Reads the body of the answer.
+    /// Parses the body of an answer to `/readyz`.
     init(_ body: [UInt8]) throws(ReelError) {
         var ready: Bool?
         try body.withUnsafeBufferPointer { (body) throws(ReelError) in
@@ -189,7 +194,7 @@ struct NodeStanding: Equatable {
         }
         guard let ready else { throw ReelError(.badFrame, "found no member \"ready\"") }
         isReady = ready
-        if !ready, reason.isEmpty { reason = "it says no reason" }
+        if !ready, reason.isEmpty { reason = "it gives no reason" }
     }
 
     private mutating func addRole(_ reader: inout JSONReader) throws(ReelError) {
@@ -234,7 +239,7 @@ struct NodeStanding: Equatable {
         }
     }
 
-    /// Why it does not read on in a partition, where it is not the log that hands nothing out; nil: no reason is known.
+    /// Returns the reason why the node does not read a partition, if the log is not the cause; nil if none is known.
     func reasonToStop(in partition: Int) -> String? {
         guard partitions.indices.contains(partition), let stop = partitions[partition].stop else {
             return log == "ended" ? "the epoch has ended" : nil

@@ -1,10 +1,10 @@
 import ReelCore
 import ReelLab
 
-/// A recorded session on its way through nodes: each author on a node of its own, as long as there are enough.
+/// A replay of a recorded session through nodes. Each author uses a separate node if there are enough.
 ///
-/// The log must have the edits in their recorded order, or the text ends otherwise. So the events of one author that
-/// follow each other go in one request, and the next author's go when these are durable.
+/// The log must have the edits in their recorded order, or the final text differs. So consecutive events of one author
+/// are sent in one request, and those of the next author when these are durable.
 struct NodeReplay {
     private let session: EditingSession
     private let callers: [NodeCaller]
@@ -13,12 +13,12 @@ struct NodeReplay {
     /// The seqs of the edits that are durable.
     private var seqs: [Seq] = []
 
-    /// A node takes at most so many events, or bytes, in one request.
+    /// The largest number of events, and of bytes, in one request.
     private static let (eventsMax, bytesMax) = (500, 1 << 20)
-    /// A snapshot node may be so far behind, in tries of 50 ms.
+    /// The largest number of requests for the snapshot, one every 50 ms, while the snapshot node catches up.
     private static let tries = 400
 
-    /// A replay into a stream of its own.
+    /// A replay into a new stream.
     init(_ session: EditingSession, through addresses: [NodeAddress]) async throws {
         self.session = session
         var callers: [NodeCaller] = []
@@ -29,13 +29,13 @@ struct NodeReplay {
         self.callers = callers
         sites = (0...session.authors).map { _ in Site.random() }
         guard let stream = StreamName("replay-\(Site.random())") else {
-            throw CommandError(.failed, "a stream's name could not be made")
+            throw CommandError(.failed, "the name of a stream could not be created")
         }
         self.stream = stream
     }
 
-    /// Publishes all, waits for a snapshot node to have folded it, and says how long that took and whether the text is
-    /// right.
+    /// Publishes all edits and waits until a snapshot node has folded them. Returns the duration in nanoseconds, and
+    /// true if the final text is right.
     mutating func run() async throws -> (durationNs: Int64, isRight: Bool) {
         let path = "/v1/streams/\(stream)"
         let epoch = try StreamAnswer(try await callers[0].get("\(path)/head")).epoch
@@ -43,7 +43,7 @@ struct NodeReplay {
         let start = Clock.nowNs()
         while seqs.count < session.edits.count {
             let author = session.edits[seqs.count].author
-            let acked = try await publish(nextEvents(behind: opening[0]), epoch, callers[author])
+            let acked = try await publish(nextEvents(after: opening[0]), epoch, callers[author])
             seqs += acked
         }
         let last = seqs.last ?? opening[0]
@@ -57,13 +57,14 @@ struct NodeReplay {
         throw CommandError(.failed, "no snapshot node has folded seq \(last) in time")
     }
 
-    /// The next edits of one author, as events.
-    private func nextEvents(behind opening: Seq) -> [[UInt8]] {
+    /// Returns the next consecutive edits of one author, as events. `opening`: the seq of the first event of the
+    /// stream.
+    private func nextEvents(after opening: Seq) -> [[UInt8]] {
         let first = seqs.count
         var (events, bytes): ([[UInt8]], Int) = ([], 0)
         for edit in session.edits[first...].prefix(Self.eventsMax) {
             guard edit.author == session.edits[first].author, bytes < Self.bytesMax else { break }
-            // Of what lies behind the durable edits the author knew the own only, which are always visible.
+            // After the durable edits, the author knew only edits of this author, which are always visible.
             let base = min(edit.base, first - 1)
             var event: [UInt8] = []
             session.write(edit, site: sites[edit.author], base: base < 0 ? opening : seqs[base], to: &event)
@@ -73,7 +74,7 @@ struct NodeReplay {
         return events
     }
 
-    /// The seqs at which the events are durable.
+    /// Publishes events and returns the seqs at which they are durable.
     private func publish(_ events: [[UInt8]], _ epoch: String, _ caller: NodeCaller) async throws -> [Seq] {
         var body = Array(#"{"epoch":"\#(epoch)","events":["#.utf8)
         body += events.joined(separator: ",".utf8)
@@ -81,14 +82,14 @@ struct NodeReplay {
         let node = caller.addresses.first
         let acks = try Acks(try await caller.post("/v1/streams/\(stream)/events?outcome=0", body)).acks
         guard acks.count == events.count else {
-            throw CommandError(.badData, "\(acks.count) acks were found for \(events.count) events")
+            throw CommandError(.badData, "found \(acks.count) acks for \(events.count) events")
         }
         let seqs = acks.sorted { $0.op < $1.op }.map(\.seq)
         return caller.addresses.first == node ? seqs : try await consumed(acks, epoch, caller)
     }
 
-    /// A node did not answer, so the events may stand in the log twice. The first of each counts; the ack may say where
-    /// the second stands.
+    /// Returns the seqs at which the events were consumed, after a retry at another node. The events can be in the log
+    /// twice, and the acks can name the second copies; the fold consumes the first ones.
     private func consumed(_ acks: [Acks.Ack], _ epoch: String, _ caller: NodeCaller) async throws -> [Seq] {
         let ours = Set(acks.map { Place(site: $0.site, op: $0.op) })
         var firsts: [Place: Seq] = [:]
@@ -102,7 +103,7 @@ struct NodeReplay {
         return acks.sorted { $0.op < $1.op }.map { firsts[Place(site: $0.site, op: $0.op)] ?? $0.seq }
     }
 
-    /// Which event of the stream is meant.
+    /// The identity of an event in the stream.
     private struct Place: Hashable {
         var site: String
         var op: Op

@@ -1,17 +1,17 @@
 import ReelCore
 
-/// A living object, as a line of a snapshot or an answer of its own says it.
+/// An object that is not deleted, from a line of a snapshot or from an answer for one object.
 struct ObjectLine {
     private(set) var model = ""
     private(set) var id = ""
     private(set) var seq = Seq.none
-    /// In the order of the line; a value as JSON, and the seq at which it was written.
+    /// The fields in the order of the line, each with its value as JSON and the seq at which it was written.
     private(set) var fields: [(name: String, value: String, seq: Seq)] = []
 
     var name: String { "\(model)/\(id)" }
-    /// The fields, for people.
+    /// The fields as text for people.
     var text: String { fields.map { "\($0.name)=\($0.value)" }.joined(separator: " ") }
-    /// The object as a line of JSON, as a node answers it alone.
+    /// The object as a line of JSON, in the form of an answer for one object.
     var json: [UInt8] {
         var line = JSONObjectWriter()
         line.member("object", [model, id]) { $0.append(quoted: $1) }
@@ -24,7 +24,9 @@ struct ObjectLine {
         return line.finishLine()
     }
 
-    /// Nil for a line that is of no living object. Ends with 4 for what is no such line.
+    /// Parses a line; nil if it is not a line of an object.
+    ///
+    /// - Throws: a `CommandError` with exit code 4 if the line is not valid.
     init?(_ line: ArraySlice<UInt8>) throws(CommandError) {
         var isObject = false
         do throws(ReelError) {

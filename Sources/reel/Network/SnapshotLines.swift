@@ -1,6 +1,6 @@
 import ReelCore
 
-/// A snapshot or delta as a node sent it: its lines, and what the first and the last one say.
+/// A snapshot or delta from a node: its lines, and the values of the first and the last line.
 struct SnapshotLines {
     let bytes: [UInt8]
     let lines: [ArraySlice<UInt8>]
@@ -8,12 +8,14 @@ struct SnapshotLines {
     private(set) var seq = Seq.none
     private(set) var digest = ""
 
-    /// Ends with 4 unless it is whole.
+    /// Parses the body of an answer.
+    ///
+    /// - Throws: a `CommandError` with exit code 4 if it is not valid or not complete.
     init(_ bytes: [UInt8]) throws(CommandError) {
         self.bytes = bytes
         lines = bytes.split(separator: UInt8(ascii: "\n"))
         guard let first = lines.first, let last = lines.last, lines.count >= 2 else {
-            throw CommandError(.badData, "a snapshot of \(lines.count) lines was found, expected are two at least")
+            throw CommandError(.badData, "found a snapshot of \(lines.count) lines; expected are at least two")
         }
         var count: Int64?
         do throws(ReelError) {
@@ -35,7 +37,7 @@ struct SnapshotLines {
             throw CommandError(.badData, "a snapshot cannot be read: \(error.message)")
         }
         guard let count, count == lines.count - 2 else {
-            throw CommandError(.badData, "a snapshot of \(lines.count - 2) lines was found; it says \(count ?? -1)")
+            throw CommandError(.badData, "found a snapshot of \(lines.count - 2) lines; expected are \(count ?? -1)")
         }
     }
 }

@@ -1,16 +1,16 @@
 import ReelCore
 import ReelNet
 
-/// Reads a snapshot or a delta of a node line by line as it comes, so that no answer lies in memory as a whole. On one
-/// loop.
+/// A download of a snapshot or a delta. It reads the answer line by line, so that the whole answer is never in memory.
+/// On the loop of its client.
 final class StateDownload {
-    /// Why there is no state.
+    /// The reason why there is no state.
     enum Failure: Error {
-        /// The node does not answer, or sends more than is taken.
+        /// The node does not answer, or its answer is too large.
         case silent(NetError)
-        /// The node refuses.
+        /// The node refuses the request.
         case refused(Refusal)
-        /// The lines are not those of a state.
+        /// The lines are not a valid state.
         case wrong(ReelError)
     }
 
@@ -20,7 +20,7 @@ final class StateDownload {
     static let lineBytesMax = 64 << 20
     /// The largest body of a refusal in bytes.
     private static let refusalBytesMax = 64 << 10
-    /// The timeout of the whole answer. A node that sends little at a time is never silent.
+    /// The timeout of the whole answer, because a node that sends slowly never exceeds the inactivity timeout.
     private static let timeout = Duration.seconds(600)
 
     private var reader: SnapshotReader
@@ -37,7 +37,7 @@ final class StateDownload {
         self.finish = finish
     }
 
-    /// Sends the request, and calls back with what the reader makes of the lines.
+    /// Sends the request. Calls `finish` once, on the loop, with the state that `reader` folds from the lines.
     static func begin(
         _ request: HTTPClientRequest,
         _ client: HTTPClient,

@@ -1,8 +1,8 @@
 import ReelCore
 
-/// What a node answers to a question for a range of a stream, or for its head alone.
+/// The answer of a node to a request for a range of a stream, or for its head.
 struct StreamAnswer {
-    /// An event as it was delivered, with its seq in front.
+    /// A delivered event: its seq, and the bytes of its JSON.
     struct Event {
         var seq: Seq
         var bytes: [UInt8]
@@ -18,7 +18,9 @@ struct StreamAnswer {
     var head = Seq.none
     var events: [Event] = []
 
-    /// Ends with 4 for what is no such answer.
+    /// Parses the body of an answer.
+    ///
+    /// - Throws: a `CommandError` with exit code 4 if it is not such an answer.
     init(_ body: [UInt8]) throws(CommandError) {
         try JSONReader.members(ofAnswer: body) { (reader, key) throws(ReelError) in
             switch key.raw {

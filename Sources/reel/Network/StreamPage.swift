@@ -1,13 +1,15 @@
 import ReelCore
 import ReelNode
 
-/// A page of the list of streams, as a node answers it.
+/// A page of the list of streams, from a node.
 struct StreamPage {
     private(set) var streams: [ListedStream] = []
-    /// What the next page begins behind; nil: this page is the last.
+    /// The name after which the next page begins; nil if this is the last page.
     private(set) var next: String?
 
-    /// Ends with 4 for what is no such answer.
+    /// Parses the body of an answer.
+    ///
+    /// - Throws: a `CommandError` with exit code 4 if it is not such an answer.
     init(_ body: [UInt8]) throws(CommandError) {
         var hasStreams = false
         try JSONReader.members(ofAnswer: body) { (reader, key) throws(ReelError) in
@@ -22,10 +24,15 @@ struct StreamPage {
         guard hasStreams else { throw CommandError(.badData, "a node's answer has no streams") }
     }
 
-    /// The target of the request for a page.
+    /// Returns the target of the request for a page.
+    ///
+    /// - Parameters:
+    ///   - prefix: the beginning of the names.
+    ///   - after: the name after which the page begins; empty for the first page.
+    ///   - limit: the largest number of streams in the page.
     static func target(prefix: String = "", after: String = "", limit: Int) -> String {
-        var question = StreamListRequest()
-        (question.prefix, question.after, question.limit) = (prefix, after, limit)
-        return question.target
+        var request = StreamListRequest()
+        (request.prefix, request.after, request.limit) = (prefix, after, limit)
+        return request.target
     }
 }

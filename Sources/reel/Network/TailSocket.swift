@@ -1,37 +1,37 @@
 import ReelCore
 import ReelNet
 
-/// One connection to a gateway that follows one stream from a position on, until it ends.
+/// A connection to a gateway that follows one stream from a position until the connection ends. On its loop.
 final class TailSocket: WebSocketHandler {
-    /// Why it ended.
+    /// The reason why the connection ended.
     enum End: Sendable {
-        /// The connection is gone, or the gateway wants it elsewhere: any gateway may go on.
+        /// The connection was lost, or the gateway asked the client to leave: another gateway can continue.
         case lost(String)
-        /// The gateway refuses to go on; another would too.
+        /// The gateway refuses the subscription; every other gateway would refuse it, too.
         case refused(CommandError)
     }
 
-    /// What became of a connection.
+    /// The result of a connection.
     struct Outcome: Sendable {
-        /// Where it came to.
+        /// The position at its end.
         var position: Position
-        /// Why no further.
+        /// The reason for its end.
         var end: End
-        /// It was let in.
+        /// True if the gateway has accepted the client.
         var wasWelcome = false
-        /// The other nodes, as this one named them last.
+        /// The other nodes, as the gateway named them last.
         var nodes: [String] = []
     }
 
-    /// Where a tail is: what follows `seq` is still to come. Without a seq it begins at the end.
+    /// The position of a tail: the events after `seq` are still to come. Without a seq, it starts at the end.
     struct Position: Sendable {
         var epoch: Epoch?
         var seq: Seq?
-        /// Whether the epoch was asked for, so that no other one will do.
+        /// True if the user named the epoch, so that the tail does not continue in another one.
         var isPinned = false
-        /// Whether a gateway has ever answered for it.
+        /// True if a gateway has answered a subscription at this position.
         var isKnown = false
-        /// The number of the log that it is in, or goes on in: a gateway with a lower one is behind.
+        /// The number of the position's log, or of the log in which it continues. A gateway with a lower number lags.
         var number = 0
     }
 
@@ -43,14 +43,15 @@ final class TailSocket: WebSocketHandler {
     private let deliver: (DeliveredEvent) throws(CommandError) -> Void
     private var finish: ((Outcome) -> Void)?
     private var pulse: LoopTimer?
-    /// The number of the gateway's log; nil: it has not said welcome.
+    /// The number of the gateway's log; nil before its `welcome`.
     private var number: Int?
     private var nodes: [String] = []
-    /// The partition of the stream; nil: the gateway has not answered the subscription.
+    /// The partition of the stream; nil before the answer to the subscription.
     private var partition: Int?
+    /// True if something was received since the last ping.
     private var wasHeard = true
 
-    /// A connection on which nothing came for two of these is dead.
+    /// The interval of pings. A connection without input for two intervals is dead.
     private static let pulse = Duration.seconds(15)
 
     private init(
@@ -71,9 +72,18 @@ final class TailSocket: WebSocketHandler {
         self.finish = finish
     }
 
-    /// Follows the stream on a gateway, with each event's outcome if `hasOutcomes`. `deliver` is called on the loop for
-    /// each event, once and in order, and `began`
-    /// before them, with the first seq, where no gateway has answered for the position yet.
+    /// Follows the stream on a gateway until the connection ends.
+    ///
+    /// - Parameters:
+    ///   - stream: the stream.
+    ///   - position: the position to start from.
+    ///   - hasOutcomes: true to get the outcome with each event.
+    ///   - address: the gateway.
+    ///   - loop: the loop of the connection.
+    ///   - began: called on the loop with the first seq, before the first event. Only called if no gateway has answered
+    ///     for the position before.
+    ///   - deliver: called on the loop for each event, once and in order.
+    /// - Returns: the position at the end, and the reason for the end.
     static func follow(
         _ stream: StreamName,
         from position: Position,
@@ -142,8 +152,8 @@ final class TailSocket: WebSocketHandler {
                 socket.close()
             }
         } catch let error as ReelError {
-            // Another gateway may be sound.
-            end(.lost("the gateway sent a frame that is none: \(error.message)"))
+            // Another gateway can work.
+            end(.lost("the gateway sent a bad frame: \(error.message)"))
             socket.close()
         } catch {
             end(.refused(CommandError(error)))
@@ -151,24 +161,25 @@ final class TailSocket: WebSocketHandler {
         }
     }
 
-    /// What another gateway may do is no reason to give up, and another epoch is none for who follows a stream.
+    /// Returns how an error ends the connection. The tail continues after errors that another gateway may not have, and
+    /// after a change of the epoch unless it is pinned.
     private func end(for failure: ServerFrame.Failure) -> End {
         let error = failure.error
         switch error.code {
         case .nodeBehind, .logUnavailable, .overloaded, .rateLimited: return .lost(error.message)
         case .epochChanged where !position.isPinned:
             (position.epoch, position.seq, position.number) = (nil, Seq.none, number ?? 0)
-            return .lost("\(error.message); goes on behind the state that the new epoch begins with")
+            return .lost("\(error.message); continuing after the seeds of the new epoch")
         case .truncated where position.seq == Seq.none:
             guard let first = failure.first, first > 0 else { return .refused(CommandError(error)) }
             position.seq = first - 1
-            return .lost("\(error.message); begins there")
+            return .lost("\(error.message); starting there")
         default: return .refused(CommandError(error))
         }
     }
 
     func closed(_ socket: WebSocket, code: UInt16, reason: String) {
-        // The code of a connection that has ended without a word.
+        // 1006 is the code of a connection that has ended without a close frame (RFC 6455).
         let said = code == 1006 ? "" : " with \(code)\(reason.isEmpty ? "" : ", " + reason)"
         end(.lost("the connection was closed\(said)"))
     }
@@ -177,7 +188,7 @@ final class TailSocket: WebSocketHandler {
         switch frame.body {
         case .welcome(let welcome):
             guard welcome.number >= position.number else {
-                return .lost("this gateway has not gone over to the present epoch yet")
+                return .lost("this gateway has not changed to the current epoch yet")
             }
             (number, nodes) = (welcome.number, welcome.nodes)
             let epoch = position.epoch ?? welcome.epoch
@@ -196,12 +207,12 @@ final class TailSocket: WebSocketHandler {
         case .events(let events):
             let seq = position.seq ?? .none
             guard events.stream == stream, events.from <= seq + 1 else {
-                return .lost("events of \(events.stream) from seq \(events.from) on came where seq \(seq + 1) was due")
+                return .lost("found events of \(events.stream) from seq \(events.from) on, expected seq \(seq + 1)")
             }
             var last = events.from - 1
             for event in events.events {
                 guard event.seq > last, event.seq <= events.to else {
-                    return .lost("the event \(event.seq) came behind \(last), in a range up to seq \(events.to)")
+                    return .lost("found the event \(event.seq) after \(last), in a range up to seq \(events.to)")
                 }
                 last = event.seq
             }
@@ -209,11 +220,11 @@ final class TailSocket: WebSocketHandler {
             position.seq = max(seq, events.to)
         case .upto(let partition, let seq) where partition == self.partition:
             position.seq = max(position.seq ?? .none, seq)
-        case .lagged: return .lost("this reader was too slow and begins again")
+        case .lagged: return .lost("this reader was too slow and subscribes again")
         case .nodes(let others): nodes = others
         case .goaway(_, let others):
             if !others.isEmpty { nodes = others }
-            return .lost("the gateway goes away")
+            return .lost("the gateway is leaving")
         case .error(let failure): return end(for: failure)
         case .unsubscribed, .ack, .nack, .upto: break
         }

@@ -1,28 +1,30 @@
 import ReelCore
 import ReelNode
 
-/// Which sites of a stream a retirement ends.
+/// The sites of a stream that a retirement ends.
 struct RetirementPlan {
     let listing: SiteListing
-    /// Sites whose last event lies at or before this seq end.
+    /// The largest seq of the last event of a site that ends.
     let before: Seq
     /// The sites that end, the most idle first.
     let ending: [ListedSite]
     private let idle: Seq
     private let living: [ListedSite]
 
-    /// A table shows at most this number of sites.
+    /// The largest number of sites in the table.
     private static let shownMax = 20
 
-    /// Ends the sites without an event among the last `idle` records. Ends with 1 where that is not possible: for a
-    /// stream that nobody has written, an epoch that has ended, and where no site would be left.
+    /// A plan that ends the sites without an event among the last `idle` records.
+    ///
+    /// - Throws: a `CommandError` with exit code 1 if the stream has no sites or the epoch has ended; with exit code 2
+    ///   if no site would be left.
     init(_ listing: SiteListing, idle: Seq) throws(CommandError) {
         try listing.checkThatItIsThere()
         if let next = listing.next {
             throw CommandError(
                 .failed,
-                "the epoch \(listing.epoch) has ended, and goes on in \(next): once that is the current log, run the"
-                    + " same command again"
+                "the epoch \(listing.epoch) has ended, and the next one is \(next): when that is the current log, run"
+                    + " the same command again"
             )
         }
         self.listing = listing
@@ -39,13 +41,13 @@ struct RetirementPlan {
         }
     }
 
-    /// What an operator is told before anything is written.
+    /// Returns the lines that are printed before anything is written. `isDry`: true for a dry run.
     func lines(nowMs: Int64, isDry: Bool) -> [String] {
         guard let first = ending.first, let last = ending.last else {
-            let most = living.first.map { "; the most idle one wrote \(idleness(of: $0)) ago" } ?? ""
+            let mostIdle = living.first.map { "; the most idle one published \(idleness(of: $0)) ago" } ?? ""
             return [
                 listing.summary,
-                "nothing to retire: no site has been idle for \(idle) records of the partition\(most)",
+                "nothing to retire: no site has been idle for \(idle) records of the partition\(mostIdle)",
             ]
         }
         var lines = [listing.summary]

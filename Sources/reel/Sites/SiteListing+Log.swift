@@ -3,15 +3,22 @@ import ReelLog
 import ReelNode
 
 extension SiteListing {
-    /// Folds the stream from its log. `progress` is called with the seqs that were read and the last one.
+    /// Folds the stream from its log. Blocks.
+    ///
+    /// - Parameters:
+    ///   - stream: the stream.
+    ///   - log: the log.
+    ///   - progress: called after each read with the last seq that was read, and the last seq of the partition.
+    /// - Throws: a `CommandError` if the beginning of the log was trimmed (exit code 4), or the log needs a newer
+    ///   version (exit code 1).
     init(of stream: StreamName, from log: any EventLog, _ progress: (Seq, Seq) -> Void = { _, _ in }) throws {
         let partition = stream.partition(of: log.partitions)
         let bounds = try log.bounds(partition)
         guard bounds.first <= 0 else {
             throw CommandError(
                 .badData,
-                "partition \(partition) begins at seq \(bounds.first): the log no longer holds all that the sites have"
-                    + " written; name a node with --url, which has folded it"
+                "partition \(partition) begins at seq \(bounds.first): the log no longer has all events of the sites;"
+                    + " name a node with --url, which has folded them"
             )
         }
         var folding = StreamFolding(stream, partition: partition, of: log.partitions, epoch: log.epoch)
@@ -26,7 +33,7 @@ extension SiteListing {
                         throw CommandError(
                             .failed,
                             "found a barrier at seq \(entry.seq) of partition \(partition) that this version does not"
-                                + " know: run a newer one"
+                                + " know: run a newer version"
                         )
                     default: break
                     }
@@ -53,16 +60,16 @@ extension SiteListing {
         sites.sort { $0.seq < $1.seq }
     }
 
-    /// Folds the stream from its log, and notes how far that has come every second.
+    /// Folds the stream from its log, and prints the progress to standard error every second. Blocks.
     static func folded(
         _ stream: StreamName,
         _ log: any EventLog,
         _ console: Console
     ) throws -> SiteListing {
-        var said = ContinuousClock.now
+        var printedAt = ContinuousClock.now
         return try SiteListing(of: stream, from: log) { seq, last in
-            guard ContinuousClock.now - said > .seconds(1) else { return }
-            said = ContinuousClock.now
+            guard ContinuousClock.now - printedAt > .seconds(1) else { return }
+            printedAt = ContinuousClock.now
             console.note("folding: seq \(seq) of \(last)")
         }
     }

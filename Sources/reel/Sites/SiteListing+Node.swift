@@ -2,7 +2,12 @@ import ReelCore
 import ReelNode
 
 extension SiteListing {
-    /// Asks nodes for the sites, a page at a time, until `isEnough` says so of those that were read.
+    /// Reads the sites from nodes, page by page.
+    ///
+    /// - Parameters:
+    ///   - stream: the stream.
+    ///   - caller: the client.
+    ///   - isEnough: called with the sites that were read; true to stop.
     init(
         of stream: StreamName,
         from caller: NodeCaller,
@@ -10,10 +15,11 @@ extension SiteListing {
     ) async throws {
         var (first, latestPage): (Page?, Page?)
         var after = Seq.none
-        // A site that writes while the pages are read comes once more, in a later one.
+        // A site that publishes while the pages are read is also in a later page.
         var latest: [Site: ListedSite] = [:]
         while true {
-            // A node that has folded less than the last one may have a site still before `after` that is behind it now.
+            // A node that has folded less than the node before could have a site at a seq up to `after` that is now at
+            // a later one. So the next page needs at least the seq of the page before.
             let place = latestPage.map { "&after=\(after)&epoch=\($0.epoch)&min_seq=\($0.seq)" } ?? ""
             let target = "/v1/streams/\(stream)/sites?limit=\(StateRequest.sitesMax)\(place)"
             let page = try Page(try await caller.get(target))
@@ -48,7 +54,9 @@ private struct Page {
     var sites: [ListedSite] = []
     var to: Seq
 
-    /// Ends with 4 for what is no such answer.
+    /// Parses the body of an answer.
+    ///
+    /// - Throws: a `CommandError` with exit code 4 if it is not such an answer.
     init(_ body: [UInt8]) throws(CommandError) {
         var (epoch, next): (Epoch?, Epoch?)
         var (partition, seq, to, living, ended): (Int64?, Seq?, Seq?, Int64?, Int64?)

@@ -6,37 +6,39 @@ struct SiteListing {
     var stream: StreamName
     var epoch: Epoch
     var partition: Int
-    /// The seq that the listing is true of; where it was read in pages, that of the first one.
+    /// The seq of the listing; if it was read in pages, the seq of the first page.
     var seq: Seq
-    /// The epoch that follows; nil: this one has not ended.
+    /// The next epoch; nil if this one has not ended.
     var next: Epoch?
-    /// The sites that have not ended.
+    /// The number of sites that have not ended.
     var living = 0
-    /// Those that have ended and are not forgotten.
+    /// The number of sites that have ended and are not forgotten.
     var ended = 0
-    /// By the seqs of their last events, the most idle first.
+    /// The sites, sorted by the seqs of their last events: the most idle first.
     var sites: [ListedSite] = []
 
-    /// Records of the partition behind the last event of a site.
+    /// Returns the number of records in the partition after the last event of a site.
     func idleSeqs(_ site: ListedSite) -> Int64 { max(0, seq - site.seq) }
 
-    /// A stream without sites is none that anybody has written. Ends with 1 then.
+    /// Checks that the stream has sites: without sites, no event was ever published to it.
+    ///
+    /// - Throws: a `CommandError` with exit code 1 if there is none.
     func checkThatItIsThere() throws(CommandError) {
         guard living == 0, ended == 0 else { return }
         throw CommandError(
             .failed,
-            "found no sites of stream \(stream) in partition \(partition) up to seq \(seq): see whether its name is"
-                + " spelt as the devices spell it"
+            "found no sites of stream \(stream) in partition \(partition) up to seq \(seq): check that its name is"
+                + " spelled as on the devices"
         )
     }
 
-    /// The number of sites, in a line.
+    /// A line with the numbers of sites.
     var summary: String {
         "\(stream): \(living) of \(Limits.sites) sites, \(ended) ended and not forgotten; as of seq \(seq) of partition"
             + " \(partition), epoch \(epoch)"
     }
 
-    /// A table of these sites.
+    /// Returns a table of `sites`, as lines.
     func table(_ sites: some Sequence<ListedSite>, nowMs: Int64) -> [String] {
         var table = TextTable(
             "SITE",
@@ -62,7 +64,7 @@ struct SiteListing {
         return table.lines
     }
 
-    /// A site as a line of JSON, as nodes answer it.
+    /// Returns a site as a line of JSON, in the form of a node's answer.
     func json(of site: ListedSite, nowMs: Int64) -> [UInt8] {
         var line = JSONObjectWriter()
         site.write(to: &line, head: max(seq, site.seq), nowMs: nowMs)

@@ -3,7 +3,7 @@ import Testing
 
 /// Waits for a seq, against the list that is looked through from end to end.
 @Suite struct SeqWaitsTests {
-    @Test func aWaitEndsWithItsSeqOrItsDeadlineWhateverComesFirst() {
+    @Test("a wait ends with its seq or its deadline whatever comes first") func aWaitEndsWith() {
         var waits = SeqWaits<String>()
         waits.add("b", for: 7, untilMs: 100)
         waits.add("a", for: 5, untilMs: 300)
@@ -16,7 +16,7 @@ import Testing
         #expect(waits.due(nowMs: 1_000).isEmpty)
     }
 
-    @Test func aThousandRandomWaitsEndAsInAList() {
+    @Test("a thousand random waits end as in a list") func aThousandRandomWaits() {
         var random = SystemRandomNumberGenerator()
         var waits = SeqWaits<Int>()
         var list: [(name: Int, seq: Int64, untilMs: Int64, ticket: SeqWaits<Int>.Ticket)] = []

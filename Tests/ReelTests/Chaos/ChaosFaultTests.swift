@@ -8,16 +8,16 @@ import Testing
         ChaosFault.schedule(seed: seed, forMs: 600_000, gateways: 3, snapshots: 2, brokers: brokers)
     }
 
-    @Test func aSeedGivesTheSameSchedule() {
+    @Test("a seed gives the same schedule") func aSeedGivesThe() {
         #expect(schedule(7) == schedule(7))
         #expect(schedule(7) != schedule(8))
     }
 
-    @Test func everyKindOfFaultComes() {
+    @Test("every kind of fault comes") func everyKindOfFault() {
         #expect(Set(schedule(1).map(\.kind)) == Set(ChaosFault.Kind.allCases))
     }
 
-    @Test func noTargetHasTwoFaultsAtATimeAndBrokersGoOneByOne() {
+    @Test("no target has two faults at a time and brokers go one by one") func noTargetHasTwo() {
         for seed in 0..<50 as Range<UInt64> {
             var until: [String: Int64] = [:]
             for fault in schedule(seed) {
@@ -31,14 +31,14 @@ import Testing
         }
     }
 
-    @Test func theWaysToGatewaysAndBrokersBreakInEveryWay() {
+    @Test("the ways to gateways and brokers break in every way") func theWaysToGateways() {
         let ofNetwork = Set(ChaosFault.Kind.allCases.filter(\.isOfNetwork))
         for group in ["gateway", "broker"] {
             #expect(Set(schedule(1).filter { $0.target.group == group }.map(\.kind)).isSuperset(of: ofNetwork))
         }
     }
 
-    @Test func withoutBrokersNoneIsBroken() {
+    @Test("without brokers none is broken") func withoutBrokersNoneIs() {
         #expect(!schedule(3, brokers: 0).contains { "\($0.target)".hasPrefix("broker") })
     }
 }

@@ -16,7 +16,7 @@ import Testing
         return run
     }
 
-    @Test func aClusterThatIsBrokenUnderLoadLosesNothing() async throws {
+    @Test("a cluster that is broken under load loses nothing") func aClusterThatIs() async throws {
         let run = try await chaos(
             ["--seconds", "6", "--seed", "5", "--gateways", "2", "--snapshots", "1", "--rate", "100"]
         )
@@ -26,15 +26,15 @@ import Testing
         #expect(LoadCommandTests.looksAtDigests(run), "\(run)")
     }
 
-    @Test func aRunThatBrokeNothingIsNoPass() async throws {
+    @Test("a run that broke nothing is no pass") func aRunThatBroke() async throws {
         let run = try await chaos(["--seconds", "1", "--gateways", "1", "--snapshots", "1"])
         #expect(run.code == 1, "\(run)")
-        #expect(run.output.contains("nothing was broken, so nothing is shown"), "\(run)")
+        #expect(run.output.contains("there was no fault, so nothing is proven"), "\(run)")
         let folder = run.output.split(separator: " ").first { $0.contains("reel-chaos-") }?.prefix { $0 != "," } ?? ""
         #expect(!folder.isEmpty && !FileManager.default.fileExists(atPath: String(folder)), "\(folder) is still there")
     }
 
-    @Test func aRunWhoseLoadEndsSaysWhyAtOnce() async throws {
+    @Test("a run whose load ends says why at once") func aRunWhoseLoad() async throws {
         let folder = try TemporaryFolder(prefix: "reel-chaos-test-")
         var plan = ChaosPlan()
         (plan.gateways, plan.snapshots) = (1, 1)
@@ -54,23 +54,23 @@ import Testing
         #expect(histories == ["driver.history.jsonl"])
     }
 
-    @Test func theProxiesDescriptorsAreCountedToo() async throws {
+    @Test("the proxies descriptors are counted too") func theProxiesDescriptorsAre() async throws {
         let words = ["--gateways", "1", "--snapshots", "1", "--publishers", "10", "--readers", "40"]
         let most = try await BuiltProgram.run(["chaos", "--seconds", "5"] + words, shell: "ulimit -n 128;")
         #expect(most.code == 1 && most.output.isEmpty, "\(most)")
         #expect(most.errors.contains("may have 128; allow more with `ulimit -n 230`"), "\(most)")
         // A soft limit is no limit.
         let run = try await chaos(["--seconds", "1"] + words, shell: "ulimit -Sn 128;")
-        #expect(run.output.contains("nothing was broken, so nothing is shown"), "\(run)")
+        #expect(run.output.contains("there was no fault, so nothing is proven"), "\(run)")
     }
 
-    @Test func whereNobodyPublishesNothingIsStarted() async throws {
+    @Test("where nobody publishes nothing is started") func whereNobodyPublishesNothing() async throws {
         let run = try await BuiltProgram.run(["chaos", "--seconds", "5", "--publishers", "0"])
         #expect(run.code == 2 && run.output.isEmpty, "\(run)")
         #expect(run.errors.contains("found 0 publishers, expected at least one"), "\(run)")
     }
 
-    @Test func aFolderWithHistoriesOfAnotherRunIsRefused() async throws {
+    @Test("a folder with histories of another run is refused") func aFolderWithHistories() async throws {
         let folder = try TemporaryFolder(prefix: "reel-chaos-test-")
         let first = try HistoryFolder(folder.path)
         _ = first.history(of: "somebody", .client)

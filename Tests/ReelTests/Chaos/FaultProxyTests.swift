@@ -16,7 +16,7 @@ import Testing
         return (node, proxy, socket)
     }
 
-    @Test func aDelayMakesEachPieceLateBothWays() async throws {
+    @Test("a delay makes each piece late both ways") func aDelayMakesEach() async throws {
         let (_, proxy, socket) = try echo()
         proxy.strike(.delay(ms: 60))
         try await eventually("the proxy has done it") { proxy.effect.connections == 1 }
@@ -28,7 +28,7 @@ import Testing
         proxy.end()
     }
 
-    @Test func aBlackHoleHoldsEverythingAndGivesItBack() async throws {
+    @Test("a black hole holds everything and gives it back") func aBlackHoleHolds() async throws {
         let (_, proxy, socket) = try echo()
         proxy.strike(.blackhole)
         try await eventually("the proxy has done it") { proxy.effect.connections == 1 }
@@ -40,7 +40,7 @@ import Testing
         proxy.end()
     }
 
-    @Test func aResetIsFelt() async throws {
+    @Test("a reset is felt") func aResetIsFelt() async throws {
         let (_, proxy, socket) = try echo()
         proxy.strike(.reset)
         #expect(socket.hear(1) == nil)
@@ -48,7 +48,7 @@ import Testing
         proxy.end()
     }
 
-    @Test func aHalfOpenConnectionTakesWordsAndGivesNone() async throws {
+    @Test("a half open connection takes words and gives none") func aHalfOpenConnection() async throws {
         let (node, proxy, socket) = try echo()
         proxy.strike(.halfOpen)
         try await eventually("the proxy has done it") { node.ended == 1 }
@@ -60,7 +60,7 @@ import Testing
         proxy.end()
     }
 
-    @Test func aSwallowedAnswerWasHeardByTheNode() async throws {
+    @Test("a swallowed answer was heard by the node") func aSwallowedAnswerWas() async throws {
         let (node, proxy, socket) = try echo()
         proxy.strike(.swallow)
         try await eventually("the proxy has done it") { proxy.effect.connections == 1 }
@@ -70,7 +70,7 @@ import Testing
         proxy.end()
     }
 
-    @Test func aNodeThatIsNotThereEndsTheConnection() async throws {
+    @Test("a node that is not there ends the connection") func aNodeThatIs() async throws {
         let nobody = try HeldPort()
         let proxy = try FaultProxy(to: nobody.number)
         #expect(try PlainSocket(UInt16(proxy.port)).hear(1) == nil)
@@ -78,7 +78,7 @@ import Testing
         withExtendedLifetime(nobody) {}
     }
 
-    @Test func aConnectionThatCameAfterTheStrikeIsMetToo() async throws {
+    @Test("a connection that came after the strike is met too") func aConnectionThatCame() async throws {
         for fault in [FaultProxy.Fault.swallow, .delay(ms: 20)] {
             let (_, proxy, early) = try echo()
             proxy.strike(fault)
@@ -93,7 +93,7 @@ import Testing
     }
 
     /// Whoever takes nothing more is waited for by the poll, not by asking over and over.
-    @Test func aClientThatDoesNotReadCostsNoTurns() async throws {
+    @Test("a client that does not read costs no turns") func aClientThatDoes() async throws {
         let node = try TalkingNode()
         let (listener, port) = try FaultProxy.listen()
         var bell: [Int32] = [0, 0]

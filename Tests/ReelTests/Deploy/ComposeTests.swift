@@ -21,19 +21,19 @@ import Testing
         (service["environment"]?.members ?? [:]).compactMapValues(\.string).mapValues(defaults)
     }
 
-    @Test func theClusterIsThere() {
+    @Test("the cluster is there") func theClusterIsThere() {
         for name in ["kafka-1", "kafka-2", "kafka-3", "topics", "gateway-1", "gateway-2", "gateway-3", "snapshot-1"] {
             #expect(services[name] != nil, "\(name)")
         }
         #expect(Set(nodes.keys).isSuperset(of: ["topics", "gateway-3", "snapshot-2"]))
     }
 
-    @Test func oneServiceBuildsTheImageAndTheOthersTakeItFromThere() {
+    @Test("one service builds the image and the others take it from there") func oneServiceBuildsThe() {
         #expect(nodes.filter { $0.value["build"] != nil }.map(\.key) == ["topics"])
         for (name, node) in nodes { #expect(node["pull_policy"]?.string == "never", "\(name)") }
     }
 
-    @Test func everyNodesWordsAndVariablesAreUnderstood() throws {
+    @Test("every nodes words and variables are understood") func everyNodesWordsAnd() throws {
         for (name, service) in nodes {
             let words = try #require(service["command"]?.strings, "\(name)").map(defaults)
             let parser = ArgumentParser(commands: CommandTable.all, environment: environment(of: service))
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func everyNodeIsToldWhereOthersReachIt() throws {
+    @Test("every node is told where others reach it") func everyNodeIsTold() throws {
         for (name, service) in nodes where ["gateway", "snapshot"].contains(service["command"]?.strings.first) {
             let variables = environment(of: service)
             let own = try NodeAddress(try #require(variables["REEL_NODE_URL"]))
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func everyNameOfAnotherServiceIsOne() throws {
+    @Test("every name of another service is one") func everyNameOfAnother() throws {
         for (name, service) in services {
             let waited = service["depends_on"]?.members.keys.map(\.self) ?? []
             let named = environment(of: service).values.flatMap { value in
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func everyMountedFileAndVolumeExists() {
+    @Test("every mounted file and volume exists") func everyMountedFileAnd() {
         let volumes = compose["volumes"]?.members ?? [:]
         for (name, service) in services {
             for mount in service["volumes"]?.strings ?? [] {
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func theBrokersDifferOnlyInWhoTheyAre() throws {
+    @Test("the brokers differ only in who they are") func theBrokersDifferOnly() throws {
         let voters = try #require(services["kafka-1"].map(environment)?["KAFKA_CONTROLLER_QUORUM_VOTERS"])
         for number in 1...3 {
             let variables = environment(of: try #require(services["kafka-\(number)"]))
@@ -103,7 +103,7 @@ import Testing
     }
 
     /// Kafka takes a key that it does not know without a word.
-    @Test func everyKeyOfTheBrokersIsOneOfKafkas() throws {
+    @Test("every key of the brokers is one of kafkas") func everyKeyOfThe() throws {
         let common = keys(try text("deploy/kafka/server.properties"))
         #expect(
             common.sorted() == [
@@ -129,13 +129,13 @@ import Testing
         }
     }
 
-    @Test func onlyTheLoopbackIsOpenToTheOutside() {
+    @Test("only the loopback is open to the outside") func onlyTheLoopbackIs() {
         for port in services.values.flatMap({ $0["ports"]?.strings ?? [] }) {
             #expect(port.hasPrefix("127.0.0.1:"), "\(port)")
         }
     }
 
-    @Test func whatIsPublishedIsListenedOnAndTold() throws {
+    @Test("what is published is listened on and told") func whatIsPublishedIs() throws {
         let published = services.mapValues { ($0["ports"]?.strings ?? []).map(defaults) }.filter { !$0.value.isEmpty }
         // Prometheus and Grafana listen there unless they are told otherwise.
         #expect(
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func theBoardIsWhereGrafanaLooksAndAsksPrometheus() throws {
+    @Test("the board is where grafana looks and asks Prometheus") func theBoardIsWhere() throws {
         let grafana = try #require(services["grafana"])
         let mounts = (grafana["volumes"]?.strings ?? []).map { $0.split(separator: ":").map { String($0) } }
         let places = Dictionary(mounts.map { ($0[0], $0[1]) }) { first, _ in first }
@@ -177,7 +177,7 @@ import Testing
         #expect(chosen.map { String($0.1) } == source["uid"]?.string)
     }
 
-    @Test func theFrontIsToldWhatItsFileAsksFor() throws {
+    @Test("the front is told what its file asks for") func theFrontIsTold() throws {
         let file = try text("deploy/haproxy.cfg")
         let preset = file.matches(of: /presetenv ([A-Z0-9_]+)\s/).map { String($0.1) }
         let asked = Set(file.matches(of: /\$\{([A-Z0-9_]+)\}/).map { String($0.1) }).subtracting(preset)
@@ -209,13 +209,16 @@ import Testing
         for (name, node) in nodes { #expect(node["read_only"]?.string == "true", "\(name)") }
     }
 
-    @Test func everyGatewayStandsBehindTheFront() throws {
+    @Test("every gateway stands behind the front") func everyGatewayStandsBehind() throws {
         let front = environment(of: try #require(services["front"])).values
         for name in services.keys where name.hasPrefix("gateway-") { #expect(front.contains("\(name):7350")) }
     }
 
-    @Test(.enabled(if: Installed.pythonYAML, "python3-yaml is missing, so no other YAML reader was asked"))
-    func anotherReaderSeesTheSame() async throws {
+    @Test(
+        "another reader sees the same",
+        .enabled(if: Installed.pythonYAML, "python3-yaml is missing, so no other YAML reader was asked")
+    )
+    func anotherReaderSeesThe() async throws {
         for path in [
             "docker-compose.yml", "deploy/prometheus/prometheus.yml", "deploy/prometheus/targets.yml",
             "deploy/grafana/datasource.yml", "deploy/grafana/dashboards.yml",

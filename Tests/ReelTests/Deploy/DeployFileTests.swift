@@ -7,7 +7,7 @@ import Testing
 
 /// What lies in deploy/ and the Dockerfile fit the program and the programs of others that read it.
 @Suite struct DeployFileTests {
-    @Test func theImageHasWhatTheProgramIsBuiltWith() throws {
+    @Test("the image has what the program is built with") func theImageHasWhat() throws {
         let dockerfile = try text("Dockerfile")
         let installs = dockerfile.matches(of: /--no-install-recommends(?: \\\n)? +([^\\]*)/).map { packages($0.1) }
         #expect(installs.count == 2)
@@ -17,7 +17,7 @@ import Testing
         #expect(installs.last == packages(readme.1))
     }
 
-    @Test func whatTheImageRunsIsUnderstood() throws {
+    @Test("what the image runs is understood") func whatTheImageRuns() throws {
         let dockerfile = try text("Dockerfile")
         let variables = dockerfile.matches(of: /(REEL_[A-Z_]+)=([^ \n]+)/).map { (String($0.1), String($0.2)) }
         let parser = ArgumentParser(
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func theServicesVariablesAreSettings() throws {
+    @Test("the services variables are settings") func theServicesVariablesAre() throws {
         let unit = try text("deploy/systemd/reel.service") + text("deploy/systemd/reel.service.d/network.conf")
         let names = unit.matches(of: /REEL_[A-Z_]+/).map { String($0.0) }
         let environment = Dictionary(names.map { ($0, "1") }) { $1 }
@@ -51,8 +51,11 @@ import Testing
         #expect(run.code == 0, "\(run)")
     }
 
-    @Test(.enabled(if: Installed.haproxy, "haproxy is missing, so its file was not checked: apt-get install haproxy"))
-    func theProxyTakesItsFile() async throws {
+    @Test(
+        "the proxy takes its file",
+        .enabled(if: Installed.haproxy, "haproxy is missing, so its file was not checked: apt-get install haproxy")
+    )
+    func theProxyTakesIts() async throws {
         let path = repository.appending(path: "deploy/haproxy.cfg").path
         let told = "FRONT=127.0.0.1:1 STATS=127.0.0.1:2 GATEWAY_1=127.0.0.1:3 GATEWAY_2=127.0.0.1:4"
         let whole = try await Shell.run("exec env \(told) GATEWAY_3=127.0.0.1:5 haproxy -c -f '\(path)'")
@@ -76,6 +79,7 @@ import Testing
     }
 
     @Test(
+        "Prometheus takes its files",
         .enabled(
             if: Installed.promtool,
             "promtool is missing, so no file of it was checked: apt-get install prometheus"
@@ -130,7 +134,7 @@ import Testing
         #expect(try text("docs/operations/runbook.md").matches(of: /\n## (\w+)\n/).map { String($0.1) } == names)
     }
 
-    @Test func everyMetricThatIsShownOrAlertedOnIsCounted() async throws {
+    @Test("every metric that is shown or alerted on is counted") func everyMetricThatIs() async throws {
         let folder = try TemporaryFolder(prefix: "reel-metrics-")
         let nodes = [try NodeProcess.gateway(in: folder), try NodeProcess.snapshot(in: folder)]
         var counted: Set<String> = [

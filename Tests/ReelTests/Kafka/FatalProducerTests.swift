@@ -12,7 +12,7 @@ import Testing
 
 /// Producers that meet a fatal error while clients publish, and send again what is not acked: on the mock cluster.
 @Suite(.timeLimit(.minutes(10))) struct FatalProducerTests {
-    @Test func noOpIsSkippedDoubledOrReordered() async throws {
+    @Test("no op is skipped doubled or reordered") func noOpIsSkipped() async throws {
         let mock = try MockCluster(brokers: 1)
         let folder = try TemporaryFolder(prefix: "reel-fatal-")
         let log = try mock.makeLog(partitions: 2)

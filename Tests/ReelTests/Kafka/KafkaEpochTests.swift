@@ -104,7 +104,8 @@ import Testing
         }
     }
 
-    @Test func aNewEpochWithAnyNumberOfPartitionsHasTheStateAndDevicesGoOn() async throws {
+    @Test("a new epoch with any number of partitions has the state and devices go on") func aNewEpochWith() async throws
+    {
         let ground = try await Ground()
         let before = try await ground.settled()
         let client = try ground.device.open()
@@ -143,12 +144,12 @@ import Testing
         await client.close()
     }
 
-    @Test func aNewEpochHasAsManyCopiesAsTheOneBeforeThoughABrokerIsDown() async throws {
+    @Test("a new epoch has as many copies as the one before though a broker is down") func aNewEpochHas() async throws {
         let kafka = try LocalKafka(try RealKafka.home(), brokers: 3)
         let log = ["--log", "kafka:\(kafka.bootstrap)"]
         let made = try await BuiltProgram.run(["topic", "create", "--partitions", "2"] + log)
-        try #require(made.code == 0 && !made.errors.contains("each event lies on"), "\(made)")
-        let first = try #require(made.output.firstMatch(of: /made log ([0-9a-f]{16}),/)?.1)
+        try #require(made.code == 0 && !made.errors.contains("each event is on"), "\(made)")
+        let first = try #require(made.output.firstMatch(of: /created log ([0-9a-f]{16}),/)?.1)
         let old = "reel.\(first)"
         kafka.kill(3)
         try await eventually("broker 3 is missed") {
@@ -167,14 +168,14 @@ import Testing
         ] as [(Int, [String], (String, String))] {
             let run = try await BuiltProgram.newEpoch(words + log)
             #expect(run.code == 0 && run.output.contains("2 partitions, log number \(number)\n"), "\(run)")
-            #expect(run.errors.contains("each event lies on 1 broker, wanted are 3") == (number == 3), "\(run)")
+            #expect(run.errors.contains("each event is on 1 broker, expected are 3") == (number == 3), "\(run)")
             let epoch = try #require(run.output.firstMatch(of: /new epoch ([0-9a-f]{16}):/)?.1)
             let topic = try kafka.topics("--describe", "--topic", "reel.\(epoch)")
             #expect(topic.contains(shape.0) && topic.contains(shape.1), "\(topic)")
         }
     }
 
-    @Test func anOperatorWhoIsKilledAnywhereRunsItAgain() async throws {
+    @Test("an operator who is killed anywhere runs it again") func anOperatorWhoIs() async throws {
         var numbers = SeededNumbers(TestSeed.value)
         let ground = try await Ground()
         let before = try await ground.settled()
@@ -206,7 +207,7 @@ import Testing
         await client.close()
     }
 
-    @Test func ofTwoOperatorsAtOnceNoneSpoilsTheOthersWork() async throws {
+    @Test("of two operators at once none spoils the others work") func ofTwoOperatorsAt() async throws {
         let ground = try await Ground()
         let before = try await ground.settled()
         var last = 0
@@ -227,7 +228,9 @@ import Testing
         }
     }
 
-    @Test func whereTheTopicOrAllThatKnewItIsLostTheNextEpochBeginsWithTheSnapshot() async throws {
+    @Test("where the topic or all that knew it is lost the next epoch begins with the snapshot") func whereTheTopicOr()
+        async throws
+    {
         let ground = try await Ground()
         let before = try await ground.settled()
         let client = try ground.device.open()

@@ -10,13 +10,14 @@ import Testing
 
 /// What runs on the embedded log runs on Kafka, unchanged.
 @Suite(.realKafka, .serialized, .timeLimit(.minutes(20))) struct KafkaNodesTests {
-    @Test func theDemoHoldsThoughTheLeadingBrokerIsKilled() async throws {
+    @Test("the demo holds though the leading broker is killed") func theDemoHoldsThough() async throws {
         let run = try await BuiltProgram.run(["demo", "--apache-kafka", try RealKafka.home().path], seconds: 600)
         #expect(run.code == 0, "\(run)")
         #expect(run.output.contains("All held") && run.output.contains("SIGKILL to broker"), "\(run)")
     }
 
-    @Test func aRecordedSessionEndsRightThroughTwoGatewaysAndInASnapshotNodeThatStartsCold() async throws {
+    @Test("a recorded session ends right through two gateways and in a snapshot node that starts cold")
+    func aRecordedSessionEnds() async throws {
         guard let traces = ProcessInfo.processInfo.environment["REEL_TRACES"] else {
             return print("NOT TESTED: REEL_TRACES names no folder of recorded sessions; two authors through Kafka")
         }
@@ -37,7 +38,9 @@ import Testing
         #expect(text.map { Array($0.utf8) } == session.endValue)
     }
 
-    @Test func whatADevicePublishesIsFoldedAndTheLogAloneTellsWhereTheNodesAre() async throws {
+    @Test("what a device publishes is folded and the log alone tells where the nodes are") func whatADevicePublishes()
+        async throws
+    {
         let deployment = try await KafkaDeployment()
         let snapshot = try snapshotNode("snapshot", of: deployment)
         let device = try CountingDevice("device", [deployment.gateway.url], in: deployment.folder)
@@ -112,7 +115,9 @@ import Testing
         }
     }
 
-    @Test func anEventThatTheBrokersNoLongerTakeIsTooLargeAndTheOthersGoOn() async throws {
+    @Test("an event that the brokers no longer take is too large and the others go on") func anEventThatThe()
+        async throws
+    {
         let deployment = try await KafkaDeployment()
         let topic = ["--entity-type", "topics", "--entity-name", deployment.topic]
         let lowered = ["--add-config", "max.message.bytes=20000"]

@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func whoMayDoesAndWhoMayNotIsTold() async throws {
+    @Test("who may does and who may not is told") func whoMayDoesAnd() async throws {
         let guarded = try await Guarded()
         let check = ["topic", "check"]
         try await BuiltProgram.complains(
@@ -166,7 +166,8 @@ import Testing
         try await eventually("the log is ok") { try await gateway.members("/readyz")["log"] as? String == "ok" }
     }
 
-    @Test func aPasswordThatIsNeverSentLetsInWhoKnowsItWhereTheLibrarySpeaksAsKafka4Does() async throws {
+    @Test("a password that is never sent lets in who knows it where the library speaks as Kafka 4 does")
+    func aPasswordThatIs() async throws {
         let guarded = try await Guarded()
         try guarded.allow("Read", "Write", "Describe", "DescribeConfigs", "Create", to: "device")
         // `make test-kafka` puts a newer library there; its tests run with Debian's.
@@ -215,7 +216,7 @@ import Testing
         }
     }
 
-    @Test func aCertificateLetsInWhoseAuthorityTheBrokerKnows() async throws {
+    @Test("a certificate lets in whose authority the broker knows") func aCertificateLetsIn() async throws {
         let guarded = try await Guarded()
         try guarded.allow("Read", "Write", "Describe", "DescribeConfigs", "Create", to: "CN=device")
         let made = await CommandRun(

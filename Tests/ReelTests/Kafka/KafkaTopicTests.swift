@@ -17,7 +17,7 @@ import Testing
         try kafka.tool("kafka.admin.ConfigCommand", Array(words.dropFirst(3)))
     }
 
-    @Test func whoeverCreatesThereIsOneLogAfterwards() async throws {
+    @Test("whoever creates there is one log afterwards") func whoeverCreatesThereIs() async throws {
         let kafka = try LocalKafka(try RealKafka.home(), brokers: 1)
         let before = await topic(["check"], kafka)
         #expect(before.code == .badData)
@@ -86,7 +86,7 @@ import Testing
         #expect(!(try kafka.topics("--list")).contains(data))
     }
 
-    @Test func topicsAreOnAsManyBrokersAsWasAskedFor() async throws {
+    @Test("topics are on as many brokers as was asked for") func topicsAreOnAs() async throws {
         let kafka = try LocalKafka(try RealKafka.home(), brokers: 2)
         let more = await topic(["create", "--replication", "3"], kafka)
         #expect(more.code != .done && more.errors.contains("replication factor"), "\(more)")

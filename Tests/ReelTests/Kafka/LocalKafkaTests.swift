@@ -5,7 +5,7 @@ import Testing
 
 /// The cluster that the other suites here run on does what it is told, and proves it.
 @Suite(.realKafka, .serialized, .timeLimit(.minutes(15))) struct LocalKafkaTests {
-    @Test func aBrokerThatIsKilledComesBackWithItsData() throws {
+    @Test("a broker that is killed comes back with its data") func aBrokerThatIs() throws {
         let kafka = try LocalKafka(try RealKafka.home(), brokers: 1)
         #expect(kafka.controller() == 1)
         try kafka.topics("--create", "--topic", "kept", "--partitions", "3")
@@ -15,7 +15,7 @@ import Testing
         #expect(try kafka.topics("--list").split(separator: "\n").contains("kept"))
     }
 
-    @Test func threeBrokersElectAnotherControllerWhenTheirsIsGone() async throws {
+    @Test("three brokers elect another controller when theirs is gone") func threeBrokersElectAnother() async throws {
         let kafka = try LocalKafka(try RealKafka.home(), brokers: 3)
         let first = try #require(kafka.controller())
         kafka.kill(first)
@@ -25,7 +25,7 @@ import Testing
         #expect(!(try kafka.topics("--describe", "--under-replicated-partitions")).contains("threefold"))
     }
 
-    @Test func aFolderWithoutKafkaIsNamed() throws {
+    @Test("a folder without Kafka is named") func aFolderWithoutKafka() throws {
         let folder = try TemporaryFolder(prefix: "reel-nothing-")
         let failure = #expect(throws: ChildProcess.Failure.self) { try KafkaHome(folder.path) }
         #expect(failure?.description.contains("no Kafka in `\(folder.path)`") == true)

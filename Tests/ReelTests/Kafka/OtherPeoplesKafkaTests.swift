@@ -6,7 +6,7 @@ import Testing
 
 /// Kafka programs that we have not written read our topic, and write to it.
 @Suite(.realKafka, .serialized, .timeLimit(.minutes(15))) struct OtherPeoplesKafkaTests {
-    @Test func everybodyReadsTheSameBytesAndDenseOffsets() async throws {
+    @Test("everybody reads the same bytes and dense offsets") func everybodyReadsTheSame() async throws {
         let deployment = try await KafkaDeployment()
         for number in 0..<40 {
             let events = (0..<5).map { KafkaDeployment.event(number, op: $0) }.joined(separator: ",")
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func aPlainPublisherIsALegalOneWhereItPartitionsAsJavaDoes() async throws {
+    @Test("a plain publisher is a legal one where it partitions as java does") func aPlainPublisherIs() async throws {
         let deployment = try await KafkaDeployment()
         var expected = 0
 
@@ -95,7 +95,7 @@ import Testing
         #expect(events?.count == 1)
     }
 
-    @Test func aPublisherThatPartitionsOtherwiseIsVoidAndNamed() async throws {
+    @Test("a publisher that partitions otherwise is void and named") func aPublisherThatPartitions() async throws {
         let deployment = try await KafkaDeployment()
         guard try await hasPython() else { return }
         _ = try await python(produce("client.id", "astray", names: "astray", sites: 0), deployment)

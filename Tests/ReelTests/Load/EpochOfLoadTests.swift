@@ -26,13 +26,16 @@ import Testing
         }
     }
 
-    @Test(arguments: [nil, 0] as [Op?])
-    func whereTheLogKnowsLessOrNobodyKnowsItAnotherSitePublishesWhatIsLeft(op: Op?) async throws {
+    @Test(
+        "where the log knows less or nobody knows it another site publishes what is left",
+        arguments: [nil, 0] as [Op?]
+    )
+    func whereTheLogKnows(op: Op?) async throws {
         let (isAnotherSite, unacked, handedOver) = try await goOn(knowing: op)
         #expect(isAnotherSite && unacked == 1 && handedOver == 0)
     }
 
-    @Test func whereTheLogKnowsAllTheSiteGoesOn() async throws {
+    @Test("where the log knows all the site goes on") func whereTheLogKnowsAll() async throws {
         let (isAnotherSite, unacked, handedOver) = try await goOn(knowing: 1)
         #expect(!isAnotherSite && unacked == 1 && handedOver == 2)
     }

@@ -19,7 +19,7 @@ import Testing
     /// What it asks for, first and then again.
     private func fetched(_ view: inout FollowedStream) -> [[ClosedRange<Seq>]] { [view.fetch(), view.fetch()] }
 
-    @Test func framesAndUptoMoveItOn() {
+    @Test("frames and upto move it on") func framesAndUptoMove() {
         var view = FollowedStream()
         _ = view.subscribed(subscribed(1, after: 9))
         view.received(from: 10, to: 14, isFetched: false)
@@ -30,7 +30,7 @@ import Testing
         #expect(view.reached == 20 && asked == [[], []])
     }
 
-    @Test func aJumpLeavesAHoleThatIsFetchedOnce() {
+    @Test("a jump leaves a hole that is fetched once") func aJumpLeavesA() {
         var view = FollowedStream()
         _ = view.subscribed(subscribed(1, after: -1))
         view.received(from: 0, to: 4, isFetched: false)
@@ -51,7 +51,7 @@ import Testing
         #expect(more == [[], []])
     }
 
-    @Test func aLargeHoleIsFetchedInPieces() {
+    @Test("a large hole is fetched in pieces") func aLargeHoleIs() {
         var view = FollowedStream()
         _ = view.subscribed(subscribed(1, after: -1))
         _ = view.subscribed(subscribed(1, after: 250_000))
@@ -62,7 +62,7 @@ import Testing
         #expect([first, second] == [[0...99_999], [100_000...199_999]])
     }
 
-    @Test func aNewEpochBeginsAnew() {
+    @Test("a new epoch begins anew") func aNewEpochBegins() {
         var view = FollowedStream()
         _ = view.subscribed(subscribed(1, after: 50))
         view.received(from: 51, to: 60, isFetched: false)
@@ -70,7 +70,7 @@ import Testing
         #expect(isNew && view.reached == -1 && view.epoch == Epoch(2))
     }
 
-    @Test func aFoldedStateStandsForWhatLiesBelow() {
+    @Test("a folded state stands for what lies below") func aFoldedStateStands() {
         var view = FollowedStream()
         view.loaded(Epoch(1), seq: 40)
         #expect(view.reached == 40)

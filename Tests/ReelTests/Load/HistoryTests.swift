@@ -6,7 +6,7 @@ import Testing
 
 /// A history as it is written.
 @Suite struct HistoryTests {
-    @Test func theEndCountsTheLinesAndNothingFollowsIt() throws {
+    @Test("the end counts the lines and nothing follows it") func theEndCountsThe() throws {
         let folder = try TemporaryFolder(prefix: "reel-history-")
         let histories = try HistoryFolder(folder.path)
         let history = histories.history(of: "ann", .client)
@@ -25,7 +25,8 @@ import Testing
         #expect(lines[4].contains(#""e":"end""#) && lines[4].contains(#""lines":4,"unacked":0"#), "\(text)")
     }
 
-    @Test func whereClientsSawNothingTheirHistoriesGoAndThoseOfOthersStay() throws {
+    @Test("where clients saw nothing their histories go and those of others stay") func whereClientsSawNothing() throws
+    {
         let folder = try TemporaryFolder(prefix: "reel-history-")
         for hasDriver in [false, true] {
             let path = "\(folder.path)/\(hasDriver)"
@@ -41,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func whatOthersHaveNotWrittenYetIsWrittenAfterwards() throws {
+    @Test("what others have not written yet is written afterwards") func whatOthersHaveNot() throws {
         let folder = try TemporaryFolder(prefix: "reel-history-")
         let histories = try HistoryFolder("\(folder.path)/run")
         let driver = histories.history(of: "driver", .driver)

@@ -4,7 +4,7 @@ import Testing
 
 /// Any quantile within one part in 128, of values of any size, whichever way they were added.
 @Suite struct LatencyHistogramTests {
-    @Test func quantilesAreWithinOnePartIn128() {
+    @Test("quantiles are within one part in 128") func quantilesAreWithinOne() {
         var random = SystemRandomNumberGenerator()
         for highest in [100, 10_000, 10_000_000, Int64.max / 2] {
             let values = (0..<5_000).map { _ in Int64.random(in: 0...highest, using: &random) }.sorted()
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func twoAddedAreOneOfAll() {
+    @Test("two added are one of all") func twoAddedAreOne() {
         var (a, b, all) = (LatencyHistogram(), LatencyHistogram(), LatencyHistogram())
         for value in 0..<2_000 as Range<Int64> {
             if value.isMultiple(of: 3) { a.add(value * value) } else { b.add(value * value) }
@@ -32,7 +32,7 @@ import Testing
         #expect(a.filled.map(\.count).reduce(0, +) == 2_000)
     }
 
-    @Test func nothingAndTooLittleAreZero() {
+    @Test("nothing and too little are zero") func nothingAndTooLittle() {
         var histogram = LatencyHistogram()
         #expect(histogram.quantile(0.99) == 0 && histogram.max == 0 && histogram.mean == 0)
         histogram.add(-5)

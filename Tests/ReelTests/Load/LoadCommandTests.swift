@@ -67,7 +67,7 @@ import Testing
         try dumped.output.write(toFile: run + "/log.jsonl", atomically: false, encoding: .utf8)
     }
 
-    @Test func aGatewayIsKilledUnderLoadAndTheJudgeFindsNothing() async throws {
+    @Test("a gateway is killed under load and the judge finds nothing") func aGatewayIsKilledUnder() async throws {
         let (tests, report) = try await unhurried { try await $0.loadWithAKill() }
         #expect(report.code == 0, "\(report)")
         #expect(report.output.contains("stays in the log, in the streams load-0 and load-1"), "\(report)")
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func everySnapshotNodeIsAskedAndJudged() async throws {
+    @Test("every snapshot node is asked and judged") func everySnapshotNodeIs() async throws {
         let (tests, report) = try await unhurried { try await $0.loadWithTwoSnapshotNodes() }
         #expect(report.code == 0 && report.output.contains("asked      2 of 2 snapshot nodes"), "\(report)")
         let path = tests.run + "/nodes.history.jsonl"
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func underNohupItOutlivesItsTerminal() async throws {
+    @Test("under nohup it outlives its terminal") func underNohupItOutlives() async throws {
         let words = ["load", "--seconds", "600", "--url", gateways[0].url, "--history", run]
         let shell = #"trap "" HUP; exec "$0" "$@""#
         let process = try ChildProcess("/bin/sh", ["-c", shell, BuiltProgram.path] + words)
@@ -175,7 +175,7 @@ import Testing
         #expect(ignored & 1 << (SIGHUP - 1) != 0, "\(status)")
     }
 
-    @Test func allKindsOfClientsAtOnceComeToTheirEnd() async throws {
+    @Test("all kinds of clients at once come to their end") func allKindsOfClients() async throws {
         let kinds = [
             "--publishers", "3", "--sleepers", "2", "--readers", "4", "--editors", "3", "--coldstarts", "4", "--storm",
             "1", "--html", folder.path + "/report.html", "--expect", "acked>=250", "--history",
@@ -196,7 +196,7 @@ import Testing
         #expect(page.contains(".wide{overflow-x:auto}"))
     }
 
-    @Test func aPageThatCannotBeWrittenCostsNoLoadAndNoReport() async throws {
+    @Test("a page that cannot be written costs no load and no report") func aPageThatCannot() async throws {
         let page = folder.path + "/none/report.html"
         let early = try await load("--html", page, "--history", run)
         #expect(early.code == 1 && early.errors.contains("`\(page)` cannot be written: No such"), "\(early)")
@@ -206,7 +206,7 @@ import Testing
         #expect(late.output.contains("acked") && late.output.contains("stays in the log"), "\(late)")
     }
 
-    @Test func anExpectationThatIsMissedIsAFailure() async throws {
+    @Test("an expectation that is missed is a failure") func anExpectationThatIs() async throws {
         let (_, report) = try await unhurried { try await $0.load("--expect", "p50<1us", "--json") }
         #expect(report.code == 1, "\(report)")
         #expect(report.output.hasPrefix(#"{"complete":true,"as_expected":false,"#), "\(report)")
@@ -214,18 +214,19 @@ import Testing
         #expect(report.errors.contains("reel: expected p50<1us, found "), "\(report)")
     }
 
-    @Test func halfOfTheGatewaysMayBeDead() async throws {
+    @Test("half of the gateways may be dead") func halfOfTheGateways() async throws {
         // So many that some try the dead one first, whatever the seed.
         let (_, report) = try await unhurried {
             try await $0.load("--url", "http://127.0.0.1:1", "--readers", "50")
         }
         #expect(report.code == 0, "\(report)")
         #expect(report.output.contains("note       nobody got in at http://127.0.0.1:1: "), "\(report)")
-        #expect(report.errors.contains("reel: warning: nobody gets in at http://127.0.0.1:1: "), "\(report)")
+        #expect(report.errors.contains("reel: warning: no client is accepted at http://127.0.0.1:1: "), "\(report)")
     }
 
     /// A load that waited for longer would not end before the limit.
-    @Test(.timeLimit(.minutes(10))) func whereNoGatewayIsNoneIsWaitedForAndNothingIsLeft() async throws {
+    @Test("where no gateway is none is waited for and nothing is left", .timeLimit(.minutes(10)))
+    func whereNoGatewayIs() async throws {
         let nobody = try HeldPort()
         for url in ["http://127.0.0.1:\(nobody.number)", snapshot.url] {
             var plan = LoadPlan(urls: [url], streams: try #require(LoadPlan.streams("load", count: 1)))
@@ -240,18 +241,18 @@ import Testing
         withExtendedLifetime(nobody) {}
     }
 
-    @Test func whatCannotBeMeantIsSaidBeforeAnythingIsDone() async throws {
+    @Test("what cannot be meant is said before anything is done") func whatCannotBeMeant() async throws {
         let nobody = try await BuiltProgram.run(["load", "--url", "http://127.0.0.1:1"])
         #expect(nobody.code == 3 && nobody.errors.contains("http://127.0.0.1:1"), "\(nobody)")
         let long = String(repeating: "x", count: 127)
         for (words, complaint) in [
             (["--expect", "p99<soon"], "`soon` is no time"),
             (["--expect", "speed>1"], "`speed` is nothing that is measured"),
-            (["--stream", "~x"], "`~x` is no name of a stream; expected are"),
+            (["--stream", "~x"], "`~x` is not a name of a stream; expected are"),
             (["--stream", long, "--streams", "20"], "too long for a name"),
-            (["--profile", "nothing"], "no file, and no profile"),
+            (["--profile", "nothing"], "neither a file nor one of the profiles"),
             (["--profile", "fanuot"], "did you mean `fanout`?"), (["--rate", "0"], "from 1 to"),
-            (["--url", "ftp://x:1"], "`ftp://x:1` is no address of a node"),
+            (["--url", "ftp://x:1"], "`ftp://x:1` is not an address of a node"),
         ] {
             let run = try await BuiltProgram.run(["load", "--url", gateways[0].url] + words)
             #expect(run.code == 2 && run.errors.contains(complaint), "\(run)")

@@ -21,28 +21,34 @@ import Testing
         )
     }
 
-    @Test(arguments: [
-        ("p99<1s", true), ("p99<980ms", false), ("ack.p50<=510ms", true), ("max<=1s", true), ("max<1s", false),
-        ("p99.9 < 1.1s", true), ("pause<2s", true), ("pause<1500ms", false), ("pause.p50<500ms", true),
-        ("pause.p99<500ms", false), ("acked>=1000", true),
-        ("acked>1000", false),
-        ("acked/s>=100", true), ("unacked<=0", true), ("delivery.p99<1s", false), ("cold.max<1s", false),
-        ("p50>400ms", true), ("p50<900000us", true),
-    ])
-    func whatIsExpectedIsJudged(text: String, isReached: Bool) throws {
+    @Test(
+        "what is expected is judged",
+        arguments: [
+            ("p99<1s", true), ("p99<980ms", false), ("ack.p50<=510ms", true), ("max<=1s", true), ("max<1s", false),
+            ("p99.9 < 1.1s", true), ("pause<2s", true), ("pause<1500ms", false), ("pause.p50<500ms", true),
+            ("pause.p99<500ms", false), ("acked>=1000", true),
+            ("acked>1000", false),
+            ("acked/s>=100", true), ("unacked<=0", true), ("delivery.p99<1s", false), ("cold.max<1s", false),
+            ("p50>400ms", true), ("p50<900000us", true),
+        ]
+    )
+    func whatIsExpectedIs(text: String, isReached: Bool) throws {
         #expect(try LoadExpectation(text).judge(report).isReached == isReached)
     }
 
-    @Test(arguments: [
-        "", "p99", "p99<", "p99<25", "p99<fast", "p0<1ms", "p100<1ms", "speed<1ms", "acked>1ms", "p99=1ms", "<1ms",
-        "p99<-1ms", "p99<nanms", "p99<infs", "delivery<1ms",
-    ])
-    func whatCannotBeReadSaysWhatWasExpected(text: String) {
+    @Test(
+        "what cannot be read says what was expected",
+        arguments: [
+            "", "p99", "p99<", "p99<25", "p99<fast", "p0<1ms", "p100<1ms", "speed<1ms", "acked>1ms", "p99=1ms", "<1ms",
+            "p99<-1ms", "p99<nanms", "p99<infs", "delivery<1ms",
+        ]
+    )
+    func whatCannotBeRead(text: String) {
         let error = #expect(throws: LoadFailure.self) { try LoadExpectation(text) }
         #expect(error?.message.contains("expected is such as p99<25ms") == true)
     }
 
-    @Test func aProfileOfOnesOwnIsRead() throws {
+    @Test("a profile of ones own is read") func aProfileOfOnes() throws {
         let profile = try LoadProfile(name: "own", text: "# mine\nreaders = 5\n\nrate=7 # slow\n")
         #expect(profile.numbers == [.readers: 5, .rate: 7])
         var plan = LoadPlan(urls: [], streams: [])
@@ -50,13 +56,16 @@ import Testing
         #expect(plan.readers == 5 && plan.rate == 7 && plan.publishers == 10)
     }
 
-    @Test(arguments: ["readers", "readers=", "readers=-1", "reader=1", "readers=1=2", "rate=0", "size=9999999", "{}"])
-    func aLineThatIsNoneIsNamed(line: String) {
+    @Test(
+        "a line that is none is named",
+        arguments: ["readers", "readers=", "readers=-1", "reader=1", "readers=1=2", "rate=0", "size=9999999", "{}"]
+    )
+    func aLineThatIs(line: String) {
         let error = #expect(throws: LoadFailure.self) { try LoadProfile(name: "own", text: "rate=1\n\(line)") }
         #expect(error?.message.hasPrefix("line 2 of the profile") == true)
     }
 
-    @Test func thePageStandsAlone() throws {
+    @Test("the page stands alone") func thePageStandsAlone() throws {
         var report = report
         report = LoadReport(
             plan: report.plan,
@@ -72,7 +81,7 @@ import Testing
         #expect(!page.contains("http://") && !page.contains("src="), "nothing is loaded from elsewhere")
     }
 
-    @Test func theObjectStandsForItself() throws {
+    @Test("the object stands for itself") func theObjectStandsFor() throws {
         let found = report.judge([try LoadExpectation("p99<1ms"), try LoadExpectation("acked>=1000")])
         let json = report.json(found)
         #expect(json.hasPrefix(#"{"complete":true,"as_expected":false,"#), "\(json)")
@@ -83,7 +92,7 @@ import Testing
         #expect(try JSONSerialization.jsonObject(with: Data(json.utf8)) is [String: Any], "\(json)")
     }
 
-    @Test func oneSecondIsDrawnToo() throws {
+    @Test("one second is drawn too") func oneSecondIsDrawn() throws {
         var statistics = report.statistics
         var second = LoadStatistics.Second()
         (second.acked, second.connected) = (7, 3)

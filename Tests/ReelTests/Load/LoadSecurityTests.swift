@@ -5,7 +5,7 @@ import Testing
 
 /// `reel load` where the nodes speak TLS and want to know who asks.
 @Suite(.timeLimit(.minutes(20))) struct LoadSecurityTests {
-    @Test func clientsShowTheirTokenOverTLS() async throws {
+    @Test("clients show their token over TLS") func clientsShowTheirToken() async throws {
         let folder = try TemporaryFolder(prefix: "reel-load-tls-")
         let path = folder.path
         _ = try await Shell.output(
@@ -59,7 +59,7 @@ import Testing
             runs.append(try await BuiltProgram.run(command + Array(words[1...2]) + ["--ca", path + "/cert"]))
         }
         for run in runs {
-            let says = "(unauthorized); say with --token, or REEL_TOKEN, who asks\n"
+            let says = "(unauthorized); give a valid token with --token or REEL_TOKEN\n"
             #expect(run.code == 1 && run.errors.hasSuffix(says), "\(run)")
         }
         var doubtful = try await distrustful

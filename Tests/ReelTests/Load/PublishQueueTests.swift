@@ -14,7 +14,7 @@ import Testing
     /// The ops that go out next.
     private func ops(_ queue: inout PublishQueue, most: Int = 100) -> [Op] { queue.next(most, backNs: 0).map(\.op) }
 
-    @Test func eventsGoOutInOrderAndOnce() {
+    @Test("events go out in order and once") func eventsGoOutIn() {
         var queue = queue(5)
         let out = (0..<3).map { _ in ops(&queue, most: 3) }
         #expect(out == [[0, 1, 2], [3, 4], []])
@@ -23,7 +23,7 @@ import Testing
         #expect(queue.unacked == 4 && queue.oldestDueNs == 1)
     }
 
-    @Test func afterADoubtAllGoesOutAgainFromTheFirstWithoutAnAck() {
+    @Test("after a doubt all goes out again from the first without an ack") func afterADoubtAll() {
         var queue = queue(6)
         _ = ops(&queue)
         for op in [0, 1, 3] as [Op] { _ = queue.acked(op) }
@@ -34,7 +34,7 @@ import Testing
         #expect(queue.unacked == 2, "3 was acked before")
     }
 
-    @Test func aNackWithRetrySendsAgainAndOneOfAnOvertakenFrameDoesNot() {
+    @Test("a nack with retry sends again and one of an overtaken frame does not") func aNackWithRetry() {
         var queue = queue(4)
         _ = ops(&queue)
         let generation = queue.generation
@@ -47,7 +47,7 @@ import Testing
         #expect(last == .refused)
     }
 
-    @Test func noMoreAreUnderWayThanTheWindow() {
+    @Test("no more are under way than the window") func noMoreAreUnder() {
         var queue = queue(PublishQueue.window + 10)
         let counts = (0..<2).map { _ in ops(&queue, most: 1 << 20).count }
         #expect(counts == [PublishQueue.window, 0])
@@ -57,7 +57,7 @@ import Testing
     }
 
     /// An append that failed before it was handed over is told before those that are on their way.
-    @Test func aNackOfALowerOpIsNewsThoughTheQueueHasBegunAnew() {
+    @Test("a nack of a lower op is news though the queue has begun anew") func aNackOfA() {
         var queue = queue(6)
         _ = ops(&queue)
         #expect(queue.nacked(4, retryMs: 10, generation: 0) == .sendAgain(afterMs: 10))
@@ -67,7 +67,7 @@ import Testing
         #expect(ops(&queue) == [2, 3, 4, 5])
     }
 
-    @Test func whatWasMadeOfflineIsDueWhenTheClientIsBack() {
+    @Test("what was made offline is due when the client is back") func whatWasMadeOffline() {
         var queue = queue(3)
         _ = queue.next(1, backNs: 0)
         let entries = queue.next(5, backNs: 70)
@@ -77,7 +77,7 @@ import Testing
         #expect(again.map(\.dueNs) == [0, 70, 70], "sent again it is the same event")
     }
 
-    @Test func anotherSiteGoesOnWithWhatIsNotAcked() {
+    @Test("another site goes on with what is not acked") func anotherSiteGoesOn() {
         var queue = queue(6)
         _ = ops(&queue)
         for op in [0, 1, 3] as [Op] { _ = queue.acked(op) }
@@ -89,7 +89,7 @@ import Testing
         #expect(entries.map(\.op) == [0, 1, 2, 3] && entries.map(\.dueNs) == [2, 4, 5, 9])
     }
 
-    @Test func itStaysSmall() {
+    @Test("it stays small") func itStaysSmall() {
         var queue = PublishQueue()
         for op in 0..<50_000 as Range<Op> {
             queue.add(dueNs: op)

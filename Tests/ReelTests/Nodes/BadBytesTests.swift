@@ -101,8 +101,8 @@ import Testing
         }
     }
 
-    @Test(arguments: ["serve", "gateway"])
-    func toThoseThatTakeEvents(kind: String) async throws {
+    @Test("to those that take events", arguments: ["serve", "gateway"])
+    func toThoseThatTake(kind: String) async throws {
         let folder = try TemporaryFolder(prefix: "reel-bytes-")
         let node = try LeavingTests.node(kind, in: folder)
         let good = try await WellBehavedClient(node)
@@ -111,7 +111,7 @@ import Testing
         #expect(!node.process.hasEnded())
     }
 
-    @Test func toASnapshotNode() async throws {
+    @Test("to a snapshot node") func toASnapshotNode() async throws {
         let folder = try TemporaryFolder(prefix: "reel-bytes-")
         let node = try NodeProcess.snapshot(in: folder)
         try await send(Self.requests, to: node)
@@ -138,7 +138,7 @@ import Testing
         ("the promise of a huge frame", [0x81, 0xff, 0, 0, 0, 0xff, 0, 0, 0, 0, 1, 2, 3, 4], 1009),
     ]
 
-    @Test func framesThatEndTheConnectionEndNoOther() async throws {
+    @Test("frames that end the connection end no other") func framesThatEndThe() async throws {
         let folder = try TemporaryFolder(prefix: "reel-bytes-")
         let node = try NodeProcess.serve(in: folder)
         let good = try await WellBehavedClient(node)
@@ -158,7 +158,7 @@ import Testing
         try await good.check(nothingButItsOwn: true)
     }
 
-    @Test func whoIsTooSlowIsLetGo() async throws {
+    @Test("who is too slow is let go") func whoIsTooSlow() async throws {
         let folder = try TemporaryFolder(prefix: "reel-bytes-")
         // The limit is 10 s for a head and for the hello, 30 s for a body.
         let words = ["serve", "--data", folder.path + "/data", "--handshake-ms", "10000"]

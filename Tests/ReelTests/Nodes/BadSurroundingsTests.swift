@@ -77,8 +77,8 @@ import Testing
         (["fetch", "todo", "--epoch", "zz"], 2, "--epoch is `zz`"), (["dump", "--epoch", "zz"], 2, "--epoch is `zz`"),
     ]
 
-    @Test(arguments: mistakes.indices)
-    func aMistakeHasItsExitCodeAndSaysWhatHelps(index: Int) async throws {
+    @Test("a mistake has its exit code and says what helps", arguments: mistakes.indices)
+    func aMistakeHasIts(index: Int) async throws {
         let (words, code, says) = Self.mistakes[index]
         let place = folder.path + "/data"
         let run = try await BuiltProgram.run(
@@ -90,19 +90,19 @@ import Testing
         #expect(run.output.isEmpty)
     }
 
-    @Test func aFileOfSomebodyElseStaysAsItIsAndAlone() async throws {
+    @Test("a file of somebody else stays as it is and alone") func aFileOfSomebody() async throws {
         let file = folder.path + "/letter"
         try write("Dear Sir or Madam,", to: file)
         let asLog = try await BuiltProgram.run(["gateway", "--log", "sqlite:\(file)", "--listen", "127.0.0.1:0"])
         #expect(asLog.code == 4 && asLog.errors.contains("no SQLite database"), "\(asLog)")
         let asFolder = try await BuiltProgram.run(["serve", "--data", file, "--listen", "127.0.0.1:0"])
-        #expect(asFolder.code == 1 && asFolder.errors.contains("is no folder; say with --data"), "\(asFolder)")
+        #expect(asFolder.code == 1 && asFolder.errors.contains("is not a folder; name a folder"), "\(asFolder)")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["letter"])
         #expect(try contents(file) == Data("Dear Sir or Madam,".utf8))
     }
 
     /// Only root may open everything, so somebody else tries.
-    @Test func aLogThatThisUserMayNotOpenIsNotToldToComeLater() async throws {
+    @Test("a log that this user may not open is not told to come later") func aLogThatThis() async throws {
         guard getuid() == 0 else {
             print("NOT TESTED: run as root to become a user without rights")
             return
@@ -121,7 +121,8 @@ import Testing
     }
 
     /// By the usual umask others may read the files themselves.
-    @Test func aDataFolderThatIsMadeIsForItsUserAloneAndOneThatWasThereStaysAsItIs() throws {
+    @Test("a data folder that is made is for its user alone and one that was there stays as it is")
+    func aDataFolderThat() throws {
         let (made, found) = (folder.path + "/made", folder.path + "/found")
         try #require(mkdir(found, 0o755) == 0 && chmod(found, 0o755) == 0)
         for (path, mode) in [(made, 0o700), (found, 0o755)] {
@@ -132,7 +133,7 @@ import Testing
     }
 
     /// A name that is mistyped would be an empty log, and nobody would know.
-    @Test func aLogThatIsMadeIsNamedAndOneThatIsFoundIsNot() async throws {
+    @Test("a log that is made is named and one that is found is not") func aLogThatIsMade() async throws {
         let folder = try TemporaryFolder(prefix: "reel-new-")
         let first = try NodeProcess.gateway("first", in: folder)
         let says = #"event="a new log was made" log=sqlite:\#(folder.path)"#
@@ -144,7 +145,7 @@ import Testing
         #expect(serve.logger.contains("level=info \(says)/data/log.sqlite epoch="), "\(serve.logger)")
     }
 
-    @Test func aPortInUseIsNamed() async throws {
+    @Test("a port in use is named") func aPortInUse() async throws {
         let node = try NodeProcess.serve(in: folder)
         let good = try await WellBehavedClient(node)
         for kind in ["serve", "gateway", "snapshot"] {
@@ -153,7 +154,7 @@ import Testing
             )
             #expect(run.code == 1, "\(kind): \(run)")
             #expect(run.errors.contains("127.0.0.1:\(node.port)"), "\(kind): \(run)")
-            #expect(run.errors.contains("in use; say with --listen where else"), "\(kind): \(run)")
+            #expect(run.errors.contains("in use; choose another address with --listen"), "\(kind): \(run)")
             #expect(!FileManager.default.fileExists(atPath: folder.path + "/other"), "nothing was made")
         }
         try await good.check(nothingButItsOwn: true)
@@ -161,8 +162,8 @@ import Testing
 
     // MARK: Files
 
-    @Test(arguments: ["serve", "snapshot"])
-    func aFolderOfAnotherProcessIsLeftAlone(kind: String) async throws {
+    @Test("a folder of another process is left alone", arguments: ["serve", "snapshot"])
+    func aFolderOfAnother(kind: String) async throws {
         let data = folder.path + "/data"
         let node = try NodeProcess.serve(in: folder)
         let good = try await WellBehavedClient(node)
@@ -172,7 +173,7 @@ import Testing
         try await good.check()
     }
 
-    @Test func aLogOfAnotherSizeIsRefused() async throws {
+    @Test("a log of another size is refused") func aLogOfAnother() async throws {
         let node = try NodeProcess.serve(in: folder)
         let run = try await BuiltProgram.run(
             ["gateway", "--data", folder.path + "/data", "--partitions", "5", "--listen", "127.0.0.1:0"]
@@ -183,7 +184,7 @@ import Testing
     }
 
     /// After `epoch new --partitions` the setting that a node was started with is not the log's number any more.
-    @Test func aNodeWithTheNumberOfAFormerEpochIsToldWhatToDo() async throws {
+    @Test("a node with the number of a former epoch is told what to do") func aNodeWithThe() async throws {
         let log = ["--log", "sqlite:\(folder.path)/log.sqlite"]
         try SQLiteLog(path: folder.path + "/log.sqlite", partitions: 4).close()
         let change = try await BuiltProgram.run(["epoch", "new", "--partitions", "8"] + log)
@@ -197,8 +198,11 @@ import Testing
         try await node.becomesReady()
     }
 
-    @Test(arguments: [["dump"], ["dump", "--epoch", "0123456789abcdef"], ["cluster"], ["doctor"]])
-    func noLogIsMadeInAnEmptyFileByWhoReads(words: [String]) async throws {
+    @Test(
+        "no log is made in an empty file by who reads",
+        arguments: [["dump"], ["dump", "--epoch", "0123456789abcdef"], ["cluster"], ["doctor"]]
+    )
+    func noLogIsMade(words: [String]) async throws {
         let path = folder.path + "/empty.sqlite"
         try write("", to: path)
         var run = try await BuiltProgram.run(words + ["--log", "sqlite:\(path)"])
@@ -211,7 +215,7 @@ import Testing
         #expect(try contents(path).isEmpty)
     }
 
-    @Test func anEmptyFileIsNoLogForWhoHasFoldedOneAndANewOneElsewhere() async throws {
+    @Test("an empty file is no log for who has folded one and a new one elsewhere") func anEmptyFileIs() async throws {
         let node = try NodeProcess.serve(in: folder)
         try await publishAll(0..<3, to: node)
         _ = try await node.snapshot(of: "todo", upTo: 2)
@@ -244,7 +248,7 @@ import Testing
         #expect(gateway.logger.contains(#"event="a new log was made in a file that was empty" log=sqlite:\#(log)"#))
     }
 
-    @Test func whatAMistakenSnapshotFolderOrDataFolderLacksIsSaid() async throws {
+    @Test("what a mistaken snapshot folder or data folder lacks is said") func whatAMistakenSnapshot() async throws {
         let none = folder.path + "/none"
         try await BuiltProgram.complains(
             ["epoch", "new", "--data", folder.path, "--from-snapshot", none],
@@ -254,12 +258,15 @@ import Testing
         try await BuiltProgram.complains(
             ["serve", "--data", none + "/e/f", "--listen", "127.0.0.1:0"],
             .failed,
-            "No such file or directory; make the folder first in which it is to lie"
+            "No such file or directory; create its parent folder first"
         )
     }
 
-    @Test(arguments: ["text", "zeros", "a database of another program", "a damaged header"])
-    func aFileThatIsNoLogIsNotTouched(kind: String) async throws {
+    @Test(
+        "a file that is no log is not touched",
+        arguments: ["text", "zeros", "a database of another program", "a damaged header"]
+    )
+    func aFileThatIs(kind: String) async throws {
         let path = folder.path + "/log.sqlite"
         switch kind {
         case "text": try write(String(repeating: "This is a letter to my aunt. ", count: 1_000), to: path)
@@ -283,8 +290,11 @@ import Testing
         #expect(try contents(path) == before)
     }
 
-    @Test(arguments: ["zeros", "text", "nothing", "a page in the middle"])
-    func aDamagedSnapshotIsPutAsideAndMadeAnew(kind: String) async throws {
+    @Test(
+        "a damaged snapshot is put aside and made anew",
+        arguments: ["zeros", "text", "nothing", "a page in the middle"]
+    )
+    func aDamagedSnapshotIs(kind: String) async throws {
         let node = try NodeProcess.serve(in: folder)
         try await publishAll(0..<500, to: node, String(repeating: "x", count: 200))
         let lines = try await node.snapshot(of: "todo", upTo: 499)
@@ -311,7 +321,9 @@ import Testing
         #expect(try await node.ask("GET", "/v1/streams/todo/objects/m/7").status == 200)
     }
 
-    @Test func filesOfAnotherEpochStayWhereTheyAreAndPositionsOfItAreRefused() async throws {
+    @Test("files of another epoch stay where they are and positions of it are refused") func filesOfAnotherEpoch()
+        async throws
+    {
         let node = try NodeProcess.serve(in: folder)
         try await publishAll(0..<50, to: node)
         _ = try await node.snapshot(of: "todo", upTo: 49)
@@ -352,7 +364,8 @@ import Testing
 
     // MARK: Room and descriptors
 
-    @Test func aFullDiskRefusesWhatItCannotKeepAndGoesOnWhenThereIsRoom() async throws {
+    @Test("a full disk refuses what it cannot keep and goes on when there is room") func aFullDiskRefuses() async throws
+    {
         let disk = folder.path + "/disk"
         try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: false)
         guard mount("reel-test", disk, "tmpfs", 0, "size=64m") == 0 else {
@@ -393,7 +406,7 @@ import Testing
         #expect(log.outcomes.values.count { $0 == "applied" } == op + 1)
     }
 
-    @Test func tooFewDescriptorsAreSaidAtTheStartAndSurvivedLater() async throws {
+    @Test("too few descriptors are said at the start and survived later") func tooFewDescriptorsAre() async throws {
         for limit in [12, 18] {
             let run = try await BuiltProgram.run(
                 ["serve", "--data", folder.path + "/few-\(limit)", "--listen", "127.0.0.1:0"],

@@ -7,7 +7,7 @@ import Testing
 
 /// The demo as `make demo` runs it.
 @Suite(.timeLimit(.minutes(20))) struct DemoTests {
-    @Test func theDemoTellsItsStoryToTheEnd() async throws {
+    @Test("the demo tells its story to the end") func theDemoTellsIts() async throws {
         var run = try await BuiltProgram.run(["demo"], seconds: 300)
         // Somebody stood still for longer than a demo waits: that is another story.
         let signs = ["WRONG  the longest wait", "s in vain until"]
@@ -20,11 +20,11 @@ import Testing
         #expect(!run.output.contains(/(light|todo|note|tape|total)-\d/), "a name that nobody would understand")
     }
 
-    @Test func tooFewDescriptorsAreSaidAtTheStart() async throws {
+    @Test("too few descriptors are said at the start") func tooFewDescriptorsAreSaid() async throws {
         try await BuiltProgram.complains(["demo"], .failed, "allow more with `ulimit -n 128`", shell: "ulimit -n 64;")
     }
 
-    @Test func aDemoThatIsInterruptedLeavesNothingBehind() async throws {
+    @Test("a demo that is interrupted leaves nothing behind") func aDemoThatIs() async throws {
         let parent = try TemporaryFolder(prefix: "reel-demo-test-")
         var (pids, end): ([Int32], ChildProcess.End?) = ([], nil)
         // Where the signal comes too late, the demo was over: another one is interrupted.
@@ -40,7 +40,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: parent.path) == [])
     }
 
-    @Test func aProcessThatIsKilledTakesItsChildrenAndFoldersWithIt() async throws {
+    @Test("a process that is killed takes its children and folders with it") func aProcessThatIs() async throws {
         let parent = try TemporaryFolder(prefix: "reel-demo-test-")
         let process = try ChildProcess("/usr/bin/env", ["TMPDIR=\(parent.path)", BuiltProgram.path, "demo"])
         let pids = try self.pids(of: process)

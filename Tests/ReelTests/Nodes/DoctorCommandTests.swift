@@ -59,18 +59,18 @@ import Testing
         return (run.code, findings)
     }
 
-    @Test func aDeviceThatLeftOutAnOpIsTold() async throws {
+    @Test("a device that left out an op is told") func aDeviceThatLeft() async throws {
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let node = try NodeProcess.serve(in: folder)
         try await publish([0, 1, 5], to: node)
         let words = ["--url", node.url, "--stream", "todo", "--site", site]
         let found = try await findings(words, code: 1) {
-            $0.contains { $0.about == "site" && $0.level == .problem && $0.text.hasPrefix("op 5 stands") }
+            $0.contains { $0.about == "site" && $0.level == .problem && $0.text.hasPrefix("op 5 is at seq 2") }
         }
         #expect(
             found.contains {
-                $0.text == "op 5 stands at seq 2 and was not consumed: op 2 is missing before it"
-                    && $0.advice?.hasPrefix("The device sends again from op 2.") == true
+                $0.text == "op 5 is at seq 2 and was not consumed: op 2 is missing before it"
+                    && $0.advice?.hasPrefix("The device sends its events again from op 2.") == true
             },
             "\(found)"
         )
@@ -95,10 +95,10 @@ import Testing
             return now != nil && now != old
         }
         try await publish([9], to: node)
-        try await findings(words, code: 1) { $0.contains { $0.text.hasPrefix("op 9 stands at seq") } }
+        try await findings(words, code: 1) { $0.contains { $0.text.hasPrefix("op 9 is at seq") } }
     }
 
-    @Test func aDeviceThatNobodyKnowsIsAProblem() async throws {
+    @Test("a device that nobody knows is a problem") func aDeviceThatNobody() async throws {
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let node = try NodeProcess.serve(in: folder)
         try await publish([0], to: node)
@@ -106,10 +106,10 @@ import Testing
         let found = try await findings(["--url", node.url, "--stream", "todo", "--site", other], code: 1) {
             $0.contains { $0.text.contains("1 event of 1 site consumed") }
         }
-        #expect(found.contains { $0.text.hasPrefix("no event of \(other) was consumed here") }, "\(found)")
+        #expect(found.contains { $0.text.hasPrefix("no event of \(other) was consumed") }, "\(found)")
     }
 
-    @Test func aStreamThatNobodyHasWrittenIsAProblem() async throws {
+    @Test("a stream that nobody has written is a problem") func aStreamThatNobody() async throws {
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let node = try NodeProcess.serve(in: folder)
         try await publish([0], to: node)
@@ -117,11 +117,11 @@ import Testing
             $0.contains { $0.text.contains("1 event of 1 site consumed") }
         }
         try await findings(["--url", node.url, "--stream", "nosuch"], code: 1) {
-            $0.contains { $0.level == .problem && $0.text.hasPrefix("nobody has written nosuch: ") }
+            $0.contains { $0.level == .problem && $0.text.hasPrefix("nosuch has no events: ") }
         }
     }
 
-    @Test func aNodeThatHangsIsNamedByTheLogAlone() async throws {
+    @Test("a node that hangs is named by the log alone") func aNodeThatHangs() async throws {
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let nodes = [try NodeProcess.gateway(in: folder), try NodeProcess.snapshot(in: folder)]
         let words = ["--log", "sqlite:\(folder.path)/log.sqlite"]
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func aGatewayThatWasToldToLeaveIsNotMissed() async throws {
+    @Test("a gateway that was told to leave is not missed") func aGatewayThatWas() async throws {
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let nodes = [
             try NodeProcess.gateway(in: folder), try NodeProcess.snapshot(in: folder),
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func twoSnapshotNodesAreProvenToHoldTheSame() async throws {
+    @Test("two snapshot nodes are proven to hold the same") func twoSnapshotNodesAre() async throws {
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let gateway = try NodeProcess.gateway(in: folder)
         let snapshots = [
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    @Test func aNodeThatWantsATokenIsNotTakenForOneThatIsAlone() async throws {
+    @Test("a node that wants a token is not taken for one that is alone") func aNodeThatWants() async throws {
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let keys = folder.path + "/keys"
         let made = try await BuiltProgram.run(["token", "keygen"])
@@ -190,7 +190,7 @@ import Testing
                 $0.contains { $0.level == .problem && $0.text.hasSuffix("(unauthorized)") }
             }
             let problems = found.filter { $0.level == .problem }
-            #expect(problems.map(\.advice) == ["Say with --token, or REEL_TOKEN, who asks."], "\(found)")
+            #expect(problems.map(\.advice) == ["Give a valid token with --token or REEL_TOKEN."], "\(found)")
             #expect(problems.first?.text.hasSuffix("(unauthorized)") == true, "\(found)")
             #expect(!found.contains { $0.text.contains("snapshot node") }, "\(found)")
         }
@@ -208,13 +208,13 @@ import Testing
         snapshot.process.killNow()
     }
 
-    @Test func nobodyThereIsThree() async throws {
+    @Test("nobody there is three") func nobodyThereIsThree() async throws {
         let run = try await BuiltProgram.run(["doctor", "--url", "http://127.0.0.1:1"])
         #expect(run.code == 3)
         #expect(run.output.hasPrefix("problem  nodes   http://127.0.0.1:1 does not answer: "), "\(run)")
     }
 
-    @Test func readyWaitsAndSaysWhoIsNot() async throws {
+    @Test("ready waits and says who is not") func readyWaitsAndSays() async throws {
         let folder = try TemporaryFolder(prefix: "reel-ready-")
         let node = try NodeProcess.gateway(in: folder)
         let well = try await BuiltProgram.run(["ready", "--wait", "100", "--url", node.url])

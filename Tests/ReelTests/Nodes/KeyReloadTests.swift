@@ -8,7 +8,7 @@ import Testing
 
 /// A node's keys, changed while it serves.
 @Suite(.timeLimit(.minutes(20))) struct KeyReloadTests {
-    @Test func aHangUpSignalMakesANodeReadItsKeysAgain() async throws {
+    @Test("a hang up signal makes a node read its keys again") func aHangUpSignal() async throws {
         let folder = try TemporaryFolder(prefix: "reel-keys-")
         let (secret, half) = (folder.path + "/keys.json", folder.path + "/public.json")
         let old = try await token(secret, half)
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func aNodeWithoutKeysOutlivesAHangUpSignalAndSaysSo() async throws {
+    @Test("a node without keys outlives a hang up signal and says so") func aNodeWithoutKeys() async throws {
         let folder = try TemporaryFolder(prefix: "reel-keys-")
         let node = try NodeProcess(["serve", "--data", folder.path + "/data"], in: folder)
         node.process.signal(SIGHUP)

@@ -19,7 +19,7 @@ import Testing
 
     private func acks(_ authors: [Author]) -> Int { authors.reduce(0) { $0 + $1.acked.count } }
 
-    @Test func aNodeKilledWhileItTakesEventsLosesNoneThatItAcked() async throws {
+    @Test("a node killed while it takes events loses none that it acked") func aNodeKilledWhile() async throws {
         var numbers = SeededNumbers(TestSeed.value)
         let folder = try TemporaryFolder(prefix: "reel-killed-")
         let node = try NodeProcess.serve(in: folder)
@@ -39,7 +39,7 @@ import Testing
         #expect(try log.agrees(with: try await node.snapshot(of: "todo", upTo: log.seq)))
     }
 
-    @Test func aSnapshotNodeKilledAtAnyMomentHasTheDataOfItsPosition() async throws {
+    @Test("a snapshot node killed at any moment has the data of its position") func aSnapshotNodeKilled() async throws {
         var numbers = SeededNumbers(TestSeed.value)
         let folder = try TemporaryFolder(prefix: "reel-killed-")
         let gateway = try NodeProcess.gateway(in: folder)
@@ -65,7 +65,7 @@ import Testing
         #expect(!node.logger.contains("put aside"), "\(node.logger)")
     }
 
-    @Test func aGatewayKilledAmongTwoLosesNothing() async throws {
+    @Test("a gateway killed among two loses nothing") func aGatewayKilledAmong() async throws {
         let folder = try TemporaryFolder(prefix: "reel-killed-")
         let (one, two) = (
             try NodeProcess.gateway("one", in: folder), try NodeProcess.gateway("two", in: folder)

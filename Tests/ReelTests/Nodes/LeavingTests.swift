@@ -15,8 +15,8 @@ import Testing
         }
     }
 
-    @Test(arguments: ["serve", "gateway", "snapshot"])
-    func aNodeThatIsToldToLeaveEndsWithZero(kind: String) async throws {
+    @Test("a node that is told to leave ends with zero", arguments: ["serve", "gateway", "snapshot"])
+    func aNodeThatIsTold(kind: String) async throws {
         let folder = try TemporaryFolder(prefix: "reel-leaving-")
         // Its first line was `listening on HOST:PORT`, or it would not be here.
         let node = try Self.node(kind, in: folder)
@@ -44,17 +44,17 @@ import Testing
             do {
                 let found = try await body(node)
                 try await eventually("its end") { node.process.hasEnded() }
-                if triesLeft > 0, node.logger.contains("event=ended reason=limit") { continue }
+                if triesLeft > 0, node.logger.contains(#"event="drain finished" reason=limit"#) { continue }
                 #expect(node.process.end == .exited(0), "\(node.logger)")
                 return (found, node.logger)
             } catch {
-                let isHeldUp = error is HeldUp || node.logger.contains("event=ended reason=limit")
+                let isHeldUp = error is HeldUp || node.logger.contains(#"event="drain finished" reason=limit"#)
                 guard triesLeft > 0, isHeldUp else { throw error }
             }
         }
     }
 
-    @Test func clientsAreToldWhenToGoAndClosed() async throws {
+    @Test("clients are told when to go and closed") func clientsAreToldWhen() async throws {
         let (heard, _) = try await withNode("serve") { node -> (goaway: [String: Any], code: Int?) in
             let client = try await RawClient.socket(port: node.port)
             node.process.signal(SIGTERM)
@@ -67,7 +67,7 @@ import Testing
         #expect(heard.code == 1012)
     }
 
-    @Test func whatWasTakenBeforeIsAckedBeforeItEnds() async throws {
+    @Test("what was taken before is acked before it ends") func whatWasTakenBefore() async throws {
         let (code, _) = try await withNode("serve") { node -> Int? in
             let client = try await RawClient.socket(port: node.port)
             let site = "00000000-0000-4000-8000-000000000001"
@@ -92,8 +92,11 @@ import Testing
         #expect(code == 1012)
     }
 
-    @Test(arguments: ["gateway", "snapshot"])
-    func aSignalBetweenTheNodesOfTwoEpochsEndsTheProcessInGoodOrder(kind: String) async throws {
+    @Test(
+        "a signal between the nodes of two epochs ends the process in good order",
+        arguments: ["gateway", "snapshot"]
+    )
+    func aSignalBetweenThe(kind: String) async throws {
         let folder = try TemporaryFolder(prefix: "reel-leaving-")
         let node = try Self.node(kind, in: folder)
         let log = folder.path + "/log.sqlite"
@@ -104,15 +107,15 @@ import Testing
         let lock = open(log + ".lock", O_RDWR)
         defer { close(lock) }
         try #require(flock(lock, LOCK_EX) == 0)
-        try await eventually("the first node's end") { node.logger.contains("event=ended") }
+        try await eventually("the first node's end") { node.logger.contains(#"event="drain finished""#) }
         node.process.signal(SIGTERM)
         try #require(flock(lock, LOCK_UN) == 0)
         try await eventually("its end") { node.process.hasEnded() }
         #expect(node.process.end == .exited(0), "\(node.logger)")
     }
 
-    @Test(arguments: ["serve", "gateway", "snapshot"])
-    func whoIsToldTwiceEndsAtOnce(kind: String) async throws {
+    @Test("who is told twice ends at once", arguments: ["serve", "gateway", "snapshot"])
+    func whoIsToldTwice(kind: String) async throws {
         let (client, logger) = try await withNode(kind) { node -> RawClient in
             // Somebody who never goes on: a body that is not whole keeps the connection busy. The node has read the
             // head.
@@ -122,12 +125,13 @@ import Testing
             let answer = try await client.receive(until: "\r\n\r\n")
             #expect(answer.hasPrefix("HTTP/1.1 100 "))
             node.process.signal(SIGTERM)
-            try await eventually("that it leaves") { node.logger.contains("event=leaving") }
+            try await eventually("that it leaves") { node.logger.contains(#"event="drain started""#) }
             node.process.signal(SIGTERM)
             try await eventually("its end") { node.process.hasEnded() }
             return client
         }
         withExtendedLifetime(client) {}
-        #expect(logger.contains(#"event=ended reason="told twice""#), "not for such a client's sake: \(logger)")
+        let end = #"event="drain finished" reason="told twice""#
+        #expect(logger.contains(end), "not for such a client's sake: \(logger)")
     }
 }

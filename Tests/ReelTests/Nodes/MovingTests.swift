@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func clientsOfAGatewayThatLeavesGoToAnotherOneWithoutAnError() async throws {
+    @Test("clients of a gateway that leaves go to another one without an error") func clientsOfAGateway() async throws {
         var move = try await move()
         for _ in 0..<4 where move.isHeldUp { move = try await self.move() }
         for node in move.nodes { #expect(node == move.other) }
@@ -83,7 +83,7 @@ import Testing
         #expect(leaving.process.end == .exited(0), "\(leaving.logger)")
         let last = "\(published - 1)"
         for stream in streams { try await eventually("all is there") { await stream.object("m", last) != nil } }
-        #expect(leaving.logger.contains(#"event=ended reason="all have left""#), "\(leaving.logger)")
+        #expect(leaving.logger.contains(#"event="drain finished" reason="all have left""#), "\(leaving.logger)")
         var move = Move(leaving: leaving.url, other: other.url)
         move.standstill = await watch.end()
         for client in clients { move.nodes.append(await client.connectedNode) }

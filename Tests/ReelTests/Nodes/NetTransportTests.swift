@@ -38,8 +38,8 @@ import Testing
 
     private enum Event { case asked, heard, deadline }
 
-    @Test(arguments: ["foo", "ftp://foo:1", "foo:bar", ""])
-    func whatIsNoAddressIsToldWhatIsExpected(node: String) async throws {
+    @Test("what is no address is told what is expected", arguments: ["foo", "ftp://foo:1", "foo:bar", ""])
+    func whatIsNoAddress(node: String) async throws {
         let said = Mutex<[String]>([])
         let device = try Device()
         await device.use { transport in
@@ -57,7 +57,7 @@ import Testing
     /// The kernel says at once that it does not connect there, as where a device has no network.
     private let nowhere = "http://255.255.255.255:9"
 
-    @Test func whatFailsAtOnceIsToldBehindTheCall() async throws {
+    @Test("what fails at once is told behind the call") func whatFailsAtOnce() async throws {
         let said = Mutex<[String]>([])
         let device = try Device()
         await device.use { transport in
@@ -71,7 +71,7 @@ import Testing
         #expect(said.withLock { $0 }.first == "back")
     }
 
-    @Test func aDeviceWithoutANetworkTriesOn() async throws {
+    @Test("a device without a network tries on") func aDeviceWithoutA() async throws {
         let client = try SyncClient(nodes: [nowhere], store: .memory, transport: try NetTransport())
         var notices = await client.notices.makeAsyncIterator()
         try await client.open("s")
@@ -83,7 +83,8 @@ import Testing
         await client.close()
     }
 
-    @Test func aProcessThatWasStoppedHearsWhatHasComeBeforeADeadlinePasses() async throws {
+    @Test("a process that was stopped hears what has come before a deadline passes") func aProcessThatWas() async throws
+    {
         let events = Seen()
         // Dispatch traps where a semaphore ends below the value that it began with.
         let answers = DispatchSemaphore(value: 0)

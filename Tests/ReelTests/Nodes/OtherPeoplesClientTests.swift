@@ -5,7 +5,7 @@ import Testing
 
 /// Clients that we have not written, against a whole node. Where one is not installed, the test says so and passes.
 @Suite(.timeLimit(.minutes(20))) struct OtherPeoplesClientTests {
-    @Test func pythonWebsocketsSpeaksTheProtocol() async throws {
+    @Test("python websockets speaks the protocol") func pythonWebsocketsSpeaksThe() async throws {
         guard try await Shell.has("python3 -c 'import websockets'", "Python's websockets, PyPI's `websockets`") else {
             return
         }
@@ -89,7 +89,7 @@ import Testing
         #expect(run == "fine\n")
     }
 
-    @Test func curlReadsAndWrites() async throws {
+    @Test("curl reads and writes") func curlReadsAndWrites() async throws {
         guard try await Shell.has("curl --version", "curl, Debian's `curl`") else { return }
         let folder = try TemporaryFolder(prefix: "reel-curl-")
         // One loop: what one connection has an ack for, the next one reads.

@@ -32,7 +32,7 @@ import Testing
     private func tailGoesOn(_ run: BuiltProgram.Run, with second: HeldPort) -> Bool {
         let starts = run.errors.ranges(of: "event=listening")
         guard starts.count == 3 else { return false }
-        return run.errors[..<starts[2].lowerBound].contains("goes on with http://127.0.0.1:\(second.number)")
+        return run.errors[..<starts[2].lowerBound].contains("continuing with http://127.0.0.1:\(second.number)")
     }
 
     @Test("the commands of the README work as pasted, from the first to the last, with the kill in the middle")

@@ -10,7 +10,7 @@ import Testing
 
 /// Two people who type into one text, each through a gateway of their own, one of which is killed.
 @Suite(.timeLimit(.minutes(20))) struct RecordedSessionTests {
-    @Test func twoAuthorsEndWithTheirTextThoughAGatewayIsKilled() async throws {
+    @Test("two authors end with their text though a gateway is killed") func twoAuthorsEndWith() async throws {
         guard let traces = ProcessInfo.processInfo.environment["REEL_TRACES"] else {
             return print(
                 "NOT TESTED: REEL_TRACES names no folder of recorded sessions; two authors through two gateways"

@@ -1,21 +1,21 @@
-/// Counts of durations, in slots that are never wider than 1/128 of what they hold, after Gil Tene's HdrHistogram: any
-/// quantile of any number of values within 0.8 %, in a few kilobytes. Two can be added.
+/// A histogram of durations, after Gil Tene's HdrHistogram. No slot is wider than 1/128 of its values. So any quantile
+/// of any number of values is within 0.8 %, in a few kilobytes. Two histograms can be added.
 public struct LatencyHistogram: Sendable, Equatable {
-    /// Slots for each doubling of the value.
+    /// The number of slots for each doubling of the value.
     private static let slots: UInt64 = 128
     private static let bits = 7
 
     private var counts: [UInt64] = []
-    /// How many values.
+    /// The number of values.
     public private(set) var count: UInt64 = 0
     /// The largest value, exactly, in nanoseconds; 0 if there is none.
     public private(set) var max: UInt64 = 0
     private var sum: Double = 0
 
-    /// No values.
+    /// Creates an empty histogram.
     public init() {}
 
-    /// Counts a duration in nanoseconds; a negative one is none.
+    /// Adds a duration in nanoseconds; a negative one counts as 0.
     public mutating func add(_ nanoseconds: Int64) {
         let value = UInt64(Swift.max(0, nanoseconds))
         let slot = Self.slot(of: value)
@@ -26,7 +26,7 @@ public struct LatencyHistogram: Sendable, Equatable {
         max = Swift.max(max, value)
     }
 
-    /// Adds the values of another.
+    /// Adds the values of another histogram.
     public mutating func add(_ other: LatencyHistogram) {
         if other.counts.count > counts.count {
             counts += repeatElement(0, count: other.counts.count - counts.count)
@@ -40,7 +40,7 @@ public struct LatencyHistogram: Sendable, Equatable {
     /// The mean in nanoseconds; 0 if there is no value.
     public var mean: Double { count == 0 ? 0 : sum / Double(count) }
 
-    /// The value in nanoseconds that this part of all values (0 to 1) does not exceed; 0 if there is none.
+    /// Returns the value in nanoseconds that `part` of all values (0 to 1) do not exceed; 0 if there is no value.
     public func quantile(_ part: Double) -> UInt64 {
         let rank = UInt64((Double(count) * Swift.min(Swift.max(part, 0), 1)).rounded(.up))
         var seen: UInt64 = 0
@@ -51,7 +51,7 @@ public struct LatencyHistogram: Sendable, Equatable {
         return max
     }
 
-    /// The slots that hold anything: the highest value of each in nanoseconds, and how many lie there.
+    /// The slots with values: the highest value of each in nanoseconds, and its count.
     public var filled: [(upTo: UInt64, count: UInt64)] {
         counts.enumerated().filter { $0.element > 0 }.map { (Self.highest(in: $0.offset), $0.element) }
     }

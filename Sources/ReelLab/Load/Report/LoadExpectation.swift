@@ -1,5 +1,4 @@
-/// What a run must reach, as it is written on the command line: `p99<25ms`, `delivery.p99.9<=1s`,
-/// `pause.p99<2s`, `acked/s>=950`.
+/// A goal of a run, in the form of the command line: `p99<25ms`, `delivery.p99.9<=1s`, `pause.p99<2s`, `acked/s>=950`.
 public struct LoadExpectation: Sendable, Equatable, CustomStringConvertible {
     private enum Comparison: String, CaseIterable {
         case atMost = "<="
@@ -16,13 +15,13 @@ public struct LoadExpectation: Sendable, Equatable, CustomStringConvertible {
         case count(String)
     }
 
-    /// As it was written.
+    /// The text from the command line.
     public let description: String
     private let metric: Metric
     private let comparison: Comparison
     private let bound: Double
 
-    /// Numbers that can be expected; those with `/s` are means over the time of publishing.
+    /// The counts that can be expected; those with `/s` are means over the time of publishing.
     private static let counts: [String: @Sendable (LoadReport) -> Double] = [
         "acked": { Double($0.statistics.acked) },
         "acked/s": { Double($0.statistics.acked) / max(0.001, $0.publishingSeconds) },
@@ -35,7 +34,7 @@ public struct LoadExpectation: Sendable, Equatable, CustomStringConvertible {
         "resent": { Double($0.statistics.resent) },
     ]
 
-    /// Reads it; throws what was expected.
+    /// Reads an expectation. Throws the expected form if the text is not valid.
     public init(_ text: String) throws(LoadFailure) {
         description = text
         guard let comparison = Comparison.allCases.first(where: { text.contains($0.rawValue) }),
@@ -87,7 +86,7 @@ public struct LoadExpectation: Sendable, Equatable, CustomStringConvertible {
         return nil
     }
 
-    /// What was found, and whether that is as expected. Where nothing was measured, nothing is reached.
+    /// Returns the measured value, and if it meets the expectation. Without measurements no latency is reached.
     func judge(_ report: LoadReport) -> (isReached: Bool, found: String) {
         let value: Double
         let found: String

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A plot of a report's page: lines over one axis, as SVG that needs nothing else.
+/// A plot of a report's page: lines over one axis, as self-contained SVG.
 struct LoadPlot {
     /// One line.
     struct Line {
@@ -10,9 +10,9 @@ struct LoadPlot {
         let points: [(x: Double, y: Double)]
     }
 
-    /// How values become heights.
+    /// The scale of the left axis.
     enum Scale {
-        /// From 0 on.
+        /// Linear, from 0.
         case linear
         /// By powers of ten.
         case logarithmic
@@ -21,7 +21,7 @@ struct LoadPlot {
     let title: String
     let lines: [Line]
     let scale: Scale
-    /// What stands at a mark of the left axis, and of the lower one.
+    /// The label at a mark of the left axis, and of the lower axis.
     let yLabel: (Double) -> String
     let xLabel: (Double) -> String
     /// The marks of the lower axis; nil: at round numbers.
@@ -67,7 +67,7 @@ struct LoadPlot {
         return svg + "</svg>"
     }
 
-    /// The plot with its title, and the names of its lines where there are several.
+    /// The plot with its title, and the names of its lines if there are several.
     var figure: String {
         let names = lines.map { #" <span class="key \#($0.style)">\#($0.name)</span>"# }.joined()
         return "<figure><figcaption>\(title)\(lines.count > 1 ? names : "")</figcaption>\(svg)</figure>"
@@ -90,7 +90,7 @@ struct LoadPlot {
         return (0...Int((log10(high) - log10(low)).rounded())).map { low * pow(10, Double($0)) }
     }
 
-    /// Multiples of 1, 2, 5, 10, 20, …, seven at most.
+    /// Returns multiples of 1, 2, 5, 10, 20, …, at most seven.
     private static func roundMarks(_ low: Double, _ high: Double) -> [Double] {
         let power = pow(10, max(0, log10((high - low) / 6).rounded(.down)))
         let step = [1, 2, 5, 10].map { $0 * power }.first { (high - low) / $0 <= 6 } ?? high - low
@@ -98,7 +98,7 @@ struct LoadPlot {
         return stride(from: first, through: last, by: 1).map { $0 * step }
     }
 
-    /// 1, 2, 4 or 8 times a power of ten.
+    /// Returns the next of 1, 2, 4 or 8 times a power of ten.
     private static func roundedUp(_ value: Double) -> Double {
         let power = pow(10, log10(max(value, 1)).rounded(.down))
         return [1, 2, 4, 8, 10].map { $0 * power }.first { $0 >= value } ?? value

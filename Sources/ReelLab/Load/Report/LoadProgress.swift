@@ -1,24 +1,25 @@
-/// Where a run is.
+/// The progress of a run.
 public struct LoadProgress: Sendable {
-    /// What it does: connecting, publishing, settling, asking, over.
+    /// The phase: connecting, publishing, settling, asking, over.
     public let phase: String
-    /// What is to be done.
+    /// The plan of the run.
     public let plan: LoadPlan
-    /// What was counted so far.
+    /// The present counts.
     public let statistics: LoadStatistics
-    /// Connections with a welcome.
+    /// The number of connections with a `welcome`.
     public let connected: Int
-    /// Where some gateway has let a client in: the others that were tried and have not, with the reason.
+    /// The gateways that were tried and have accepted no client, with the reason, while another gateway has accepted
+    /// one.
     public let closed: [String]
 
-    /// One screen of it, line by line.
+    /// The progress as text, line by line.
     public var lines: [String] {
         let last = statistics.seconds.last ?? LoadStatistics.Second()
         let elapsed = statistics.seconds.count
         var lines = [
             "\(phase), \(elapsed) s" + (plan.seconds.map { " of \(Int($0))  \(bar(Double(elapsed) / $0))" } ?? ""),
             "connections  \(connected) of \(plan.publishers + plan.readers + plan.editors), "
-                + "\(statistics.reconnects) lost so far",
+                + "\(statistics.reconnects) lost",
             "events       \(statistics.due) due, \(statistics.acked) acked, \(statistics.due - statistics.acked) open",
             "per second   \(last.acked) acked, \(last.delivered) delivered",
             "ack          " + LoadReport.row(last.ack),

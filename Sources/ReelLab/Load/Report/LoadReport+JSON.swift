@@ -1,8 +1,8 @@
 import ReelCore
 
 extension LoadReport {
-    /// The report as one JSON object, for a program to read. Times are in nanoseconds. `expectations`: what was
-    /// expected, and what was found.
+    /// Returns the report as one JSON object for programs. Times are in nanoseconds. `expectations`: the expected and
+    /// the measured values.
     public func json(_ expectations: [(text: String, isReached: Bool, found: String)]) -> String {
         var object = JSONObjectWriter()
         object.member("complete", isComplete)
@@ -51,7 +51,7 @@ extension LoadReport {
 }
 
 extension LoadPlan {
-    /// What was to be done, by the names of the command line.
+    /// Writes the plan with the names of the command line.
     fileprivate func write(_ object: inout JSONObjectWriter) {
         object.member("urls", urls) { $0.append(quoted: $1) }
         object.member("stream", streams.first?.description)

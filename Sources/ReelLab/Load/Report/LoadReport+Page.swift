@@ -1,7 +1,7 @@
 import Glibc
 
 extension LoadReport {
-    /// The report as one HTML page that needs nothing else. `expectations`: what was expected, and what was found.
+    /// Returns the report as one self-contained HTML page. `expectations`: the expected and the measured values.
     public func page(_ expectations: [(text: String, isReached: Bool, found: String)]) -> String {
         let verdict = isComplete && expectations.allSatisfy(\.isReached)
         let checks = expectations.map { check in
@@ -54,7 +54,7 @@ extension LoadReport {
             ),
             (
                 "delivered", Self.grouped(statistics.delivered),
-                behind == 0 ? "to all who listened" : "\(behind) readers are behind"
+                behind == 0 ? "to all readers" : "\(behind) readers are behind"
             ),
             ("ack p99", Self.time(Double(statistics.ack.quantile(0.99))), "from the moment it was due"),
             (
@@ -76,7 +76,7 @@ extension LoadReport {
         return Self.table(heads.joined(), rows)
     }
 
-    /// On a narrow screen the table is moved to and fro, and not the page.
+    /// Returns a table that scrolls on a narrow screen, so that the page does not.
     private static func table(_ head: String, _ rows: [String]) -> String {
         "<div class=\"wide\"><table><tr>\(head)</tr>\(rows.joined())</table></div>"
     }
@@ -144,7 +144,7 @@ extension LoadReport {
         ]
     }
 
-    /// Quantiles from 0 % to 99.99 %, over the number of nines.
+    /// Returns the quantiles from 0 % to 99.99 %, over the number of nines.
     private static func curve(_ histogram: LatencyHistogram) -> [(x: Double, y: Double)] {
         guard histogram.count > 0 else { return [] }
         return (0...80).map { step in
@@ -157,7 +157,7 @@ extension LoadReport {
         ["0 %", "90 %", "99 %", "99.9 %", "99.99 %"][min(4, max(0, Int(nines)))]
     }
 
-    /// `850 µs`, `12.3 ms`, `1.2 s`.
+    /// Returns a time as `850 µs`, `12.3 ms` or `1.2 s`.
     private static func time(_ nanoseconds: Double) -> String {
         switch nanoseconds {
         case ..<1e3: "\(Int(nanoseconds)) ns"
@@ -171,7 +171,7 @@ extension LoadReport {
         value >= 100 || value == value.rounded() ? "\(Int(value.rounded()))" : "\((value * 10).rounded() / 10)"
     }
 
-    /// `1,234,567`.
+    /// Returns a number as `1,234,567`.
     private static func grouped(_ value: Int) -> String {
         var digits = String(abs(value))
         var groups: [String] = []

@@ -1,30 +1,30 @@
 public import ReelCore
 
-/// How a load run went.
+/// The result of a load run.
 public struct LoadReport: Sendable {
-    /// What was to be done.
+    /// The plan of the run.
     public let plan: LoadPlan
-    /// What was counted.
+    /// The counts of the run.
     public let statistics: LoadStatistics
-    /// Events that were handed over and never acked.
+    /// The number of events that were never acked.
     public let unacked: Int
-    /// Readers that have not received all that was acked.
+    /// The number of readers that have not received all acked events.
     public let behind: Int
-    /// What did not go as it should, a sentence each; none if everything is acked and has arrived.
+    /// The problems of the run, a sentence each; none if everything is acked and has arrived.
     public let problems: [String]
-    /// How long events were published.
+    /// The duration of publishing in seconds.
     public let publishingSeconds: Double
-    /// A stream whose folded state no node had at the end, where it was asked for as evidence.
+    /// A stream whose folded state no node had at the end, if states were collected as evidence; nil: there is none.
     public var stateless: StreamName?
-    /// The nodes that were asked at the end, one by one, for what they have folded; nil: none were.
+    /// The nodes that were asked one by one at the end for their folded states; nil: none were.
     public var asked: AskedNodes?
-    /// Gateways that let no client in, with the reason.
+    /// The gateways that accepted no client, with the reason.
     public var closed: [String] = []
 
-    /// Everything is acked and has arrived.
+    /// True if everything is acked and has arrived.
     public var isComplete: Bool { problems.isEmpty }
 
-    /// What was expected, what was found, and whether that will do.
+    /// Returns the measured value of each expectation, and if it is reached.
     public func judge(_ expectations: [LoadExpectation]) -> [(text: String, isReached: Bool, found: String)] {
         expectations.map { expectation in
             let (isReached, found) = expectation.judge(self)
@@ -32,14 +32,14 @@ public struct LoadReport: Sendable {
         }
     }
 
-    /// What the run leaves in the log, as a sentence.
+    /// A sentence about the data that the run leaves in the log.
     public var left: String {
         let names = plan.streams.prefix(1) + plan.streams.dropFirst().suffix(1)
         let list = names.map { "\($0)" }.joined(separator: plan.streams.count > 2 ? " to " : " and ")
         return "what was published stays in the log, in the stream\(names.count > 1 ? "s" : "") \(list)"
     }
 
-    /// The report as text, some lines.
+    /// The report as text of several lines.
     public var text: String {
         let counted = statistics
         var lines = [
@@ -58,15 +58,15 @@ public struct LoadReport: Sendable {
             lines.append("codes      " + codes.joined(separator: ", "))
         }
         if let asked {
-            lines.append("asked      \(asked.answered) of \(asked.known) snapshot nodes said their states and heads")
+            lines.append("asked      \(asked.answered) of \(asked.known) snapshot nodes named their states and heads")
         }
-        if let stateless { lines.append("note       no node had the folded state of \(stateless), to be judged") }
+        if let stateless { lines.append("note       no node had the folded state of \(stateless) for the checker") }
         lines += closed.map { "note       nobody got in at \($0)" }
         lines += problems.map { "problem    \($0)" }
         return lines.joined(separator: "\n")
     }
 
-    /// Quantiles in a row.
+    /// Returns the quantiles in a row.
     static func row(_ histogram: LatencyHistogram) -> String {
         guard histogram.count > 0 else { return "none" }
         let parts: [(String, Double)] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)]
@@ -74,7 +74,7 @@ public struct LoadReport: Sendable {
             .joined(separator: ", ")
     }
 
-    /// `12.3 ms`.
+    /// Returns a time as `12.3 ms`.
     static func ms(_ nanoseconds: UInt64) -> String {
         let tenths = (nanoseconds + 50_000) / 100_000
         return "\(tenths / 10).\(tenths % 10) ms"

@@ -1,8 +1,8 @@
 import Glibc
 import Synchronization
 
-/// One result that a thread waits for.
-final class Answer<T: Sendable>: @unchecked Sendable {
+/// A result that one thread gives and another thread waits for.
+final class BlockingResult<T: Sendable>: @unchecked Sendable {
     private let result = Mutex<Result<T, any Error>?>(nil)
     private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
