@@ -4,7 +4,7 @@ import ReelClient
 import Glibc
 #endif
 
-/// A todo list on Reel: every device that runs this shows the same list, with or without a network.
+/// A todo list on Reel. Every device that runs it shows the same list, with and without a network.
 ///
 ///     swift run example-todo --node http://127.0.0.1:7350 --store ~/todo.reel add "Buy milk"
 ///     swift run example-todo --node http://127.0.0.1:7350 --store ~/todo.reel watch
@@ -12,15 +12,15 @@ import Glibc
 struct Todo {
     static let usage = """
         usage: example-todo [--node URL]... [--store FILE] COMMAND
-          add TITLE   puts a task on the list; without a node in reach it waits in the store
+          add TITLE   adds a task; if no node can be reached, it waits in the store
           done ID     marks a task as done
-          list        shows what this device has read and said; what no node has confirmed yet "waits"
-          watch       shows the list again whenever it changes
-          feed        adds each line of standard input, and prints its id once it is safe in the store
+          list        shows the tasks of this device; "(waits)" means not confirmed by a node
+          watch       shows the list again after each change
+          feed        adds each line of standard input, and prints its id once it is durable
 
         """
 
-    /// What is wrong, in a line for the user.
+    /// An error, as one line for the user.
     struct Failure: Error {
         var text: String
     }
@@ -54,16 +54,16 @@ struct Todo {
         let client = try SyncClient(nodes: nodes, store: store)
         let notices = await client.notices
         let todo = try await client.open("todo")
-        // A device that holds nothing yet gets a moment to read the list first.
+        // A device without data first waits a moment, so that it can read the list.
         if !nodes.isEmpty { await moment { await todo.seq >= 0 } }
         switch (words.first, words.dropFirst().first) {
         case ("add", let title?): print(try await add(title, to: todo))
         case ("done", let id?):
-            guard await todo.object("task", id) != nil else { throw Failure(text: "there is no task \(id) here") }
+            guard await todo.object("task", id) != nil else { throw Failure(text: "found no task \(id) here") }
             try await todo.publish(.update("task", id, ["done": true]))
         case ("list", nil): show(await todo.objects("task"))
         case ("watch", nil):
-            if !nodes.isEmpty, await client.connectedNode == nil { say("no node answers yet; it is tried again") }
+            if !nodes.isEmpty, await client.connectedNode == nil { say("no node answers yet; trying again") }
             let changes = await todo.changes
             show(await todo.objects("task"))
             for await _ in changes { show(await todo.objects("task")) }
@@ -74,15 +74,15 @@ struct Todo {
             }
         default: end("found `\(words.joined(separator: " "))`, expected a command\n\(usage)", code: 2)
         }
-        // What was just said gets a moment to reach a node; what does not waits in the store for the next time.
+        // New events get a moment to reach a node. The others wait in the store for the next run.
         if !nodes.isEmpty { await moment { await isDone(client, todo) } }
         let (isConnected, waiting) = (await client.connectedNode != nil, await todo.queued)
         await client.close()
         if !nodes.isEmpty, !isConnected { await say(whyNot: notices) }
-        if waiting > 0, case .memory = store { end("nothing is kept without --store, and no node has it: it is lost") }
+        if waiting > 0, case .memory = store { end("without --store the tasks that no node has are lost") }
     }
 
-    /// Returns the task's id once it is durable on this device.
+    /// Adds a task. Returns its id once the task is durable on this device.
     static func add(_ title: String, to todo: SyncStream) async throws -> String {
         let id = String(UInt64.random(in: .min ... .max), radix: 36)
         try await todo.publish(.insert("task", id, ["title": .string(title), "done": false]))
@@ -98,13 +98,13 @@ struct Todo {
         fflush(nil)
     }
 
-    /// A node was reached, and has all that was said.
+    /// Returns true if a node is connected and has confirmed all own events.
     static func isDone(_ client: SyncClient, _ todo: SyncStream) async -> Bool {
         guard await client.connectedNode != nil else { return false }
         return await todo.queued == 0
     }
 
-    /// Waits until it is so, but not long.
+    /// Waits until the condition is true, for at most about a second.
     static func moment(until isSo: () async -> Bool) async {
         for _ in 0..<50 {
             if await isSo() { return }
@@ -112,13 +112,13 @@ struct Todo {
         }
     }
 
-    /// Says what came of the attempts to reach a node. The client is closed: its notices end.
+    /// Prints the reasons why no node was reached. Call it after the client was closed, so that its notices end.
     static func say(whyNot notices: SyncNotices) async {
         var reasons: [String] = []
         for await case .disconnected(let node, let reason) in notices where !reasons.contains("\(node): \(reason)") {
             reasons.append("\(node): \(reason)")
         }
-        say("no node answered: what stands here is what the device holds. \(reasons.joined(separator: ", "))")
+        say("no node answered: this is the copy of the device. \(reasons.joined(separator: ", "))")
     }
 
     static func say(_ text: String) {
