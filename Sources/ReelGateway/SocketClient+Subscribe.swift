@@ -55,7 +55,10 @@ extension SocketClient {
                 gateway.beginToCatchUp(entry) { [self] in pendingSubscribes -= 1 }
             } catch {
                 pendingSubscribes -= 1
-                refuse(error.failure, ref: ref)
+                switch error.failure.error.code {
+                case .limit, .forbidden: tell(error.failure, ref: ref)
+                default: refuse(error.failure, ref: ref)
+                }
             }
         }
     }

@@ -92,6 +92,23 @@ import Testing
         }
     }
 
+    @Test("a refusal for lack of room for a filter is no error of the client, however often it comes")
+    func refusedFilters() async throws {
+        try await LiveGateway.with {
+            $0.filterBytes = 8
+            $0.errors = 3
+        } _: { live in
+            let socket = try await live.connect()
+            for number in 0..<6 {
+                let stream = try #require(StreamName("s\(number)"))
+                socket.send(.subscribe(.init(stream: stream, position: .now, models: ["a long model"])))
+                #expect(try await socket.nextError().error.code == .limit)
+            }
+            socket.send(.subscribe(.init(stream: todo, position: .now)))
+            #expect(try await socket.nextSubscribed().head == -1)
+        }
+    }
+
     @Test("another subscription takes the place of the filter too") func anotherSubscriptionTakesThe() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let socket = try await subscribe(live, ["nothing"], nil)

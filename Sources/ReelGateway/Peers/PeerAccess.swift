@@ -80,7 +80,8 @@ struct UnaskedPeers {
     /// The problem that an operator has to solve; nil: there is none. Clients may read it, so it names no address.
     var notice: String? {
         guard let first = details.keys.min() else { return nil }
-        let others = details.count == 1 ? "" : " and \(details.count - 1) others"
+        let more = details.count - 1
+        let others = more == 0 ? "" : more == 1 ? " and another one" : " and \(more) others"
         return "the snapshot node \(first)\(others) cannot be asked at the announced address, see the node's log lines"
     }
 }
