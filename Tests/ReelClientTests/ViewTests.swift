@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct ViewTests {
     /// One partition: events of the stream `s`, and between them seqs that belong to others.
-    struct Tape {
+    struct RandomStream {
         var random: SeededGenerator
         var events: [DeliveredEvent] = []
         var head: Seq = .none
@@ -60,43 +60,43 @@ import Testing
     @Test("whatever order frames come in nothing is shown before all below it is covered")
     func whateverOrderFramesCome() {
         Seeds.run(60) { seed in
-            var tape = Tape(seed: seed, length: 120)
-            var view = tape.emptyView()
+            var stream = RandomStream(seed: seed, length: 120)
+            var view = stream.emptyView()
             var proven = SeqRanges()
             var progress = View.Progress()
             view.subscribed(after: -1, head: -1)
             for _ in 0..<80 {
-                let from = Seq.random(in: 0...tape.head, using: &tape.random)
-                let to = min(tape.head, from + Seq.random(in: 0...12, using: &tape.random))
-                #expect(view.received(tape.frame(from, to), isPushed: false, owns: { _ in false }, &progress))
+                let from = Seq.random(in: 0...stream.head, using: &stream.random)
+                let to = min(stream.head, from + Seq.random(in: 0...12, using: &stream.random))
+                #expect(view.received(stream.frame(from, to), isPushed: false, owns: { _ in false }, &progress))
                 proven.insert(from...to)
                 #expect(view.covered == proven, "seed \(seed)")
                 #expect(view.seq == proven.contiguous(after: -1), "seed \(seed)")
                 #expect(view.gaps == proven.gaps(in: 0...(proven.last ?? 0)), "seed \(seed)")
-                var reference = tape.fold(to: view.seq)
+                var reference = stream.fold(to: view.seq)
                 #expect(view.digest() == reference.digest(), "seed \(seed): at \(view.seq)")
             }
-            for range in view.covered.gaps(in: 0...tape.head).ranges {
-                let frame = tape.frame(range.lowerBound, range.upperBound)
+            for range in view.covered.gaps(in: 0...stream.head).ranges {
+                let frame = stream.frame(range.lowerBound, range.upperBound)
                 #expect(view.received(frame, isPushed: false, owns: { _ in false }, &progress))
             }
-            var reference = tape.fold(to: tape.head)
-            #expect(view.seq == tape.head && view.digest() == reference.digest(), "seed \(seed)")
-            #expect(Set(progress.received.map(\.seq)) == Set(tape.events.map(\.seq)), "seed \(seed)")
-            #expect(progress.received.count == tape.events.count, "seed \(seed): an event was taken twice")
+            var reference = stream.fold(to: stream.head)
+            #expect(view.seq == stream.head && view.digest() == reference.digest(), "seed \(seed)")
+            #expect(Set(progress.received.map(\.seq)) == Set(stream.events.map(\.seq)), "seed \(seed)")
+            #expect(progress.received.count == stream.events.count, "seed \(seed): an event was taken twice")
         }
     }
 
     @Test("events above a gap are seen at once and folded when it is filled") func eventsAboveAGap() {
-        let tape = Tape(seed: 7, length: 16)
-        var view = tape.emptyView()
+        let stream = RandomStream(seed: 7, length: 16)
+        var view = stream.emptyView()
         var progress = View.Progress()
-        _ = view.received(tape.frame(0, 9), isPushed: false, owns: { _ in false }, &progress)
+        _ = view.received(stream.frame(0, 9), isPushed: false, owns: { _ in false }, &progress)
         // Offline for 10…14, then a subscription at `now`.
         view.subscribed(after: 14, head: 14)
         progress = View.Progress()
         let live = ServerFrame.Events(
-            stream: Tape.stream,
+            stream: RandomStream.stream,
             from: 15,
             to: 15,
             events: [
@@ -111,20 +111,20 @@ import Testing
         #expect(view.gaps == SeqRanges([10...14]))
         #expect(view.seq == 9)
         #expect(view.fold.object(model: "m", id: "new") == nil)
-        _ = view.received(tape.frame(10, 14), isPushed: false, owns: { _ in false }, &progress)
+        _ = view.received(stream.frame(10, 14), isPushed: false, owns: { _ in false }, &progress)
         #expect(view.seq == 15)
         #expect(view.gaps.isEmpty)
         #expect(view.fold.object(model: "m", id: "new") != nil)
     }
 
     @Test("upto proves from the last pushed seq on and nothing below") func uptoProvesFromThe() {
-        let tape = Tape(seed: 8, length: 40)
-        var view = tape.emptyView()
+        let stream = RandomStream(seed: 8, length: 40)
+        var view = stream.emptyView()
         var progress = View.Progress()
         view.subscribed(after: 19, head: 19)
-        _ = view.received(tape.frame(20, 24), isPushed: true, owns: { _ in false }, &progress)
+        _ = view.received(stream.frame(20, 24), isPushed: true, owns: { _ in false }, &progress)
         // An answer to a fetch moves nothing.
-        _ = view.received(tape.frame(30, 34), isPushed: false, owns: { _ in false }, &progress)
+        _ = view.received(stream.frame(30, 34), isPushed: false, owns: { _ in false }, &progress)
         view.upto(29, owns: { _ in false }, &progress)
         #expect(view.covered == SeqRanges([20...34]))
         #expect(view.seq == -1)
@@ -134,45 +134,45 @@ import Testing
     }
 
     @Test("a snapshot fills all below it and what is held above stays") func aSnapshotFillsAll() throws {
-        let tape = Tape(seed: 9, length: 60)
-        var view = tape.emptyView()
+        let stream = RandomStream(seed: 9, length: 60)
+        var view = stream.emptyView()
         var progress = View.Progress()
-        _ = view.received(tape.frame(30, 45), isPushed: false, owns: { _ in false }, &progress)
-        #expect(view.install(tape.fold(to: 35), owns: { _ in false }, &progress))
+        _ = view.received(stream.frame(30, 45), isPushed: false, owns: { _ in false }, &progress)
+        #expect(view.install(stream.fold(to: 35), owns: { _ in false }, &progress))
         #expect(view.seq == 45)
-        var reference = tape.fold(to: 45)
+        var reference = stream.fold(to: 45)
         #expect(view.digest() == reference.digest())
-        #expect(!view.install(tape.fold(to: 40), owns: { _ in false }, &progress), "it never goes back")
+        #expect(!view.install(stream.fold(to: 40), owns: { _ in false }, &progress), "it never goes back")
     }
 
     @Test("a frame that contradicts itself is not taken") func aFrameThatContradicts() {
-        let tape = Tape(seed: 10, length: 20)
+        let stream = RandomStream(seed: 10, length: 20)
         var progress = View.Progress()
-        let event = tape.events[3]
+        let event = stream.events[3]
         let frames = [
             (5, 3, []), (-1, 4, []), (event.seq + 1, event.seq + 5, [event]), (0, event.seq - 1, [event]),
             (0, 19, [event, event]), (0, Seq.max, []),
         ]
         for (from, to, events) in frames {
-            var view = tape.emptyView()
-            let frame = ServerFrame.Events(stream: Tape.stream, from: from, to: to, events: events)
+            var view = stream.emptyView()
+            let frame = ServerFrame.Events(stream: RandomStream.stream, from: from, to: to, events: events)
             #expect(!view.received(frame, isPushed: true, owns: { _ in false }, &progress), "\(from)…\(to)")
             #expect(view.covered.isEmpty)
         }
     }
 
     @Test("a barrier of a later version stops the view before it") func aBarrierOfA() {
-        let tape = Tape(seed: 11, length: 10)
-        var view = tape.emptyView()
+        let stream = RandomStream(seed: 11, length: 10)
+        var view = stream.emptyView()
         var progress = View.Progress()
-        var frame = tape.frame(0, 9)
+        var frame = stream.frame(0, 9)
         frame.to = 12
         frame.events.append(DeliveredEvent(seq: 11, value: Array(#"{"fold":9,"type":"barrier"}"#.utf8)))
         _ = view.received(frame, isPushed: false, owns: { _ in false }, &progress)
         #expect(view.stoppedAt == 11)
         #expect(view.seq == 10)
         #expect(view.covered == SeqRanges([0...10]))
-        _ = view.received(tape.frame(13, 20), isPushed: false, owns: { _ in false }, &progress)
+        _ = view.received(stream.frame(13, 20), isPushed: false, owns: { _ in false }, &progress)
         #expect(view.covered == SeqRanges([0...10]))
     }
 
@@ -183,10 +183,10 @@ import Testing
         let text = String(decoding: sent, as: UTF8.self)
         // As the gateway stamps it.
         let stamped = #"{"at":1795285748235,"base":4,"by":"ann","# + text.dropFirst(#"{"base":4,"#.count)
-        var view = Tape(seed: 1, length: 1).emptyView()
+        var view = RandomStream(seed: 1, length: 1).emptyView()
         var progress = View.Progress()
         let frame = ServerFrame.Events(
-            stream: Tape.stream,
+            stream: RandomStream.stream,
             from: 0,
             to: 5,
             events: [DeliveredEvent(seq: 5, value: Array(stamped.utf8))]
@@ -197,7 +197,7 @@ import Testing
     }
 
     @Test("what is held above a gap is bounded") func whatIsHeldAbove() {
-        var view = Tape(seed: 1, length: 1).emptyView()
+        var view = RandomStream(seed: 1, length: 1).emptyView()
         var progress = View.Progress()
         let site = Site(high: 1, low: 2)
         for start in stride(from: Seq(10), to: 30_010, by: 1_000) {
@@ -205,7 +205,7 @@ import Testing
                 DeliveredEvent(seq: $0, value: Event.noop.encoded(base: -1, author: .init(site: site, op: $0 - 10)))
             }
             let frame = ServerFrame.Events(
-                stream: Tape.stream,
+                stream: RandomStream.stream,
                 from: start,
                 to: start + 999,
                 events: events

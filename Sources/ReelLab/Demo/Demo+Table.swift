@@ -7,7 +7,7 @@ extension Demo {
         screen.chapter("At the end")
         let heads = try await heads()
         var rows = [["who", "stream", "seq", "coverage", "digest"]]
-        for name in [light, todo, note, tape, total] {
+        for name in [light, todo, note, clip, total] {
             let head = heads[name] ?? .none
             var digests: Set<String> = []
             for device in devices {
@@ -15,14 +15,14 @@ extension Demo {
                 try await stream.waitUntil(seq: head)
                 let digest = await stream.digest.map(Hex64.text) ?? "none"
                 digests.insert(digest)
-                guard name == total || name == tape else { continue }
+                guard name == total || name == clip else { continue }
                 rows.append([device.name, name, "\(await stream.seq)", "\(await stream.coverage)", digest])
             }
             for node in [cluster.snapshot] + cluster.nodes.filter({ $0 !== cluster.snapshot && !$0.process.hasEnded() })
             {
                 let state = try await state(of: name, at: node, seq: head)
                 digests.insert(state.digest)
-                guard name == total || name == tape else { continue }
+                guard name == total || name == clip else { continue }
                 rows.append([node.name, name, "\(state.seq)", "", state.digest])
             }
             screen.check(digests.count == 1, "\(name): one digest on \(devices.count) devices and all nodes")
@@ -33,7 +33,7 @@ extension Demo {
     private func heads() async throws -> [String: Seq] {
         let living = cluster.nodes.first { $0 !== cluster.snapshot && !$0.process.hasEnded() } ?? cluster.snapshot
         var heads: [String: Seq] = [:]
-        for name in [light, todo, note, tape, total] {
+        for name in [light, todo, note, clip, total] {
             let body = try await cluster.get(living, "/v1/streams/\(name)/head")
             heads[name] = try body.withUnsafeBytes { body in
                 try JSONObject(body, levels: ClientFrame.levels, shape: .badFrame).integer("head", from: -1)

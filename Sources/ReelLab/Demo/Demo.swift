@@ -9,7 +9,7 @@ public final class Demo {
     let screen: DemoScreen
     let cluster: DemoCluster
     let transport: NetTransport
-    let light, todo, note, tape, total: String
+    let light, todo, note, clip, total: String
     var devices: [DemoDevice] = []
 
     /// Starts the nodes.
@@ -26,8 +26,8 @@ public final class Demo {
         if kafka != nil { screen.say("The log is on three Kafka brokers, which take a while to start.") }
         cluster = try DemoCluster(reel: reel, folder: try TemporaryFolder(prefix: "reel-demo-"), kafka: kafka)
         transport = try NetTransport()
-        let names = DemoCluster.streamNames(["light", "todo", "note", "tape", "total"])
-        (light, todo, note, tape, total) = (names[0], names[1], names[2], names[3], names[4])
+        let names = DemoCluster.streamNames(["light", "todo", "note", "clip", "total"])
+        (light, todo, note, clip, total) = (names[0], names[1], names[2], names[3], names[4])
     }
 
     /// A snapshot node has 70 descriptors open, on Kafka 130; a broker has more.

@@ -8,10 +8,12 @@ enum FoldBenchmark {
         let (objects, updates) = (10_000, 300_000)
         let (inserts, events) = (BenchEvents.inserts(objects), BenchEvents.updates(updates, of: objects))
         let rates = try (0..<5).map { _ in
-            var tape = Tape()
-            tape.fold(inserts)
-            let taken = seconds { tape.fold(events) }
-            guard tape.isWhole, tape.state.objectCount == objects else { throw BenchmarkError("an event was refused") }
+            var folded = FoldedStream()
+            folded.fold(inserts)
+            let taken = seconds { folded.fold(events) }
+            guard folded.isWhole, folded.state.objectCount == objects else {
+                throw BenchmarkError("an event was refused")
+            }
             return Double(updates) / taken
         }
         return [
@@ -24,7 +26,7 @@ enum FoldBenchmark {
         ]
     }
 
-    private struct Tape {
+    private struct FoldedStream {
         var rules = PartitionRules(partition: 0, of: 1)
         var event = ParsedEvent()
         var state = Fold(stream: StreamName("bench")!, partition: 0, epoch: Epoch(0))

@@ -17,7 +17,7 @@ import Testing
         #expect(run.code == 0, "\(run)")
         #expect(!run.output.contains("WRONG"), "\(run)")
         #expect(run.output.contains("All held"), "\(run)")
-        #expect(!run.output.contains(/(light|todo|note|tape|total)-\d/), "a name that nobody would understand")
+        #expect(!run.output.contains(/(light|todo|note|clip|total)-\d/), "a name that nobody would understand")
     }
 
     @Test("too few descriptors are said at the start") func tooFewDescriptorsAreSaid() async throws {

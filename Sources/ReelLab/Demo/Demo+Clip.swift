@@ -7,25 +7,25 @@ extension Demo {
     /// the gap from the other gateway.
     func missedRange(_ ann: DemoDevice) async throws {
         screen.chapter("Eve misses a range")
-        let tapeOfAnn = try await ann.client.open(tape)
+        let clipOfAnn = try await ann.client.open(clip)
         var eve = try await device("eve", at: cluster.a, gaps: .peers)
-        var tapeOfEve = try await eve.client.open(tape, from: .all)
-        try await publish(0...9, on: tapeOfAnn)
-        try await tapeOfEve.waitUntil(seq: 9)
-        screen.say("eve holds \(await tapeOfEve.coverage), then she is offline")
+        var clipOfEve = try await eve.client.open(clip, from: .all)
+        try await publish(0...9, on: clipOfAnn)
+        try await clipOfEve.waitUntil(seq: 9)
+        screen.say("eve holds \(await clipOfEve.coverage), then she is offline")
         await eve.client.close()
         devices.removeLast()
-        try await publish(10...14, on: tapeOfAnn)
+        try await publish(10...14, on: clipOfAnn)
 
         let (here, there) = (cluster.a, cluster.b)
         eve = try await device("eve", at: here, gaps: .peers)
         // The other gateway is stopped for a moment, so that the demo can show what eve has before it answers.
         there.process.pause()
         defer { there.process.resume() }
-        tapeOfEve = try await eve.client.open(tape, from: .now)
-        let changes = await tapeOfEve.changes
-        try await DemoWait.until("eve is live") { await tapeOfEve.gaps.contains(14) }
-        let (held, missing, reached) = await (tapeOfEve.coverage, tapeOfEve.gaps, tapeOfEve.seq)
+        clipOfEve = try await eve.client.open(clip, from: .now)
+        let changes = await clipOfEve.changes
+        try await DemoWait.until("eve is live") { await clipOfEve.gaps.contains(14) }
+        let (held, missing, reached) = await (clipOfEve.coverage, clipOfEve.gaps, clipOfEve.seq)
         // A gateway that is stopped while it writes to the log blocks all other writers.
         let process = there.process.pid
         let release = Task {
@@ -33,23 +33,23 @@ extension Demo {
             kill(process, SIGCONT)
         }
         defer { release.cancel() }
-        try await tapeOfAnn.publish(.insert("frame", "15", ["number": 15]))
+        try await clipOfAnn.publish(.insert("frame", "15", ["number": 15]))
         for await batch in changes where batch.seq >= 15 || batch.seen.contains(where: { $0.seq == 15 }) { break }
         screen.say("eve is back at \(here.name), live from now on: 15 is on her screen at once")
         screen.say("[0…15] − \(held) − 15 = \(missing): she asks \(there.name) for it")
         screen.check(missing == SeqRanges([10...14]), "she knows exactly what she misses")
         screen.check(reached == 9, "and claims no more than she has: her state is that of seq 9")
         there.process.resume()
-        try await tapeOfEve.waitUntil(seq: 15)
+        try await clipOfEve.waitUntil(seq: 15)
         let statistics = await eve.client.statistics
-        screen.say("fetched \(statistics.seqsFetched) seqs; eve holds \(await tapeOfEve.coverage)")
-        let frames = await tapeOfEve.confirmed.objects("frame").count
+        screen.say("fetched \(statistics.seqsFetched) seqs; eve holds \(await clipOfEve.coverage)")
+        let frames = await clipOfEve.confirmed.objects("frame").count
         screen.check(frames == 16, "all 16 frames are there, each once")
     }
 
-    private func publish(_ numbers: ClosedRange<Int>, on tape: SyncStream) async throws {
+    private func publish(_ numbers: ClosedRange<Int>, on clip: SyncStream) async throws {
         for number in numbers {
-            try await tape.publish(.insert("frame", "\(number)", ["number": .number(Double(number))])).acked()
+            try await clip.publish(.insert("frame", "\(number)", ["number": .number(Double(number))])).acked()
         }
     }
 }
