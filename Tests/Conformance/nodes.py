@@ -159,6 +159,9 @@ class Cluster:
     def make_token(self, pattern="*", seconds=3_600):
         """A token of the guarded nodes, for these streams."""
         words = ["token", "issue", "--jwks", str(self.folder / "keys.json"), "--sub", "conformance"]
+        if pattern == "*":
+            # The list of nodes is for operators.
+            words += ["--admin", "*"]
         return reel(*words, "--read", pattern, "--publish", pattern, "--for", str(seconds)).strip()
 
     def start(self, name, *words, **more):
