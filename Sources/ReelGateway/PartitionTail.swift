@@ -130,9 +130,10 @@ final class PartitionTail: LogSink {
         for piece in news { tell(self, piece) }
     }
 
-    /// Returns an error if the batch contradicts the records that were read before. Its first and its last record say
-    /// what their gateway had read last, and that must be what was read here. Void records are not believed, because
-    /// any program with access to the log may have written them.
+    /// Returns an error if the batch contradicts the records that were read before. The first and the last record of
+    /// the batch carry a witness: the record that their gateway had read last. This tail must have read the same
+    /// record. Witnesses of void records do not count, because any program with access to the log may have written
+    /// them.
     private func disagreement(_ read: TailBatch, _ recent: Queue<TailBatch>) -> LogError? {
         let batch = read.records
         let ends = [read.kinds.firstIndex(where: \.isWitness), read.kinds.lastIndex(where: \.isWitness)]

@@ -42,6 +42,9 @@ final class SocketClient: Subscriber {
     /// The number of fetches that wait until their position is read.
     var pendingFetches = 0
 
+    /// True while a large frame of the client is parsed, or waits for that.
+    private var isParsing = false
+
     /// The largest frame before `welcome`, in bytes, compressed or not.
     static let helloBytes = 16 << 10
 
@@ -141,6 +144,8 @@ final class SocketClient: Subscriber {
 
     func tick(nowMs: Int64) {
         guard let socket, !socket.isClosed else { return }
+        // While a large frame waits or is parsed, the socket is not read, so its pongs do not arrive.
+        if isParsing { heard() }
         if let access, access.hasExpired(nowMs: gateway.loop.wallMs) {
             return refuseEntry(.tokenExpired, ref: nil)
         }
@@ -300,6 +305,7 @@ extension SocketClient {
     /// Parses a large frame, and checks and stamps its events, on another thread. Before `welcome` no frame is large.
     private func received(large text: [UInt8], from socket: WebSocket, with access: Access) {
         heard()
+        isParsing = true
         gateway.largeInput.read(messageOf: socket, of: Payer(access, origin)) { [gateway, settings] in
             let stamps = gateway.stamps(for: access)
             return {
@@ -310,9 +316,14 @@ extension SocketClient {
                 var intake = EventIntake(limit: settings.eventBytes)
                 return (frame, intake.offers(publish, stamps.stamp(for: publish.stream)))
             }
-        } then: { [self] (frame, checked) in
-            received(frame, checked: checked)
+        } then: { [self] in
+            parsed($0, checked: $1)
         }
+    }
+
+    private func parsed(_ frame: Result<ClientFrame, FrameError>, checked: [Result<PublishLedger.Offer, ReelError>]?) {
+        isParsing = false
+        received(frame, checked: checked)
     }
 
     private static func parse(_ text: [UInt8], eventsMax: Int) -> Result<ClientFrame, FrameError> {

@@ -43,7 +43,9 @@ final class CachedStream {
     /// The number of sites that had not ended at the last write of the rows.
     private var writtenSites: Int
 
-    init(id: Int64, name: StreamName, lastEvent: Seq, lastMs: Int64? = nil, fold: Fold) {
+    /// `rowBytes`: the bytes of its rows in the file. Until the stream was written once, writing is estimated by all of
+    /// them.
+    init(id: Int64, name: StreamName, lastEvent: Seq, lastMs: Int64? = nil, fold: Fold, rowBytes: Int = 0) {
         self.id = id
         self.lastEvent = lastEvent
         self.lastMs = lastMs
@@ -52,6 +54,7 @@ final class CachedStream {
         self.fold = fold
         writtenSites = fold.liveSites
         writtenBytes = fold.objectBytes
+        writeTime = .nanoseconds(Self.nanosecondsPerByte * rowBytes)
     }
 
     // MARK: Turns
@@ -65,6 +68,8 @@ final class CachedStream {
     private static let longestWrite = Duration.milliseconds(10)
     /// The pause before the next write of a busy stream, as a multiple of the last write's duration.
     private static let writePause = 4
+    /// The longest such pause, so that one write that the disk has held up does not delay the next one for seconds.
+    private static let writePauseMax = Duration.milliseconds(200)
 
     /// The first seq that the rows lack; the greatest `Seq` if they lack nothing.
     var next: Seq { unwritten ?? waiting.next ?? .max }
@@ -84,7 +89,8 @@ final class CachedStream {
 
     /// True if the stream should be written now. Until then, more events are folded, so that they share one write.
     var isDue: Bool {
-        waiting.isEmpty || isFull || ContinuousClock.now - writtenAt >= writeTime * Self.writePause
+        let pause = min(writeTime * Self.writePause, Self.writePauseMax)
+        return waiting.isEmpty || isFull || ContinuousClock.now - writtenAt >= pause
     }
 
     /// The estimated time to write the changes.

@@ -255,7 +255,8 @@ final class PartitionSupervisor: @unchecked Sendable {
         folder.turn = folder.next <= status.withLock(\.goal) ? max(Self.turnMax, settings.turn) : settings.turn
         metrics.commits.record(folder.commitTime)
         if let time = folder.checkpointTime { metrics.checkpoints.record(time) }
-        if report.seqs > 0 || folder.waitingCount != waited { note(report, folder) }
+        // Folding without writing leaves the count of waiting records as it is.
+        if report.seqs > 0 || report.events > 0 || folder.waitingCount != waited { note(report, folder) }
         return report
     }
 

@@ -13,10 +13,9 @@ struct PendingEvents {
         bytes += value.count
     }
 
-    /// Removes the events; keeps the memory of one chunk.
+    /// Removes the events and frees their memory: a cached stream that gets no events must not keep a large chunk.
     mutating func removeAll() {
-        chunks.removeSubrange(min(1, chunks.count)...)
-        if !chunks.isEmpty { chunks[0].removeAll() }
+        chunks = []
         bytes = 0
     }
 }

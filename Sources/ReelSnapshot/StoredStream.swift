@@ -10,6 +10,8 @@ struct StoredStream {
     let lastEvent: Seq
     /// The gateway's clock in the last event, in milliseconds since 1970; nil: not known.
     let lastMs: Int64?
+    /// The bytes of the rows of its objects; 0 if these were not read.
+    let rowBytes: Int
     var fold: Fold
 
     /// Reads a whole stream. Nil if the stream has no row: no event or seed of it is folded.
@@ -39,9 +41,12 @@ struct StoredStream {
         else { return nil }
         id = rows.id
         (lastEvent, lastMs) = (rows.lastEvent, rows.lastMs)
+        var bytes = 0
         try Self.forEach(.object, of: id, in: connection, format: format) { key, data in
             try rows.loader.add(objectKey: key, row: data)
+            bytes += data.count
         }
+        rowBytes = bytes
         fold = rows.loader.finish()
         let found = fold.digest()
         guard found == rows.digest else {
@@ -64,6 +69,7 @@ struct StoredStream {
         else { return nil }
         id = rows.id
         (lastEvent, lastMs) = (rows.lastEvent, rows.lastMs)
+        rowBytes = 0
         fold = rows.loader.finish()
         guard fold.liveSites == rows.sites else {
             throw SnapshotFile.Unusable(

@@ -37,7 +37,8 @@ struct StreamCache {
                 name: name,
                 lastEvent: stored.lastEvent,
                 lastMs: stored.lastMs,
-                fold: stored.fold
+                fold: stored.fold,
+                rowBytes: stored.rowBytes
             )
         } else {
             let fold = Fold(stream: name, partition: identity.partition, epoch: identity.epoch, listsChanges: true)

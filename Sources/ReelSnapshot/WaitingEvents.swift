@@ -37,7 +37,9 @@ struct WaitingEvents {
         records[front].value = []
         front += 1
         bytes -= record.value.count
-        if isEmpty || front == 1_024 {
+        if isEmpty {
+            (records, front) = ([], 0)
+        } else if front == 1_024 {
             records.removeSubrange(..<front)
             front = 0
         }

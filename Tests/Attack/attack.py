@@ -292,26 +292,38 @@ def subscribes(node, begun):
 
 
 def splices(node, begun):
-    """A text in 400,000 pieces, and then splices of 1,000 sites whose base is older than all of them."""
-    site, stream = str(uuid.uuid4()), "eve-text"
-    publish = lambda list_: node.ask(
-        "POST", f"/v1/streams/{stream}/events", json.dumps({"epoch": node.epoch, "events": list_}), node.eve)
-    status, body = publish([
-        {"site": site, "op": 0, "base": -1, "type": "insert", "model": "m", "id": "1", "fields": {"t": "b" * 200000}}])
-    base = json.loads(body)["acks"][0]["seq"]
-    splice = lambda site, op, triples: {
-        "site": site, "op": op, "base": base, "type": "update", "model": "m", "id": "1",
-        "ops": {"t": {"splice": triples}}}
-    for part in range(20):
-        publish([splice(str(uuid.uuid4()), 0, [[200000 - 10000 * part - i, 0, "b"] for i in range(10000)])])
-    sites = [str(uuid.uuid4()) for _ in range(1000)]
+    """15 streams with a text in 30,000 pieces each, and then 240 splices a second whose base is older than all of them."""
+    streams = [f"eve-text-{number}" for number in range(15)]
+    texts = []
+
+    def publish(stream, list_):
+        status, body = node.ask("POST", f"/v1/streams/{stream}/events?outcome=1",
+                                json.dumps({"epoch": node.epoch, "events": list_}), node.eve)
+        return [ack for ack in json.loads(body)["acks"]] if status == 200 else []
+
+    def splice(site, op, base, triples):
+        return {"site": site, "op": op, "base": base, "type": "update", "model": "m", "id": "1",
+                "ops": {"t": {"splice": triples}}}
+
+    for stream in streams:
+        acks = publish(stream, [{"site": str(uuid.uuid4()), "op": 0, "base": -1, "type": "insert", "model": "m",
+                                 "id": "1", "fields": {"t": "b" * 200000}}])
+        base = acks[0]["seq"]
+        for part in range(5):
+            acks += publish(stream, [splice(str(uuid.uuid4()), 0, base,
+                                            [[200000 - 6000 * part - i, 0, "b"] for i in range(6000)])])
+        assert [ack["outcome"] for ack in acks] == 6 * ["applied"], acks
+        texts.append((stream, base, [str(uuid.uuid4()) for _ in range(4)]))
     begun.set()
     op = 0
     while True:
-        # Sites that are known meet no limit of new ones.
-        quietly(lambda: publish([splice(site, op, [[200000, 0, "e"]]) for site in sites]))
+        for stream, base, sites in texts:
+            # Sites that are known meet no limit of new ones.
+            events_ = [splice(site, op, base, [[100000, 0, "e"]]) for site in sites]
+            quietly(lambda: node.ask("POST", f"/v1/streams/{stream}/events",
+                                     json.dumps({"epoch": node.epoch, "events": events_}), node.eve))
+            time.sleep(0.25 / len(texts))
         op += 1
-        time.sleep(0.5)
 
 
 def slow_readers(node, begun):

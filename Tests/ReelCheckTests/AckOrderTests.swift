@@ -40,7 +40,7 @@ import Testing
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test("what was handed over again is acked again") func whatWasHandedOver() async throws {
+    @Test("the checker accepts new acks for events that a client sent again") func acceptsAcksOfResends() async throws {
         for lines in [
             [sent(0, 2), acked((0, 0), (1, 1), (2, 2)), sent(0, 2), acked((0, 3), (1, 4), (2, 5))],
             [sent(0, 2), sent(0, 2), acked((0, 0), (1, 1), (2, 2)), acked((0, 3), (1, 4), (2, 5))],
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test("an ack that goes back by itself is not") func anAckThatGoes() async throws {
+    @Test("the checker reports an ack that goes back without a resend") func reportsBackwardAck() async throws {
         for lines in [
             [sent(0, 2), acked((1, 1)), acked((0, 0))],
             [sent(0, 2), sent(1, 2), acked((0, 0), (1, 1), (2, 2), (0, 3))],

@@ -42,7 +42,7 @@ import Testing
         #expect(verdict.counts.contains { $0.invariant == .inheritance && $0.facts == 1 })
     }
 
-    @Test("who never goes over to the next epoch is stuck") func whoNeverGoesOver() async throws {
+    @Test("a client that never moves to the next epoch is stuck") func reportsStuckClient() async throws {
         let after = (key: "s", value: RecordedRun.event(site: 2, op: 0, base: 2))
         for (ms, word) in [(50, Verdict.Word.invalid), (19_000, Verdict.Word.valid)] {
             var run = run([site(op: 5), object(5), open, after])
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test("what is lost or changed on the way is found") func whatIsLostOr() async throws {
+    @Test("the checker finds state that the next epoch lost or changed") func findsLostState() async throws {
         for (seeds, what) in [
             ([site(op: 5)], "object m/"), ([site(op: 5), object(4)], "object m/"), ([object(5)], "site "),
             ([site(op: 4), object(5)], "site "), ([], "object m/"),
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("the next epoch must say that sites of a stream were retired")
+    @Test("the next epoch must state that sites of a stream were retired")
     func retirementIsInherited() async throws {
         let (retire, retired) = (RecordedRun.retire(before: 1), (key: "s", value: RecordedRun.retiredSeed))
         for (isRetired, seeds, word) in [
@@ -158,7 +158,9 @@ import Testing
         #expect(invalid.violations.map(\.invariant) == [.stuck], "\(invalid.text)")
     }
 
-    @Test("who is told of a stream later is held against that") func whoIsToldOf() async throws {
+    @Test("the checker uses a reader's latest position if an earlier one has no epoch") func usesLatestPosition()
+        async throws
+    {
         var run = run([site(op: 5), object(5), open])
         let never = #"{"e":"reached","ms":2,"stream":"s","seq":-1}"#
         run.histories["reader"] =
@@ -205,12 +207,14 @@ import Testing
         return run
     }
 
-    @Test("what is consumed in the next epoch is consumed") func whatIsConsumedIn() async throws {
+    @Test("the checker accepts an acked event that only the next epoch consumes") func acceptsLaterConsumption()
+        async throws
+    {
         let verdict = try await verdict(overtaken([(4, 3), (5, 4)]))
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test("what is consumed in no epoch is found") func whatIsConsumedInNo() async throws {
+    @Test("the checker finds an acked event that no epoch consumes") func findsUnconsumedEvent() async throws {
         var run = overtaken([(5, 3)])
         run.histories["publisher"]!.insert(#"{"e":"nack","ms":70,"stream":"s","site":1,"op":4,"code":"range"}"#, at: 14)
         let verdict = try await verdict(run)
@@ -235,7 +239,7 @@ import Testing
         #expect(verdict.reasons.contains { $0.contains("whether an acked event is consumed") }, "\(verdict.text)")
     }
 
-    @Test("a gap that is printed as lost is none") func aGapThatIs() async throws {
+    @Test("the checker accepts a gap that the epoch report lists as lost") func acceptsReportedGap() async throws {
         var run = overtaken([], ends: false)
         run.histories["publisher"]!.removeAll { $0.contains(#""ops":[4,5]"#) }
         run.histories["publisher"]!.insert(#"{"e":"nack","ms":70,"stream":"s","site":1,"op":4,"code":"range"}"#, at: 14)
@@ -258,7 +262,9 @@ import Testing
             + "took 7 ms\n"
     }
 
-    @Test("what was printed as lost may be lost") func whatWasPrintedAs() async throws {
+    @Test("the checker accepts the loss of events that the epoch report lists as lost") func acceptsReportedLoss()
+        async throws
+    {
         for (seeds, printed, acks) in [
             (
                 [site(op: 3), object(3)],
@@ -277,7 +283,7 @@ import Testing
         }
     }
 
-    @Test("what is lost besides is found") func whatIsLostBesides() async throws {
+    @Test("the checker finds a loss that the epoch report does not list") func findsUnreportedLoss() async throws {
         for (seeds, printed) in [
             (
                 [site(op: 3), object(3)],
@@ -299,14 +305,14 @@ import Testing
     }
 
     @Test(
-        "what cannot be read or held against the dump proves nothing",
+        "an epoch report that is unreadable or contradicts the dump proves nothing",
         arguments: [
             "partition 0 begins with the state of seq 9; lost: what followed, if anything did; it is gone",
             "partition 0 begins with the state of seq 51 lost: what followed",
             "partition 0 begins with the state of seq 5; kept: all",
             "partition 0 begins somehow", "partition 0", "old epoch 7",
         ]
-    ) func whatCannotBeRead(printed: String) async throws {
+    ) func ignoresInvalidReport(printed: String) async throws {
         let verdict = try await verdict(lost([site(op: 5), object(5), open], printed))
         #expect(verdict.word == .unknown && verdict.reasons.count == 1, "\(verdict.text)")
     }
@@ -321,7 +327,7 @@ import Testing
         #expect(verdict.word == .unknown && verdict.reasons.count == 1, "\(verdict.text)")
     }
 
-    @Test("two prints of one epoch must say the same") func twoPrintsOfOne() async throws {
+    @Test("two reports of the same epoch must agree") func comparesTwoReports() async throws {
         var run = lost([site(op: 3), object(3), open], some)
         run.files["1.epoch.txt"] = run.files["0.epoch.txt"]
         #expect(try await verdict(run).word == .valid)
@@ -346,7 +352,8 @@ import Testing
         return run
     }
 
-    @Test("what is printed as lost need not be in the log") func whatIsPrintedAs() async throws {
+    @Test("the log need not contain events that the epoch report lists as lost") func allowsReportedLoss() async throws
+    {
         let verdict = try await verdict(cutAt3([site(op: 3), object(3)], some))
         #expect(verdict.word == .valid && verdict.printedAsLost == 2, "\(verdict.text)")
         var run = cutAt3([site(op: 3), object(3)], some)
@@ -359,7 +366,7 @@ import Testing
         #expect(nothing.word == .valid && nothing.printedAsLost == 2, "\(nothing.text)")
     }
 
-    @Test("who read all that is left is not stuck") func whoReadAllThat() async throws {
+    @Test("a reader that has read all remaining records is not stuck") func acceptsReaderAtEnd() async throws {
         var run = cutAt3([site(op: 3), object(3)], some)
         let lines = run.histories["reader"]!.map { $0.replacing(#""seq":5}"#, with: #""seq":3}"#) }
         run.histories["reader"] = lines.prefix(6) + [run.frame("s", partition: 0, from: 3, to: 3)] + lines.dropFirst(7)
@@ -367,7 +374,9 @@ import Testing
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test("what is printed as lost may have made place for others") func whatIsPrintedAsLost() async throws {
+    @Test("other records may replace records that the epoch report lists as lost") func allowsReplacedRecords()
+        async throws
+    {
         var run = cutAt3([site(op: 3), object(3)], some)
         run.log[0].append(("s", RecordedRun.event(site: 2, op: 0)))
         (run.histories["reader"], run.histories["driver"]) = (nil, run.begin("driver", kind: "driver") + [connect(run)])
@@ -376,7 +385,9 @@ import Testing
         #expect(verdict.word == .valid && verdict.printedAsLost == 2, "\(verdict.text)")
     }
 
-    @Test("what was kept alone is not known") func whatWasKeptAlone() async throws {
+    @Test("the checker cannot verify state that only the seeds of the next epoch hold") func seedStateIsUnknown()
+        async throws
+    {
         let printed = "partition 0 begins with the state of seq 4; lost: what followed, if anything did; it is gone"
         let verdict = try await verdict(cutAt3([site(op: 4), object(4)], printed))
         #expect(verdict.word == .unknown && verdict.printedAsLost == 1, "\(verdict.text)")

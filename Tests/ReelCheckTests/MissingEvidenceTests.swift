@@ -40,7 +40,7 @@ import Testing
         try await expectUnknown(renamed, "publisher.history.jsonl:10: ", "`ackx` is no kind of line")
     }
 
-    @Test("a begin that does not say what it must makes a history unreadable") func aBeginThatDoes() async throws {
+    @Test("a history is unreadable if its begin line is incomplete or invalid") func requiresValidBegin() async throws {
         for (old, new, word) in [
             (#""history":1"#, #""history":2"#, "history 2 is a format that is not known"),
             (#""kind":"client""#, #""kind":"martian""#, "`martian` is no kind of party"),
@@ -62,7 +62,8 @@ import Testing
         try await expectUnknown(run, "reader.history.jsonl:10: ", "follows the line of end")
     }
 
-    @Test("a dump with a damaged seq is told and not filled") func aDumpWithA() async throws {
+    @Test("the checker reports a damaged seq in a dump and does not fill the gap") func reportsDamagedSeq() async throws
+    {
         var run = RecordedRun()
         run.files["log.jsonl"] = run.dump() + #"{"partition":0,"seq":900000000000000000,"key":"s","value":"x"}"# + "\n"
         try await expectUnknown(run, "log.jsonl:", "seq 900000000000000000 follows seq 5", logName: "")
@@ -85,7 +86,7 @@ import Testing
         try await expectUnknown(one, "publisher.history.jsonl:15: ", "1 that were sent have no ack")
     }
 
-    @Test("what was refused or left needs no ack") func whatWasRefusedOr() async throws {
+    @Test("a refused event and an event of an abandoned site need no ack") func expectsNoAck() async throws {
         var run = RecordedRun()
         let sent = #"{"e":"sent","ms":19000,"stream":"s","site":1,"ops":[6,6]}"#
         let nack = #"{"e":"nack","ms":19000,"stream":"s","site":1,"op":6,"code":"too_large"}"#
@@ -112,14 +113,15 @@ import Testing
         Array(lines.dropLast()) + [#"{"e":"end","ms":20000,"lines":\#(lines.count - 1),"unacked":0}"#]
     }
 
-    @Test("the end says how many lines stand before it") func theEndSaysHow() async throws {
+    @Test("the checker compares the line count in the end line with the history") func comparesLineCount() async throws
+    {
         let whole = try run("reader") { counted($0) }
         #expect(try await whole.verdict().word == .valid)
         let less = try run("reader") { lines in counted(lines).filter { !$0.hasPrefix(#"{"e":"upto""#) } }
         try await expectUnknown(less, "reader.history.jsonl:8: ", "8 lines stand before it, and there are 7")
     }
 
-    @Test("a reader that says nothing of what it reached is no evidence") func aReaderThatSays() async throws {
+    @Test("a reader that reports no reached position proves nothing") func requiresReachedPosition() async throws {
         let reached = try run("reader") { $0.filter { !$0.hasPrefix(#"{"e":"reached""#) } }
         try await expectUnknown(reached, "reader.history.jsonl:3: ", "no line of reached")
         let all = try run("reader") {
@@ -177,7 +179,7 @@ import Testing
         #expect(verdict.violations.contains { $0.invariant == .oneOrder }, "\(verdict.text)")
     }
 
-    @Test("a line of the dump without a value is none") func aLineOfThe() async throws {
+    @Test("the checker rejects a dump line without a value") func rejectsLineWithoutValue() async throws {
         var run = RecordedRun()
         run.files["log.jsonl"] = run.dump() + #"{"partition":0,"seq":6,"key":"s"}"# + "\n"
         try await expectUnknown(run, "log.jsonl:7: ", "it has no value", logName: "")
@@ -195,7 +197,7 @@ import Testing
         try await expectUnknown(run, "s.snapshot.jsonl:1", "no dump of the log of epoch", logName: name)
     }
 
-    @Test("what is said of an empty stream is looked at as well") func whatIsSaidOf() async throws {
+    @Test("the checker also verifies snapshots and states of an empty stream") func verifiesEmptyStream() async throws {
         var run = RecordedRun()
         run.files["empty.snapshot.jsonl"] = run.snapshot("s", seq: -1)
         let verdict = try await run.verdict()
@@ -209,7 +211,7 @@ import Testing
         #expect(try await run.verdict().word == .invalid)
     }
 
-    @Test("a head of a partition that is none is not passed over") func aHeadOfA() async throws {
+    @Test("the checker reports a head of a partition that does not exist") func reportsUnknownPartition() async throws {
         let line = #"{"e":"head","ms":60,"epoch":"\#(RecordedRun.epoch)","partition":7,"first":0,"head":5,"of":"a"}"#
         let head = try run("driver") { $0 + [line] }
         try await expectUnknown(head, "driver.history.jsonl:3", "a partition that the epoch")
@@ -229,7 +231,7 @@ import Testing
 
     // MARK: Ranges
 
-    @Test("what is covered is found in any range") func whatIsCoveredIs() {
+    @Test("a coverage contains exactly the numbers of its inserted ranges") func coverageContainsItsRanges() {
         var ops = Coverage()
         #expect(!ops.contains(0))
         var held: Set<Int64> = []
@@ -242,7 +244,7 @@ import Testing
         }
     }
 
-    @Test("what lies outside is counted") func whatLiesOutsideIs() {
+    @Test("a coverage counts its numbers outside another coverage") func countsOutside() {
         var ops = Coverage()
         for range in [0...9, 20...29, 10...10] as [ClosedRange<Int64>] { ops.insert(range) }
         var others = Coverage()

@@ -85,7 +85,7 @@ import Testing
         try await expectInvalid(run("publisher", "[[1,4,4]]", "[[1,4,3]]"), .ackedLoss)
     }
 
-    @Test("an ack behind the end of the epoch is a loss") func anAckBehindThe() async throws {
+    @Test("an ack after the end of the epoch is a loss") func lateAckIsLoss() async throws {
         var run = RecordedRun()
         run.log[0][4] = ("~reel", #"{"end":"00000000000000bb","type":"barrier"}"#)
         run.histories["reader"] = nil
@@ -96,7 +96,9 @@ import Testing
 
     // MARK: Nothing else is
 
-    @Test("what arrives and is not in the log is a phantom") func whatArrivesAndIs() async throws {
+    @Test("an event that a client receives and the log does not contain is a phantom") func unloggedEventIsPhantom()
+        async throws
+    {
         var run = RecordedRun()
         run.log[0][5] = ("t", RecordedRun.event(site: 2, op: 0))
         run.histories["publisher"]!.removeAll { $0.contains("[[1,5,5]]") }
@@ -105,7 +107,7 @@ import Testing
         try await expectInvalid(run, .phantom)
     }
 
-    @Test("an op that nobody handed over is a phantom") func anOpThatNobody() async throws {
+    @Test("an op that no client sent is a phantom") func unsentOpIsPhantom() async throws {
         var run = RecordedRun()
         run.histories["publisher"]!.removeAll { $0.contains(#""ops":[5,5]"#) || $0.contains("[[1,5,5]]") }
         try await expectInvalid(run, .phantom)
@@ -119,7 +121,7 @@ import Testing
 
     // MARK: Once
 
-    @Test("an event that stands twice in a frame is doubled") func anEventThatStands() async throws {
+    @Test("an event that appears twice in a frame is doubled") func repeatedEventIsDoubled() async throws {
         let hash = RecordedRun.hash(RecordedRun.event(site: 1, op: 1))
         try await expectInvalid(
             run("reader", #"[1,1,1,"\#(hash)"]"#, #"[1,1,1,"\#(hash)"],[1,1,1,"\#(hash)"]"#),
@@ -255,11 +257,11 @@ import Testing
         try await expectInvalid(run, .heads)
     }
 
-    @Test("what is not acked at the end is stuck") func whatIsNotAcked() async throws {
+    @Test("an event without an ack at the end is stuck") func unackedEventIsStuck() async throws {
         try await expectInvalid(run("publisher", #""unacked":0"#, #""unacked":1"#), .stuck)
     }
 
-    @Test("who was never told anything is stuck") func whoWasNeverTold() async throws {
+    @Test("a reader that never receives anything is stuck") func silentReaderIsStuck() async throws {
         var run = RecordedRun()
         let lines = [#"{"e":"reached","ms":20000,"stream":"s","seq":-1}"#, #"{"e":"end","ms":20000,"unacked":0}"#]
         run.histories["reader"] = run.begin("reader") + lines
@@ -372,7 +374,9 @@ import Testing
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test("what lies below a trimmed log is not known") func whatLiesBelowA() async throws {
+    @Test("the checker does not know records below the start of a trimmed log") func trimmedRecordsAreUnknown()
+        async throws
+    {
         var run = RecordedRun()
         let whole = run.dump()
         let trimmed = whole.split(separator: "\n").dropFirst(2).joined(separator: "\n") + "\n"

@@ -49,7 +49,8 @@ import Testing
         }
     }
 
-    @Test("what was acked and read and is gone is lost") func whatWasAckedAnd() async throws {
+    @Test("an acked and read event that the last dump does not contain is lost") func missingEventIsLost() async throws
+    {
         var run = RecordedRun()
         run.files["log-earlier.jsonl"] = run.dump()
         run.log[0].removeLast(2)
@@ -77,7 +78,7 @@ import Testing
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test("where the end is not known nothing is lost behind it") func whereTheEndIs() async throws {
+    @Test("the checker reports no loss after an unknown end of the log") func toleratesUnknownEnd() async throws {
         var run = RecordedRun()
         let lines = run.dump().split(separator: "\n")
         for (count, name) in [(3, "log-a.jsonl"), (4, "log-b.jsonl")] {
@@ -149,7 +150,7 @@ import Testing
 
     // MARK: What is no loss
 
-    @Test("empty seqs behind the end are no records") func emptySeqsBehindThe() async throws {
+    @Test("empty seqs after the end are not records") func ignoresEmptySeqs() async throws {
         var run = RecordedRun()
         let end = (6...7).map { #"{"partition":0,"seq":\#($0),"empty":true}"# + "\n" }.joined()
         run.files["log-earlier.jsonl"] = run.dump() + end
@@ -159,7 +160,7 @@ import Testing
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    @Test("a last dump that is cut does not say where the log ends") func aLastDumpThatIs() async throws {
+    @Test("a last dump that is cut does not show where the log ends") func cutDumpHidesEnd() async throws {
         var (run, earlier) = run(behind: 2)
         run.files["log-earlier.jsonl"] = earlier
         run.files["log.jsonl"] = String(run.dump().dropLast(10))

@@ -21,7 +21,8 @@ import Testing
         #expect(verdict.reasons.contains { $0.contains(word) && $0.contains(place) }, "\(verdict.text)")
     }
 
-    @Test("a state behind it is not judged", arguments: barriers) func aStateBehindIt(barrier: String) async throws {
+    @Test("the checker does not verify a state after an unknown barrier", arguments: barriers)
+    func skipsStateAfterBarrier(barrier: String) async throws {
         for seq in 6...7 {
             var run = run(barrier)
             run.histories["driver"]!.append(state(seq: seq))
@@ -29,7 +30,8 @@ import Testing
         }
     }
 
-    @Test("a snapshot behind it is not judged", arguments: barriers) func aSnapshotBehindIt(barrier: String)
+    @Test("the checker does not verify a snapshot after an unknown barrier", arguments: barriers)
+    func skipsSnapshotAfterBarrier(barrier: String)
         async throws
     {
         var run = run(barrier)
@@ -39,8 +41,8 @@ import Testing
         try await expectUnknown(run, "barrier that this judge does not know", at: "late.snapshot.jsonl:1")
     }
 
-    @Test("what stands before it is judged", arguments: barriers) func whatStandsBeforeIt(barrier: String) async throws
-    {
+    @Test("the checker verifies a state before an unknown barrier", arguments: barriers)
+    func verifiesStateBeforeBarrier(barrier: String) async throws {
         #expect(try await run(barrier).verdict().word == .valid)
         var run = run(barrier)
         run.histories["driver"]!.append(state(seq: 5))
@@ -48,7 +50,9 @@ import Testing
         #expect(verdict.violations.map(\.invariant) == [.digest], "\(verdict.text)")
     }
 
-    @Test("what was sent again behind it may have been consumed") func whatWasSentAgain() async throws {
+    @Test("an event that a client sends again after an unknown barrier may be consumed") func resendMayBeConsumed()
+        async throws
+    {
         var run = run(Self.barriers[0])
         // Op 5 overtook op 4, and both were sent again.
         run.log[0][4] = ("s", RecordedRun.event(site: 1, op: 3))

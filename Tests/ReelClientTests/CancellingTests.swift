@@ -34,8 +34,8 @@ import Testing
         #expect(outbox.entries.map(\.event) == [.insert("m", "1", ["a": 1]), .insert("m", "2"), .delete("m", "1")])
     }
 
-    @Test("nothing cancels an insert that was handed over, that stands in a batch, or that an earlier run has queued")
-    func whatStays() {
+    @Test("a delete does not cancel an insert that is sent, in a batch or queued by an earlier run")
+    func insertIsKept() {
         for variant in 0..<3 {
             var outbox = Outbox(seed: 1)
             let change = Change.insert("m", ["a": 1])

@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(
-        "a device of a deployment that was made from nothing sends nothing, says why, and adopts it with its queue",
+        "a device sends nothing to another deployment, reports why, and sends its queue after adoption",
         arguments: [(0, false), (0, true), (1, true), (5, false)]
     )
     func anotherDeployment(number: Int, isStartedAgain: Bool) async throws {
@@ -81,7 +81,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a node of a former log is told apart from one of another deployment")
+    @Test("a device distinguishes a node of a former log from a node of another deployment")
     func formerLog() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
@@ -101,11 +101,11 @@ import Testing
     }
 
     @Test(
-        "what was handed over happens once in a deployment that was made from a backup, and once in an empty one",
+        "the fold applies a sent event once in a deployment restored from a backup or created empty",
         arguments: [0, 1, 2, 3],
         [false, true]
     )
-    func handedOver(kept: Int, isStartedAgain: Bool) async throws {
+    func sentOnceAfterRestore(kept: Int, isStartedAgain: Bool) async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -141,8 +141,8 @@ import Testing
         await client.close()
     }
 
-    @Test("splices and guards that count on the former log are refused, and what waits behind them is sent")
-    func dependent() async throws {
+    @Test("a device refuses splices and guards that depend on the former log, and sends later events")
+    func refusesFormerBase() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -214,8 +214,8 @@ import Testing
         await client.close()
     }
 
-    @Test("a device that does not know its own deployment is told which one its nodes behind belong to")
-    func deviceOfAnOlderBuild() async throws {
+    @Test("a device without a known deployment reports the deployment of nodes with an earlier log")
+    func learnsOtherDeployment() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
         try await network.on { ($0.deployment, $0.number) = (nil, 1) }

@@ -74,8 +74,11 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test("an account is erased without a node in reach, and says which sites stay", arguments: [false, true])
-    func offline(hasNodes: Bool) async throws {
+    @Test(
+        "a device erases its account without a reachable node, and returns the streams that keep a site",
+        arguments: [false, true]
+    )
+    func erasesOffline(hasNodes: Bool) async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -88,8 +91,8 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
-    @Test("a device that dies after the last event of its site goes on under another one")
-    func killed() async throws {
+    @Test("a device that is killed after the last event of its site continues under another site")
+    func killedAfterLastEvent() async throws {
         let network = try FakeNetwork()
         let (path, copy) = (temporaryPath(), temporaryPath())
         defer { for path in [path, copy] { removeStore(path) } }

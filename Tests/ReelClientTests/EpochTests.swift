@@ -24,8 +24,11 @@ import Testing
         return number
     }
 
-    @Test("what the new epoch has consumed is not sent anew after a look at the old one", arguments: [false, true])
-    func whatTheNewEpoch(
+    @Test(
+        "a device does not resend events that the new epoch has consumed after it meets a lagging node",
+        arguments: [false, true]
+    )
+    func keepsConsumedEvents(
         isStartedAgain: Bool
     ) async throws {
         let network = try FakeNetwork()
@@ -71,7 +74,7 @@ import Testing
         await client.close()
     }
 
-    @Test("who waits for a seq of a log that has ended is told") func whoWaitsForA() async throws {
+    @Test("a caller that waits for a seq gets `epoch_changed` when the log ends") func seqWaitEnds() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -84,7 +87,7 @@ import Testing
         await client.close()
     }
 
-    @Test("what was read in an epoch that has ended is no base in the next") func whatWasReadIn() async throws {
+    @Test("a client refuses a splice with a base from an earlier epoch") func refusesOldEpochBase() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -105,7 +108,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a device that has met another deployment says why it stays away from its own") func aDeviceThatHas()
+    @Test("a device that has met another deployment reports why it avoids its own nodes") func reportsOldNodes()
         async throws
     {
         let (own, other) = (try FakeNetwork(), try FakeNetwork())

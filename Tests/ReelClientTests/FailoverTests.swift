@@ -38,7 +38,7 @@ import Testing
         #expect(failover.attemptMs == 3_000)
     }
 
-    @Test("a node that says when to come again is left alone until then, and other nodes are tried at once")
+    @Test("a client avoids a node until its retry time, and tries other nodes at once")
     func heldNodes() {
         var failover = Failover(nodes: ["a", "b"], seed: 1, startsAtFirst: true)
         #expect(failover.next(nowMs: 0)?.node == "a")
@@ -101,7 +101,8 @@ import Testing
         #expect(failover.peer() != failover.current)
     }
 
-    @Test("what a node names takes the place of what was named before") func whatANodeNames() {
+    @Test("a client replaces the nodes that it has learned with the list of the connected node")
+    func replacesLearnedNodes() {
         var failover = Failover(nodes: ["a"], seed: 3)
         failover.learn(["b", "c"])
         failover.learn([])
@@ -130,7 +131,7 @@ import Testing
         }
     }
 
-    @Test("who has only secure nodes goes to no other") func whoHasOnlySecure() {
+    @Test("a client with only HTTPS nodes ignores nodes without HTTPS") func secureNodesOnly() {
         var (secure, mixed) = (
             Failover(nodes: ["https://a"], seed: 3), Failover(nodes: ["https://a", "http://b"], seed: 3)
         )
@@ -160,7 +161,7 @@ import Testing
         }
     }
 
-    @Test("a node heard of that answered is kept though it did not say welcome") func aNodeHeardOf() {
+    @Test("a client keeps a learned node that answers, even without a welcome") func keepsAnsweringNode() {
         Seeds.run(50) { seed in
             var failover = Failover(nodes: ["a"], seed: seed)
             failover.learn(["b", "c"])

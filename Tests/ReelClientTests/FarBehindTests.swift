@@ -40,7 +40,8 @@ import Testing
         await client.close()
     }
 
-    @Test("what was queued while the horizon passed is made anew and applied") func whatWasQueuedWhile() async throws {
+    @Test("a device rebases an event when the horizon passes its base, and the fold applies it")
+    func rebasesQueuedEvent() async throws {
         let network = try FakeNetwork()
         let (client, stream) = try await lost(network, .all)
         let publication = try await stream.publish(.insert("m", "mine"))
@@ -56,7 +57,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a device that learns from its subscription how far behind it is takes a delta") func aDeviceThatLearns()
+    @Test("a device that learns of a large lag from its subscription takes a delta") func takesDelta()
         async throws
     {
         let network = try FakeNetwork()
@@ -92,7 +93,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a snapshot node that is itself far behind is not asked again and again") func aSnapshotNodeThat()
+    @Test("a device limits its delta requests to a snapshot node that lags far") func limitsDeltaRequests()
         async throws
     {
         let network = try FakeNetwork()
@@ -112,7 +113,9 @@ import Testing
         await client.close()
     }
 
-    @Test("a node that hangs is not waited for once another says welcome") func aNodeThatHangs() async throws {
+    @Test("a device stops waiting for a node that hangs once another node says welcome") func skipsHangingNode()
+        async throws
+    {
         let network = try FakeNetwork()
         try await network.on { network in
             network.othersHang = true
@@ -134,7 +137,7 @@ import Testing
         await client.close()
     }
 
-    @Test("what failed before the welcome does not count behind it") func whatFailedBeforeThe() async throws {
+    @Test("a device ignores catch-up failures from before the welcome") func ignoresEarlyFailures() async throws {
         let network = try FakeNetwork()
         let (other, _) = try await network.author(of: 5, on: "b")
         try await network.on { ($0.hasSnapshots, $0.heldPauses) = (false, [SyncClient.tokenMs]) }

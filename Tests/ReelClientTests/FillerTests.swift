@@ -31,11 +31,11 @@ import Testing
     }
 
     @Test(
-        "behind a filler no splice is applied that may count on a text of the event that it stands for",
+        "the fold rejects splices after a filler if they may depend on texts of the replaced event",
         arguments: [1, 2, 15, 16, 17, 18, 40],
         [1, 3]
     )
-    func behindIt(count: Int, changes: Int) {
+    func rejectsDependentSplices(count: Int, changes: Int) {
         for length in [1, 60] {
             let fields = (0..<count).map { "f\($0)" + String(repeating: "x", count: length) }
             var ground = Ground(fields: fields + ["other"])

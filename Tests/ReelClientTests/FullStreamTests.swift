@@ -6,8 +6,8 @@ import Testing
 
 /// A stream that has all the sites that it may have.
 @Suite(.timeLimit(.minutes(5))) struct FullStreamTests {
-    @Test("a device that is new to a full stream appends nothing, however often it connects, and says why it waits")
-    func full() async throws {
+    @Test("a device that is new to a full stream appends nothing on any reconnect, and reports why it waits")
+    func fullStream() async throws {
         let network = try FakeNetwork()
         let name = StreamName("todo")!
         try await network.on { network in

@@ -71,7 +71,7 @@ import Testing
         #expect(heard[0].count > 0 && heard[0] == heard[1])
     }
 
-    @Test("a loop goes on where the one before it has stopped")
+    @Test("a loop over changes continues where the previous loop stopped")
     func nextLoop() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
@@ -137,13 +137,13 @@ import Testing
     }
 
     @Test(
-        "what is an address is taken",
+        "a client accepts valid node addresses",
         arguments: [
             [], ["http://a.example:7350"], ["https://a.example", "http://a.example/"], ["http://[::1]:7350"],
             ["127.0.0.1:7350"],
         ]
     )
-    func addresses(nodes: [String]) async throws {
+    func validAddresses(nodes: [String]) async throws {
         let transport = try NetTransport()
         for node in nodes { try transport.check(node) }
         let client = try SyncClient(nodes: [], store: .memory, transport: transport)

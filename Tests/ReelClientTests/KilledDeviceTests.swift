@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(
-        "what no client writes into the queue is damage",
+        "a client reports a store with values that no client writes as damaged",
         arguments: [
             "outbox SET number = 9223372036854775807", "outbox SET number = 0", "outbox SET op = -5",
             "outbox SET op = 1", "outbox SET site = 'x', op = 1", "outbox SET event = X''",
@@ -67,7 +67,7 @@ import Testing
             "client SET user = 'ann'", "stream SET name = 't'",
         ]
     )
-    func whatNoClientWritesIsDamage(change: String) async throws {
+    func damagedQueue(change: String) async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -91,7 +91,7 @@ import Testing
 
     /// A store loses its end, never its middle: what is left is some commit. Whatever that one was, position and data
     /// must be of one moment.
-    @Test("a store that ends with any of its commits holds what it says that it covers") func aStoreThatEnds()
+    @Test("a store that is cut after any commit holds all data that it claims to cover") func storeCutAtCommit()
         async throws
     {
         let network = try FakeNetwork()

@@ -54,7 +54,8 @@ import Testing
         await client.close()
     }
 
-    @Test("where one reader is cancelled the next one goes on") func whereOneReaderIs() async throws {
+    @Test("a reader of changes continues after an earlier reader is cancelled") func nextReaderContinues() async throws
+    {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -77,7 +78,7 @@ import Testing
         while await reader.next() != nil {}
     }
 
-    @Test("a client that nobody holds ends its connection") func aClientThatNobody() async throws {
+    @Test("a client without references closes its connection") func closesUnreferenced() async throws {
         let network = try FakeNetwork()
         weak var gone: SyncClient?
         do {
@@ -90,7 +91,9 @@ import Testing
         #expect(gone == nil)
     }
 
-    @Test("who waits for a client that nobody holds is told") func whoWaitsForAClient() async throws {
+    @Test("a caller that waits gets `closed` when the last reference to the client ends") func unreferencedWaitEnds()
+        async throws
+    {
         let network = try FakeNetwork()
         network.down = ["a"]
         let publication: Publication
@@ -104,7 +107,7 @@ import Testing
         for await notice in notices { guard case .disconnected = notice else { throw Wrong() } }
     }
 
-    @Test("notices that nobody reads any more are not kept") func noticesThatNobodyReads() async throws {
+    @Test("a client drops notice feeds that have no reader") func dropsUnreadNotices() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let kept = await client.notices

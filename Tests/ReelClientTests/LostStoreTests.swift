@@ -50,8 +50,8 @@ import Testing
         await next.close()
     }
 
-    @Test("a process whose store is removed promises nothing more, and says why")
-    func aProcessWhoseStoreIsRemoved() throws {
+    @Test("a process confirms no events after its store is removed, and reports why")
+    func removedStore() throws {
         let path = temporaryPath()
         defer { removeStore(path) }
         let process = Process()
@@ -120,8 +120,8 @@ import Testing
         #expect(error?.code == .storeLost)
     }
 
-    @Test("a process that was killed without its WAL is told at the next start, once")
-    func aLostWALIsToldAtTheNextStart() async throws {
+    @Test("a client reports the lost WAL of a killed process once, at the next start")
+    func reportsLostWAL() async throws {
         let (killed, copy) = (try Place(), try Place())
         defer { for place in [killed, copy] { place.remove() } }
         let network = try FakeNetwork()
@@ -155,8 +155,8 @@ import Testing
         #expect(try DeviceStore(path: killed.path).hasLostCommits == false, "a closed file needs no WAL")
     }
 
-    @Test("a WAL without its file is kept, and init says where it is", arguments: [nil, 0])
-    func aWALWithoutItsFile(size: UInt64?) async throws {
+    @Test("a client keeps a WAL without its database file, and its init reports the path", arguments: [nil, 0])
+    func walWithoutFile(size: UInt64?) async throws {
         let (killed, copy) = (try Place(), try Place())
         defer { for place in [killed, copy] { place.remove() } }
         let client = try SyncClient(nodes: [], store: .file(killed.path), transport: try FakeNetwork())

@@ -11,7 +11,7 @@ import Testing
         -9_007_199_254_740_993,
     ]
 
-    @Test("publish throws bad_number wherever a number stands that no double holds", arguments: bad)
+    @Test("publish throws bad_number for a number that no double can hold, anywhere in the event", arguments: bad)
     func badNumbers(number: JSON) async throws {
         let client = try FakeNetwork().client()
         let stream = try await client.open("s")

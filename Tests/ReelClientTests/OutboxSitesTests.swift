@@ -17,8 +17,8 @@ import Testing
         return Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
     }
 
-    @Test("what another user's connection may have sent is not sent again, unless the stream has it")
-    func doubt() {
+    @Test("a device does not resend events that another user's connection may have sent; unconsumed ones are unknown")
+    func foreignConnection() {
         var outbox = restored()
         let was = outbox.site
         outbox.leaveForeignSites { $0 == was ? .init(op: 0, seq: 9, isForeign: true) : nil }
@@ -36,8 +36,8 @@ import Testing
         #expect(outbox.takeNotices() == [], "a site is left once")
     }
 
-    @Test("what only this user has sent under a site of another one goes once more, under a new site")
-    func moved() {
+    @Test("a device resends its own user's events once, under a new site, when their site is another user's")
+    func resendsUnderNewSite() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -83,8 +83,8 @@ import Testing
         #expect(outbox.site == site)
     }
 
-    @Test("a splice that counts on the left site's text is refused, one whose author has read all of it is kept")
-    func splices() {
+    @Test("a device refuses a splice on its former site's text unless the author has read all of it")
+    func splicesAfterSiteChange() {
         let site = Site(high: 1, low: 1)
         func splice(_ number: Int64, base: Seq) -> Outbox.Entry {
             let event = Event.update("page", "1", operations: ["text": .splice([Splice(0, 0, "x")])])
@@ -135,8 +135,8 @@ import Testing
         #expect(outbox.nextBatch(Self.wide, base: 6, horizon: -1, nowMs: next)?.events == parcel.events)
     }
 
-    @Test("what follows the last event of a site goes under another site")
-    func last() throws {
+    @Test("a device sends events after the last event of its site under another site")
+    func afterLastEvent() throws {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)

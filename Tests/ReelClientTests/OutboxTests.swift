@@ -70,7 +70,8 @@ import Testing
         #expect(outbox.entries.count == 3, "the insert may be in the log already")
     }
 
-    @Test("what is too large for a nodes frames is refused and not sent", arguments: [false, true]) func whatIsTooLarge(
+    @Test("a device refuses an event that exceeds the node's limit, and does not send it", arguments: [false, true])
+    func refusesTooLarge(
         hasOp: Bool
     ) {
         var outbox = Outbox(seed: 1)
@@ -100,7 +101,8 @@ import Testing
         #expect(notices.count == 1)
     }
 
-    @Test("a delete goes where somebody else has made the object meanwhile") func aDeleteGoesWhere() {
+    @Test("a device drops its own insert but keeps the delete of an object that another device has inserted")
+    func keepsDelete() {
         var outbox = Outbox(seed: 1)
         let insert = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: false)
         _ = outbox.add(.delete("m", "1"), base: 5, isKnown: true)
@@ -130,7 +132,8 @@ import Testing
     }
 
     /// What was typed into a text that is not there must not land in another one.
-    @Test("behind a refused text no splice is applied that may count on it") func behindARefusedText() throws {
+    @Test("the fold rejects a splice after a refused text event if the splice may depend on that event")
+    func rejectsAfterRefusedText() throws {
         let name = try #require(StreamName("s"))
         var outbox = Outbox(seed: 1)
         var fold = Fold(stream: name, partition: 0, epoch: Epoch(1))
@@ -166,7 +169,7 @@ import Testing
         #expect(try take(outbox.nextBatch(Self.wide, base: 3, horizon: -1, nowMs: 0), from: 5) == [.applied])
     }
 
-    @Test("an event is refused for good wherever it stands in its parcel") func anEventIsRefused() {
+    @Test("a device refuses a permanently nacked event at any position in its batch") func refusesInBatch() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         let bad = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
@@ -185,7 +188,7 @@ import Testing
         #expect(again?.events[1] == Event.noop.encoded(base: 0, author: .init(site: outbox.site, op: 1)))
     }
 
-    @Test("what is sent again waits until all that was sent is answered") func whatIsSentAgain() {
+    @Test("a device waits for answers to all sent events before it resends any") func waitsBeforeResend() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -236,8 +239,8 @@ import Testing
         #expect(again?.ref == parcel.map { $0.ref + 1 })
     }
 
-    @Test("what a lost connection left open goes again on the next from the first op without an ack")
-    func whatALostConnection() {
+    @Test("a device resends from the first op without an ack after a reconnect")
+    func resendsAfterReconnect() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -248,7 +251,7 @@ import Testing
         #expect(again?.events == parcel.map { Array($0.events.dropFirst()) })
     }
 
-    @Test("what was made below the horizon is made anew before it is handed over") func whatWasMadeBelow() {
+    @Test("a device rebases an event below the horizon before it sends the event") func rebasesBeforeSend() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.insert("m", "1"), base: -1, isKnown: false)
         let parcel = outbox.nextBatch(Self.wide, base: 900, horizon: 400, nowMs: 0)
@@ -256,7 +259,7 @@ import Testing
         #expect(parcel?.events == [Event.insert("m", "1").encoded(base: 900, author: author)])
     }
 
-    @Test("what is no events fault holds the queue until the next connection") func whatIsNoEvents() {
+    @Test("a device holds its queue until the next connection after an error that no event caused") func holdsQueue() {
         var outbox = Outbox(seed: 1)
         for id in 0..<2 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -270,7 +273,7 @@ import Testing
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)?.events.count == 2)
     }
 
-    @Test("only so many bytes are on their way without an answer") func onlySoManyBytes() {
+    @Test("a device bounds the bytes in flight without an answer") func boundsInFlightBytes() {
         var outbox = Outbox(seed: 1)
         let text = JSON.string(String(repeating: "x", count: 20_000))
         for id in 0..<40 { _ = outbox.add(.insert("m", "\(id)", ["text": text]), base: 0, isKnown: false) }
@@ -323,7 +326,8 @@ import Testing
         }
     }
 
-    @Test("an acked op that the fold found behind a hole is sent again from the hole on") func anAckedOpThat() {
+    @Test("a device resends from the first missing op when the fold finds a gap before an acked op")
+    func resendsFromGap() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -415,7 +419,7 @@ import Testing
         #expect(other.site != site)
     }
 
-    @Test("a snapshot says the seq of the last event of a site only") func aSnapshotSaysThe() {
+    @Test("a snapshot gives a seq only for the last event of a site") func lastSeqOnly() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -430,7 +434,7 @@ import Testing
         #expect(outbox.takeNotices() == [.settled(number: 3, .consumed(nil))])
     }
 
-    @Test("a site that never began because it was stale begins anew") func aSiteThatNever() {
+    @Test("a device replaces a site that never began because its first event was stale") func replacesStaleSite() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
@@ -474,7 +478,7 @@ import Testing
         #expect(refused)
     }
 
-    @Test("what is stored reads back as it was") func whatIsStoredReads() {
+    @Test("a stored event decodes to the same event and base") func storedEventRoundTrips() {
         let events: [Event] = [
             .insert("tä\"sk", "1\u{7}", ["a": [1, "x\n", nil, ["k": true]], "b": 1.5e300]),
             .update("m", "i", ["x": nil], operations: ["n": .increment(-2), "s": .change(add: ["a"], remove: [1])]),

@@ -29,7 +29,8 @@ import Testing
         #expect(applied > 50, "nothing has happened")
     }
 
-    @Test("a splice behind own text that was rejected shows nothing from that step on") func aSpliceBehindOwn() throws {
+    @Test("a device hides a splice as soon as the fold rejects the text event that it depends on")
+    func hidesDependentSplice() throws {
         var simulation = OverlaySimulation(seed: 1)
         let other = simulation.others[0]
         func others(_ event: Event, _ op: Op) -> [UInt8] {
@@ -55,7 +56,7 @@ import Testing
         try expectAsItMustBe(&simulation, "before its return")
     }
 
-    @Test("what a device has sent as its former site is not taken for the work of the new one") func whatADeviceHas()
+    @Test("a device does not treat events of its former site as events of the new one") func formerSiteEvents()
         throws
     {
         var simulation = OverlaySimulation(seed: 2)
@@ -73,7 +74,7 @@ import Testing
         try expectAsItMustBe(&simulation, "as another site")
     }
 
-    @Test("what is older than the horizon shows nothing from the step on that raises it") func whatIsOlderThan() throws
+    @Test("a device hides a sent event as soon as the horizon passes the event's base") func hidesBelowHorizon() throws
     {
         var simulation = OverlaySimulation(seed: 3)
         let (stream, author) = (simulation.stream, Event.Author(site: simulation.others[0], op: 0))
@@ -96,7 +97,7 @@ import Testing
         #expect(stream.visible("m", "2") != nil, "it is made anew before it is sent")
     }
 
-    @Test("a stream that nobody looks at keeps no list of what has changed") func aStreamThatNobody() {
+    @Test("a stream without readers keeps no list of changed objects") func noChangeList() {
         var simulation = OverlaySimulation(seed: 4)
         simulation.stream.overlay = nil
         let author = Event.Author(site: simulation.others[0], op: 0)
@@ -106,7 +107,7 @@ import Testing
         #expect(simulation.stream.view?.takeChanges().objects.isEmpty == true)
     }
 
-    @Test("of another fold a reader is told to read all and not each name") func ofAnotherFoldA() {
+    @Test("a reader reads all objects after a new fold, without a list of changed names") func readsAllAfterSnapshot() {
         var simulation = OverlaySimulation(seed: 5)
         let author = Event.Author(site: simulation.others[0], op: 0)
         simulation.append(Event.insert("m", "0").encoded(base: -1, author: author))

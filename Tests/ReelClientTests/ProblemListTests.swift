@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("a problem keeps its age as long as its code stays, whatever the message says")
+    @Test("a problem keeps its age while its code stays the same, even if the message changes")
     func ages() {
         var list = ProblemList()
         let change3 = list.apply(.connecting, nowMs: 0)

@@ -44,8 +44,8 @@ import Testing
         await #expect(throws: (any Error).self) { try await self.lines(client) }
     }
 
-    @Test("a line says what was handed over and under which site and op, and which epoch its seqs belong to")
-    func handedOver() async throws {
+    @Test("a queue line shows the site and op of a sent event, and the epoch of its seqs")
+    func queueLineFields() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }

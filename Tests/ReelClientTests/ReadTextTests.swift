@@ -37,7 +37,7 @@ import Testing
         try device.publish(LoggedDevice.edit(1, "X"), read: again)
     }
 
-    @Test("what was read in a former run of the client counts on texts that nobody knows any more")
+    @Test("a client refuses a splice on text that was read in an earlier run")
     func formerRun() throws {
         let first = LoggedDevice(.insert("m", "0", ["text": "title"]))
         let read = try #require(first.stream.visible("m", "0"))

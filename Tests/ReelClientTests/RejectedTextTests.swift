@@ -92,8 +92,8 @@ import Testing
         await client.close()
     }
 
-    @Test("typing in a text that somebody has replaced recovers with the first letter after the device has read that")
-    func replaced() async throws {
+    @Test("the fold applies new letters in a replaced text once the device has read the replacement")
+    func typingRecovers() async throws {
         let network = try FakeNetwork()
         let (client, stream) = try await stream(network)
         try await network.on { network in

@@ -39,8 +39,8 @@ import Testing
         }
     }
 
-    @Test("a device that is connected while its site is retired goes on under a new one, and tells the app")
-    func live() async throws {
+    @Test("a connected device continues under a new site after its site is retired, and notifies the app")
+    func retiredWhileConnected() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let notices = await client.notices
@@ -61,8 +61,8 @@ import Testing
         await client.close()
     }
 
-    @Test("an event that lies behind the barrier in the log counts once, under the new site")
-    func race() async throws {
+    @Test("the fold applies an event after the retirement barrier once, under the new site")
+    func eventAfterBarrier() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")

@@ -51,8 +51,8 @@ import Testing
 
     // MARK: Forgotten
 
-    @Test("what a forgotten site may have consumed is never sent again, and its outcome is unknown")
-    func forgotten() throws {
+    @Test("a device does not resend events that a forgotten site may have consumed; their outcome is unknown")
+    func forgottenSite() throws {
         var outbox = queue()
         outbox.position = position(90, retired: 50, horizon: 60)
         outbox.leaveEndedSites { _ in nil }
@@ -87,8 +87,11 @@ import Testing
         #expect(try ids(&outbox) == ["0", "1", "2", "3"])
     }
 
-    @Test("what was sent after the barrier is sent again under its site", arguments: [-1, 10] as [Seq])
-    func sentLater(retired: Seq) throws {
+    @Test(
+        "a device resends events under the same site if they were sent after the barrier",
+        arguments: [-1, 10] as [Seq]
+    )
+    func sentAfterBarrier(retired: Seq) throws {
         var outbox = queue()
         for index in outbox.entries.indices { outbox.entries[index].base = 10 }
         outbox.position = position(90_000, retired: retired, horizon: 80_000)
@@ -109,8 +112,8 @@ import Testing
         #expect(outbox.entries.map(\.number) == [4])
     }
 
-    @Test("a site whose queue is empty is left once it is forgotten or ended", arguments: [false, true])
-    func empty(isKnown: Bool) {
+    @Test("a device with an empty queue leaves a site that is forgotten or ended", arguments: [false, true])
+    func leavesEndedSite(isKnown: Bool) {
         var outbox = Outbox(site: site, nextOp: 3, entries: [], seed: 1)
         outbox.position = position(90, retired: -1)
         outbox.leaveEndedSites { _ in nil }
@@ -253,8 +256,8 @@ import Testing
         #expect(try ids(&outbox) == ["3"])
     }
 
-    @Test("what a new epoch has not consumed was first sent there, if that was not retired before")
-    func laterRetirement() {
+    @Test("a device counts unconsumed events as first sent in the new epoch if their site is not retired")
+    func countsAsFirstSent() {
         var outbox = queue()
         outbox.position = position(90, retired: -1, epoch: Epoch(8))
         outbox.epochChanged(consumed: { _ in nil }, seq: 90)

@@ -89,8 +89,11 @@ import Testing
         #expect(sent[2].contains(#"{"id":"x","model":"n","type":"update"},{"id":"y","model":"n","type":"insert"}"#))
     }
 
-    @Test("what waits while its object is deleted and forgotten is refused with deleted", arguments: [false, true])
-    func goneObjectsAreNotRevived(isStartedAgain: Bool) throws {
+    @Test(
+        "a device refuses a queued event with `deleted` when its object is deleted and forgotten",
+        arguments: [false, true]
+    )
+    func refusesGoneObject(isStartedAgain: Bool) throws {
         let guarded = Change.insert("n", "x", ["c": 1]).guarded(["c": -1])
         let events: [Event] = [
             .insert("n", "x", ["a": 1]), .insert("n", "x"), Event(guarded), .update("n", "x", ["a": nil]),
@@ -132,8 +135,8 @@ import Testing
         #expect(sent.count == 1 && log.take(sent[0]) == .applied)
     }
 
-    @Test("what was handed over and did not arrive is not revived under a new site", arguments: [false, true])
-    func lostOnItsWay(isBatch: Bool) {
+    @Test("a device does not revive a deleted object with a lost event under a new site", arguments: [false, true])
+    func lostEventsReviveNothing(isBatch: Bool) {
         var (log, outbox) = (Log(), Outbox(seed: 1))
         log.write(.insert("n", "x", ["b": 1]))
         let insert = Change.insert("n", "x", ["a": 1])
@@ -156,8 +159,11 @@ import Testing
         #expect(log.fold.object(model: "n", id: "x") == nil)
     }
 
-    @Test("what goes over into another epoch revives nothing, however often it was sent", arguments: [0, 1, 2])
-    func anotherEpoch(times: Int) throws {
+    @Test(
+        "an event that moves to another epoch revives no object, however often the device has sent it",
+        arguments: [0, 1, 2]
+    )
+    func newEpochRevivesNothing(times: Int) throws {
         var (log, outbox) = (Log(), Outbox(seed: 1))
         log.write(.insert("n", "x", ["b": 1]))
         let guarded = Change.insert("n", "x", ["a": 1]).guarded(["a": -1])

@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "a welcome that no node says is left with its node",
+        "a device leaves a node that sends an invalid welcome",
         arguments: [
             welcome(#""partitions":1"#, #""partitions":0"#),
             welcome(#""partitions":1"#, #""partitions":9007199254740992"#),
@@ -74,7 +74,7 @@ import Testing
             welcome(#""t":"welcome""#, #""t":"wellcome""#), "", "{", "[]", "null", #"{"t":"welcome"}"#,
         ]
     )
-    func absurdWelcome(text: String) async throws {
+    func invalidWelcome(text: String) async throws {
         let reason = try await meet(try network(hello: [text]))
         #expect(!reason.isEmpty)
     }
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test(
-        "a stream that a node has stopped goes on at an honest one",
+        "a stream that a rogue node has stopped continues at an honest node",
         arguments: [
             #"{"t":"events","stream":"s","from":0,"to":0,"events":[{"seq":0,"later":1,"type":"barrier"}]}"#,
             #"{"t":"error","code":"bad_stream","message":"found no name","stream":"s","ref":"s"}"#,
@@ -114,7 +114,7 @@ import Testing
             #"{"t":"error","code":"invented","message":"","stream":"s"}"#,
         ]
     )
-    func stopped(lie: String) async throws {
+    func continuesAtHonestNode(lie: String) async throws {
         let network = try network(hello: [Self.welcome], subscribe: [Self.subscribed, lie])
         try await network.on { $0.down = ["b"] }
         let client = try network.client(nodes: ["a", "b"])
@@ -219,8 +219,8 @@ import Testing
         await client.close()
     }
 
-    @Test("a device that a node has told another number of partitions reads the state again at an honest one")
-    func otherPartitions() async throws {
+    @Test("a device with a wrong partition count from a rogue node reads the state again at an honest node")
+    func wrongPartitionCount() async throws {
         let partition = StreamName("s")!.partition(of: 3)
         let network = try network(
             hello: [Self.welcome(#""partitions":1"#, #""partitions":3"#)],
@@ -273,10 +273,10 @@ import Testing
     }
 
     @Test(
-        "a state whose lines lie is not shown, and another node is asked",
+        "a device does not show a state with false lines, and asks another node",
         arguments: ["digest", "count", "order", "text", "epoch", "cut", "endless"]
     )
-    func lyingState(lie: String) async throws {
+    func falseState(lie: String) async throws {
         let network = try FakeNetwork()
         network.haste = 100
         try await network.on { network in

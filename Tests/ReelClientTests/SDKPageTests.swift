@@ -34,7 +34,7 @@ import Testing
         #expect(count > 3)
     }
 
-    @Test("what the page shows happens") func whatThePageShows() async throws {
+    @Test("the examples on the SDK page behave as the page describes") func pageExamples() async throws {
         let network = try FakeNetwork()
         try await network.on { $0.down = ["a"] }
         let client = try network.client()

@@ -37,7 +37,7 @@ import Testing
         #expect(last.epoch == nil)
     }
 
-    @Test("a store of format 2, whose rows have no hash, keeps its user, log number, sites and queues")
+    @Test("a device that opens a format 2 store keeps its user, log number, sites and queues")
     func format2IsMigrated() throws {
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -76,8 +76,8 @@ import Testing
         }
     }
 
-    @Test("a migrated queue goes out, each event once, behind a state that comes from a node")
-    func aMigratedQueueGoesOut() async throws {
+    @Test("a device sends a migrated queue once, after it gets the state from a node")
+    func sendsMigratedQueue() async throws {
         let path = temporaryPath()
         defer { removeStore(path) }
         try writeFormat1(path)
@@ -93,8 +93,8 @@ import Testing
         await client.close()
     }
 
-    @Test("a migrated queue whose log has ended counts no base in the next one")
-    func aMigratedQueueMeetsAnotherEpoch() async throws {
+    @Test("a device refuses base-dependent events of a migrated queue after its log has ended")
+    func migratedQueueNewEpoch() async throws {
         let path = temporaryPath()
         defer { removeStore(path) }
         try writeFormat1(path)
@@ -118,8 +118,8 @@ import Testing
         await client.close()
     }
 
-    @Test("what the queue says of an event is stored with it")
-    func entriesAreStoredWhole() throws {
+    @Test("the store keeps all data of a queue entry with its event")
+    func storesWholeEntry() throws {
         let path = temporaryPath()
         defer { removeStore(path) }
         let name = try #require(StreamName("s"))

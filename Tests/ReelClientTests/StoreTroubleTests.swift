@@ -45,16 +45,16 @@ import Testing
     }
 
     @Test(
-        "a place where no store can be is said at once, with what to do",
+        "a client reports an unusable store path at once, with a remedy",
         arguments: ["", "/nowhere/at/all/store.reel", "/dev/null", "/tmp", "/dev/null/store.reel", "a\0b"]
     )
-    func noPlaceForAStore(path: String) {
+    func unusableStorePath(path: String) {
         let error = #expect(throws: ReelError.self) { try DeviceStore(path: path) }
         #expect(error?.code == .storeFailed, "\(error.debugDescription)")
     }
 
-    @Test("a file that this user may only read is said at once", .enabled(if: getuid() != 0 || hasSetpriv))
-    func aFileOfAnotherUser() throws {
+    @Test("a client reports a read-only store file at once", .enabled(if: getuid() != 0 || hasSetpriv))
+    func readOnlyStore() throws {
         let folder = temporaryPath()
         defer { try? FileManager.default.removeItem(atPath: folder) }
         try FileManager.default.createDirectory(

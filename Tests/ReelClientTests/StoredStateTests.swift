@@ -38,8 +38,8 @@ import Testing
         #expect(try await digestOffline(network, path) == digest)
     }
 
-    @Test("what snapshots, deltas and events have left in the rows is what the nodes have", .timeLimit(.minutes(2)))
-    func rowsAreWhatTheNodesHave() async throws {
+    @Test("a device's rows match the state of the nodes after snapshots, deltas and events", .timeLimit(.minutes(2)))
+    func rowsMatchNodes() async throws {
         try await Seeds.runAsync(6) { seed in
             var random = SeededGenerator(seed: seed)
             let network = try FakeNetwork(seed: seed)
@@ -74,8 +74,8 @@ import Testing
         }
     }
 
-    @Test("events that the rows stand for are dropped from the store, also where they are more than the objects")
-    func manyEventsBecomeRows() async throws {
+    @Test("a device drops stored events that its rows cover, even if they outnumber the objects")
+    func dropsCoveredEvents() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }

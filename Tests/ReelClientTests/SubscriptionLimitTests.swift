@@ -43,8 +43,8 @@ import Testing
         await client.close()
     }
 
-    @Test("a stream without a place is told of once as stopped, with `limit`")
-    func told() async throws {
+    @Test("a client reports a stream without a subscription once as stopped, with `limit`")
+    func reportsLimitOnce() async throws {
         let network = try network(limit: 2)
         let client = try network.client()
         let notices = await client.notices
@@ -104,7 +104,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a node that takes fewer subscriptions than it says is not left, and all queues drain")
+    @Test("a client stays with a node that takes fewer subscriptions than promised, and sends all queues")
     func hiddenLimit() async throws {
         let network = try network(limit: 100, taken: 2)
         network.haste = 50
@@ -153,8 +153,8 @@ import Testing
         await client.close()
     }
 
-    @Test("what lies below the horizon is made anew on the state that a poll has brought")
-    func belowHorizon() async throws {
+    @Test("a device rebases an event below the horizon on the state of a poll")
+    func rebasesOnPolledState() async throws {
         let network = try network(limit: 1)
         network.down = ["a"]
         let client = try network.client()
@@ -170,8 +170,8 @@ import Testing
         await client.close()
     }
 
-    @Test("what others write in a stream without a place is read half a minute later")
-    func reading() async throws {
+    @Test("a client polls a stream without a subscription for events of other devices after half a minute")
+    func pollsForEvents() async throws {
         let network = try network(limit: 1)
         network.haste = 50
         let client = try network.client()
@@ -187,7 +187,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a stream whose queue does not move is polled ever more rarely")
+    @Test("a client increases the poll interval of a stream with a blocked queue")
     func backoff() async throws {
         let network = try network(limit: 0)
         network.readers = ["reader"]

@@ -27,7 +27,7 @@ import Testing
         await next.close()
     }
 
-    @Test("what one device publishes every device shows") func whatOneDevicePublishes() async throws {
+    @Test("every device shows an event that one device publishes") func showsOthersEvents() async throws {
         let network = try FakeNetwork()
         let (one, two) = (try network.client(seed: 1), try network.client(seed: 2))
         let (mine, theirs) = (try await one.open("todo"), try await two.open("todo"))
@@ -287,7 +287,7 @@ import Testing
         #expect(await iterator.next() == nil)
     }
 
-    @Test("a cloned device goes on as another site") func aClonedDeviceGoes() async throws {
+    @Test("a cloned device continues under another site") func clonedDevice() async throws {
         let network = try FakeNetwork()
         let (path, copy) = (temporaryPath(), temporaryPath())
         defer {
@@ -316,7 +316,7 @@ import Testing
         await first.close()
     }
 
-    @Test("closing tells those who wait") func closingTellsThoseWho() async throws {
+    @Test("a caller that waits gets `closed` when the client closes") func closeEndsWaits() async throws {
         let network = try FakeNetwork()
         try await network.on { $0.down = ["a"] }
         let client = try network.client()

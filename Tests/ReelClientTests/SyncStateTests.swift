@@ -44,8 +44,8 @@ import Testing
         await client.close()
     }
 
-    @Test("a node that nacks because of its log says so in the state until it takes the event")
-    func nacked() async throws {
+    @Test("a client reports a nack caused by the node's log until the node takes the event")
+    func reportsLogNack() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -115,7 +115,7 @@ import Testing
         await poor.close()
     }
 
-    @Test("a cold device in a later epoch says at once that no node has its stream's state, and starts once one has")
+    @Test("a cold device in a later epoch reports a missing state at once, and starts once a node has it")
     func noSnapshotNode() async throws {
         let network = try FakeNetwork()
         let (author, _) = try await network.author(of: 2, on: "a")
@@ -141,8 +141,8 @@ import Testing
         await client.close()
     }
 
-    @Test("a lost connection is a problem with an age until a node says welcome; without nodes there is none")
-    func offline() async throws {
+    @Test("a client reports a lost connection and its age until a welcome; a client without nodes reports none")
+    func lostConnection() async throws {
         let network = try FakeNetwork()
         try await network.on { $0.down = ["a", "b"] }
         let client = try network.client(nodes: ["a", "b"])
@@ -163,7 +163,7 @@ import Testing
         await alone.close()
     }
 
-    @Test("a barrier that the client does not know is told with a code")
+    @Test("a client reports an unknown barrier with the code `newer_log`")
     func newerLog() async throws {
         let network = try FakeNetwork()
         let client = try network.client()

@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test("a device without a token asks for one and says nothing before") func aDeviceWithoutA() async throws {
+    @Test("a device without a token requests one before it sends anything") func requestsToken() async throws {
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.heldPauses) = (["first"], [SyncClient.tokenMs]) }
         let client = try network.client(renewToken: Office(["first"]).source)
@@ -46,7 +46,9 @@ import Testing
         await client.close()
     }
 
-    @Test("what a token did not allow goes with one that does") func whatATokenDid() async throws {
+    @Test("a device sends an event with a new token after the first token does not allow it") func sendsWithNewToken()
+        async throws
+    {
         let network = try FakeNetwork()
         try await network.on { network in
             (network.tokens, network.readers) = (["reader", "writer"], ["reader"])
@@ -162,7 +164,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a token that is not taken is not said again") func aTokenThatIsNot() async throws {
+    @Test("a device does not send a rejected token again") func dropsRejectedToken() async throws {
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.haste, $0.heldPauses) = (["good"], 1_000, [SyncClient.tokenMs]) }
         let client = try network.client(token: "bad", renewToken: Office(["worse", nil, "good"]).source)
@@ -183,7 +185,7 @@ import Testing
         await client.close()
     }
 
-    @Test("who never gives a token is asked again") func whoNeverGivesA() async throws {
+    @Test("a client calls `renewToken` again if it does not answer in time") func repeatsTokenRequest() async throws {
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.heldPauses) = (["second"], [SyncClient.tokenMs]) }
         let asked = Mutex(0)

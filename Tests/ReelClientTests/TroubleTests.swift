@@ -6,7 +6,8 @@ import Testing
 
 /// What a node may say besides events, and how a device goes on.
 @Suite(.timeLimit(.minutes(5))) struct TroubleTests {
-    @Test("a name that is no streams is told the whole rule", arguments: ["~a", "..", "a b", ""]) func aNameThatIs(
+    @Test("a client rejects an invalid stream name with the full naming rule", arguments: ["~a", "..", "a b", ""])
+    func rejectsStreamName(
         _ name: String
     ) async throws {
         let client = try FakeNetwork().client()
@@ -14,8 +15,8 @@ import Testing
         #expect(error == ReelError(.badStream, "found \(name.debugDescription), expected \(StreamName.rule)"))
     }
 
-    @Test("a node that says that its log has no partitions is left", arguments: [true, false])
-    func aLogWithoutPartitions(holdsState: Bool) async throws {
+    @Test("a client leaves a node that announces a log without partitions", arguments: [true, false])
+    func logWithoutPartitions(holdsState: Bool) async throws {
         let network = try FakeNetwork()
         try await network.on { $0.author(.insert("m", "0")) }
         let client = try network.client()
@@ -48,7 +49,7 @@ import Testing
         await client.close()
     }
 
-    @Test("where the only node of a client is killed it goes on with one that this had named") func whereTheOnlyNode()
+    @Test("a client with one node continues at a node that the killed node named in its welcome") func namedInWelcome()
         async throws
     {
         let network = try FakeNetwork()
@@ -65,8 +66,8 @@ import Testing
         await client.close()
     }
 
-    @Test("a client whose only node is killed goes on with one that this has named since")
-    func laterNode() async throws {
+    @Test("a client with one node continues at a node that the killed node named after the welcome")
+    func namedLater() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
         let stream = try await client.open("s", from: .all)
@@ -185,7 +186,9 @@ import Testing
         await other.close()
     }
 
-    @Test("what is no longer in the log comes with a snapshot") func whatIsNoLonger() async throws {
+    @Test("a device gets a snapshot for events that are no longer in the log") func snapshotForTruncatedLog()
+        async throws
+    {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -209,7 +212,7 @@ import Testing
         await other.close()
     }
 
-    @Test("what a snapshot shows as consumed is acked with the seq that the snapshot tells") func whatASnapshotShows()
+    @Test("a device takes the ack and the seq of a consumed event from a snapshot") func acksFromSnapshot()
         async throws
     {
         let network = try FakeNetwork()
@@ -291,8 +294,8 @@ import Testing
         await client.close()
     }
 
-    @Test("a device whose folded state is wrong replaces it by a snapshot")
-    func contradictedState() async throws {
+    @Test("a device replaces a wrong folded state with a snapshot")
+    func replacesWrongState() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -311,7 +314,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a node whose own log is lost is left for another one") func aNodeWhoseOwn() async throws {
+    @Test("a client leaves a node with a lost log for another node") func leavesDivergedNode() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a", "b"])
         let stream = try await client.open("s", from: .all)
@@ -347,7 +350,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a new epoch begins a stream anew that had stopped") func aNewEpochBegins() async throws {
+    @Test("a stopped stream starts again in a new epoch") func restartsInNewEpoch() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -387,7 +390,7 @@ import Testing
         await other.close()
     }
 
-    @Test("a fetch whose answer comes in pieces is not asked again") func aFetchWhoseAnswer() async throws {
+    @Test("a client does not repeat a fetch while its answer arrives in parts") func fetchInParts() async throws {
         let network = try FakeNetwork()
         let (other, _) = try await network.author(of: 6, on: "b")
         try await network.on { network in

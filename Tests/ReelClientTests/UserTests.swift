@@ -101,7 +101,7 @@ import Testing
 
     // MARK: What is said to a node
 
-    @Test("a token of another user that `renewToken` gives is not said to a node, at first and later")
+    @Test("a client never sends a token of another user that `renewToken` returns")
     func renewedToken() async throws {
         let network = try await network("ann", "bob")
         let path = temporaryPath()
@@ -219,8 +219,8 @@ import Testing
         #expect(left == [[0, 0, 0]], "the snapshot had settled what the stream has")
     }
 
-    @Test("what was sent under the former name, and has not arrived, is not sent again, and the app is told")
-    func doubt() async throws {
+    @Test("a device does not resend unconfirmed events of its former user name, and notifies the app")
+    func formerUserName() async throws {
         let network = try await network("ann", "anna")
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -295,8 +295,8 @@ import Testing
         await anna.close()
     }
 
-    @Test("where nodes get keys, or lose them, a device goes on under a new site, and nothing is appended for nothing")
-    func keys() async throws {
+    @Test("a device continues under a new site when nodes gain or lose keys, without useless appends")
+    func nodesChangeKeys() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -312,8 +312,8 @@ import Testing
         try await expect(["nobody applied", "ann applied", "ann applied", "nobody applied"], network)
     }
 
-    @Test("a queue whose site is another user's is appended once at most, however often the device connects")
-    func foreign() async throws {
+    @Test("a device appends a queue under another user's site at most once, however often it reconnects")
+    func foreignSiteQueue() async throws {
         let network = try await network("ann")
         let client = try network.client(token: FakeNetwork.token("ann"))
         let stream = try await client.open("todo")

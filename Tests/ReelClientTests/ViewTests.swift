@@ -196,7 +196,7 @@ import Testing
         #expect(progress.own.first?.outcome == .applied)
     }
 
-    @Test("what is held above a gap is bounded") func whatIsHeldAbove() {
+    @Test("a client bounds the events that it holds above a gap") func boundsEventsAboveGap() {
         var view = RandomStream(seed: 1, length: 1).emptyView()
         var progress = View.Progress()
         let site = Site(high: 1, low: 2)

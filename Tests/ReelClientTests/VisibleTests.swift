@@ -67,8 +67,8 @@ import Testing
         await client.close()
     }
 
-    @Test("a rejected event falls away when that is known and the app is told also after a restart")
-    func aRejectedEventFalls() async throws {
+    @Test("a device hides a rejected event and notifies the app, even after a restart")
+    func hidesRejectedEvent() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -97,7 +97,9 @@ import Testing
         await other.close()
     }
 
-    @Test("a delete of what somebody else has made meanwhile goes to the stream") func aDeleteOfWhat() async throws {
+    @Test("a device queues a delete of an object that another device has inserted meanwhile") func queuesDelete()
+        async throws
+    {
         let network = try FakeNetwork()
         try await network.on { $0.readers = ["reader"] }
         let client = try network.client(token: "reader")
@@ -116,7 +118,7 @@ import Testing
         await other.close()
     }
 
-    @Test("what is refused for good falls away") func whatIsRefusedFor() async throws {
+    @Test("a device hides a permanently refused event") func hidesRefusedEvent() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -137,7 +139,8 @@ import Testing
         await client.close()
     }
 
-    @Test("what the next epoch does not have is not shown also where an own event waits") func whatTheNextEpoch()
+    @Test("a device hides an object that is absent in the next epoch, even with a queued event for it")
+    func hidesAbsentObjects()
         async throws
     {
         let network = try FakeNetwork()

@@ -79,8 +79,8 @@ import Testing
         try simulation.stream.add(event, base: simulation.stream.seq, read: nil)
     }
 
-    @Test("a splice waits for one that waits and will be refused, since a filler will stand for that one")
-    func waitsForOneThatWaits() throws {
+    @Test("a splice waits for an earlier waiting splice that a filler will replace")
+    func waitsForWaitingSplice() throws {
         var simulation = Self.device()
         let stream = simulation.stream
         let lost = try Self.add(Self.title("0", "title", 0), simulation)

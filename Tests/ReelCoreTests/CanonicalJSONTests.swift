@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(
-        "what is not its own canonical form is found",
+        "the canonical JSON check rejects a text that is not in canonical form",
         arguments: [
             "", " 1", "1 ", "01", "-0", "1.0", "1e2", "1E+21", "1e21", "0.0000001", "+1", ".5", "5.", "-", "1e", "NaN",
             "0.10", "100000000000000000000.0", "1000000000000000000000", "9007199254740993", "1e-6", "1e+400", "tru",
@@ -47,7 +47,7 @@ import Testing
             "[1}", "[", "{", #"{"a":"#, "{\"\u{fb33}\":3,\"\u{1F600}\":5}", "1 2", "\u{feff}1",
         ]
     )
-    func isFound(_ text: String) {
+    func rejectsNonCanonicalText(_ text: String) {
         #expect(!isCanonical(Array(text.utf8)))
     }
 

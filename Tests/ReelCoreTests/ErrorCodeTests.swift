@@ -10,8 +10,8 @@ import Testing
         #expect(page == ErrorCode.page(), "write it anew: reel help --errors > docs/reference/errors.md")
     }
 
-    @Test("the status says what kind of error it is", arguments: ErrorCode.allCases)
-    func statuses(_ code: ErrorCode) {
+    @Test("the HTTP status of an error code matches its kind", arguments: ErrorCode.allCases)
+    func statusMatchesKind(_ code: ErrorCode) {
         if code.rawValue.hasPrefix("bad_") { #expect(code.status == 400) }
         if code.status == 503 { #expect(code.entry.retry == .later) }
         if let close = code.close { #expect([1008, 1009, 1013, 4401].contains(close)) }

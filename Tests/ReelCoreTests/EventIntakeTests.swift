@@ -55,7 +55,7 @@ import Testing
     }
 
     @Test(
-        "says in which member what was found",
+        "an error of the event intake names the member that caused it",
         arguments: [
             (#"{"type":"insert"}"#, #"found no member "model""#),
             (#"{"type":"frob"}"#, #"found "frob", expected insert, update, delete, batch or noop, in type"#),

@@ -36,8 +36,8 @@ import Testing
         return try JSONDecoder().decode(File.self, from: data)
     }
 
-    @Test("a record is what its vector says", arguments: try file().records)
-    func records(_ record: Record) {
+    @Test("a reader classifies a record as its test vector says", arguments: try file().records)
+    func classifiesRecords(_ record: Record) {
         var rules = PartitionRules(partition: 0, of: 1)
         var event = ParsedEvent()
         let kind = Array(record.key.utf8).withUnsafeBytes { key in
@@ -54,8 +54,8 @@ import Testing
         #expect(name == record.is, "\(kind)")
     }
 
-    @Test("an event that is sent becomes what its vector says", arguments: try file().intake)
-    func intake(_ taken: Taken) throws {
+    @Test("the event intake turns a sent event into the result in its test vector", arguments: try file().intake)
+    func takesSentEvents(_ taken: Taken) throws {
         var intake = EventIntake(limit: 1 << 18)
         var output: [UInt8] = []
         let stamp = EventIntake.Stamp(by: taken.by, atMs: taken.at, base: taken.base)

@@ -26,8 +26,8 @@ import Testing
         return script
     }
 
-    @Test("where nobody asks for the digest, the lists of what it needs do not grow for ever")
-    func isBounded() throws {
+    @Test("the fold bounds its lists of unhashed entries if no caller asks for the digest")
+    func boundsUnhashedEntries() throws {
         var script = Self.comingAndGoing { _, script in
             #expect(script.fold.unhashedObjects.count < 60)
             #expect(script.fold.unhashedSites.count < 100)

@@ -77,8 +77,8 @@ import Testing
         #expect(script.value("n", id: "9") == "2")
     }
 
-    @Test("two authors who type forward at once keep their words whole")
-    func words() {
+    @Test("two authors that type forward at the same time keep their words whole")
+    func keepsWordsWhole() {
         var script = FoldScript()
         script.event("insert", 3, fields: "{\"t\":\"\"}")
         for (index, letter) in "milk".enumerated() {
@@ -97,8 +97,8 @@ import Testing
         #expect(script.value("t") == "\"aXYf\"")
     }
 
-    @Test("what is at or below the horizon is forgotten with the mark that moves it")
-    func forgets() {
+    @Test("the fold forgets tombstones and ended sites at or below the horizon when a mark moves it")
+    func forgetsBelowHorizon() {
         var script = FoldScript()
         script.event("insert")
         script.event("delete")
@@ -114,8 +114,8 @@ import Testing
         #expect(script.noop(2, op: 0) == .applied)
     }
 
-    @Test("a mark stands at every 4,096th consumed event")
-    func marks() {
+    @Test("the fold sets a mark at every 4,096th consumed event")
+    func setsMarks() {
         var script = FoldScript()
         script.fold.consumed = 4_094
         script.noop()

@@ -20,8 +20,8 @@ import Testing
         return script
     }
 
-    @Test("beyond the limit a text goes on as if nobody had written it plainly: whoever has not seen that is stale")
-    func isLimited() throws {
+    @Test("the fold treats a text over the history limit as plainly written and rejects older splices as stale")
+    func limitsHistory() throws {
         var script = Self.written()
         #expect(script.event("update", 5, base: 4, ops: Self.splice("u", "u")) == .applied)
         #expect(script.event("update", 5, base: 4, ops: "{\"v\":{\"splice\":[[0,1,\"w\"]]}}") == .applied)
@@ -53,8 +53,8 @@ import Testing
         }
     }
 
-    @Test("an author who has seen all that there is goes on with what he has on its way")
-    func alone() {
+    @Test("the fold accepts pending splices of an author that saw all other edits, even beyond the limit")
+    func acceptsPendingSplices() {
         var script = Self.written()
         let base = script.fold.seq
         let replace = "{\"t\":{\"splice\":[[0,\(Self.length),\"\(Self.letters)\"]]}}"
@@ -68,8 +68,8 @@ import Testing
         #expect(script.event("update", 2, base: base, ops: Self.splice("t")) == .applied)
     }
 
-    @Test("an event that brings a text beyond the limit goes on splicing it")
-    func insideAnEvent() {
+    @Test("an event that brings a text over the history limit can continue to splice it")
+    func continuesInsideEvent() {
         var script = Self.written()
         for site in 2...3 { #expect(script.event("update", site, base: 4, ops: Self.all) == .applied) }
         let weight = script.fold.weight
@@ -87,8 +87,8 @@ import Testing
         }
     }
 
-    @Test("what one event inserts and deletes is kept nowhere")
-    func isNotKept() {
+    @Test("the fold keeps no history of text that one event inserts and deletes")
+    func dropsTransientText() {
         var script = Self.written()
         let triples = "[0,0,\"\(Self.letters)\"],[1,\(Self.length - 2),\"\"],[0,2,\"\"]"
         for _ in 0..<4 {
@@ -99,8 +99,8 @@ import Testing
         #expect(script.value("u") == "\"v\"")
     }
 
-    @Test("a text in too many runs goes on as if nobody had written it plainly")
-    func runs() {
+    @Test("the fold treats a text with too many runs as plainly written")
+    func limitsRuns() {
         var script = FoldScript()
         script.event("insert", 1, fields: #"{"t":"\#(String(repeating: "a", count: 33_000))"}"#)
         for site in 2...11 { script.noop(site) }
@@ -125,16 +125,16 @@ import Testing
         #expect(script.event("update", 9, base: last + 1, ops: Self.splice("t")) == .applied)
     }
 
-    @Test("whatever a snapshot says of deleters is a number")
-    func absurd() {
+    @Test("a run computes its weight without overflow for any number of deleters")
+    func weightDoesNotOverflow() {
         let mark = TextMark(seq: 1, site: FoldScript.site(1))
         var run = TextRun(inserted: .ancient, bytes: 1, scalars: Int(Int32.max))
         for _ in 0..<100_000 { run.delete(by: mark) }
         #expect(run.weight > Limits.history)
     }
 
-    @Test("what everybody has seen deleted weighs nothing")
-    func horizon() {
+    @Test("text that was deleted at or below the horizon has no weight")
+    func oldDeletionsWeighNothing() {
         var script = Self.written()
         for _ in 0..<20 { script.noop(1) }
         let replace = "{\"t\":{\"splice\":[[0,\(Self.length),\"\(Self.letters)\"]]}}"

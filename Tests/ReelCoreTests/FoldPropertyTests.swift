@@ -44,8 +44,8 @@ import Testing
         #expect(outcomes.count > 8)
     }
 
-    @Test("a fold made from a snapshot at any point goes on like the one that it was made from", arguments: histories)
-    func goesOnFromSnapshots(number: UInt64) throws {
+    @Test("a fold from a snapshot at any point continues like the original fold", arguments: histories)
+    func continuesFromSnapshots(number: UInt64) throws {
         var history = FoldHistory(seed: TestSeed.value &+ 1_000 &+ number)
         var (other, loaded) = (history.fold, history.fold)
         var event = ParsedEvent()

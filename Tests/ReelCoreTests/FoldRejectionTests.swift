@@ -4,7 +4,7 @@ import Testing
 
 /// Why a consumed event is rejected, row by row.
 @Suite struct FoldRejectionTests {
-    @Test("a base at or behind the event's own seq")
+    @Test("the fold rejects an event with a base at or after its own seq")
     func badBase() {
         var script = FoldScript()
         #expect(script.noop(base: 0) == .rejected(.badBase))
@@ -69,7 +69,7 @@ import Testing
         #expect(script.event("update", guards: "{\"a\":0}", ops: "{\"a\":{\"add\":[1]}}") == .rejected(.guard))
     }
 
-    @Test("a splice of a text that somebody has written anew since")
+    @Test("the fold rejects a splice of a text that another site has overwritten since the base")
     func staleSplice() {
         var script = FoldScript()
         script.event("insert", 1, fields: "{\"t\":\"one\"}")
@@ -127,8 +127,8 @@ import Testing
         #expect(script.lost(1) == ["m/1 a": 2, "m/1 b": 2])
     }
 
-    @Test("a splice that a mark has refused does not raise the mark, so typing goes on after one round trip")
-    func chain() {
+    @Test("a mark does not rise when it rejects a splice, so the author continues after one round trip")
+    func rejectionKeepsMark() {
         var script = FoldScript()
         script.event("insert", 1, fields: "{\"t\":\"\"}")
         let splice = "{\"t\":{\"splice\":[[0,0,\"x\"]]}}"
@@ -273,7 +273,7 @@ import Testing
         #expect(script.value("t") == "\"a\\n123\"")
     }
 
-    @Test("an object of more than 1,024 fields or 768 KiB, measured behind each part")
+    @Test("the fold limits an object to 1,024 fields and 768 KiB, and checks this after each part")
     func tooLarge() {
         var script = FoldScript()
         let fields = (0..<1_024).map { "\"f\(10_000 + $0)\":0" }.joined(separator: ",")

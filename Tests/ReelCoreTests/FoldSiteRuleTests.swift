@@ -80,8 +80,8 @@ import Testing
         #expect(next.retired == 0 && next.endedSites == 2 && next.liveSites == 1)
     }
 
-    @Test("a site begins with op 0 and goes on without a gap, each op once")
-    func order() {
+    @Test("a site begins with op 0 and continues without a gap, each op once")
+    func ordersOps() {
         var script = FoldScript()
         #expect(script.noop(op: 1) == .gap)
         #expect(script.noop() == .applied)
@@ -93,8 +93,8 @@ import Testing
         #expect(script.fold.site(FoldScript.site(1))?.seq == 4)
     }
 
-    @Test("a site belongs to who began it, or to nobody")
-    func author() {
+    @Test("a site belongs to the author of its first event, or to no author")
+    func siteHasOneAuthor() {
         var script = FoldScript()
         #expect(script.noop(1, by: "ann") == .applied)
         #expect(script.noop(1, by: "bob") == .foreign)
@@ -105,8 +105,8 @@ import Testing
         #expect(script.noop(2, by: "ann") == .foreign)
     }
 
-    @Test("an ended site says nothing more")
-    func end() {
+    @Test("the fold accepts no new event of an ended site")
+    func endsSite() {
         var script = FoldScript()
         #expect(script.noop(last: true) == .applied)
         #expect(script.noop() == .gap)

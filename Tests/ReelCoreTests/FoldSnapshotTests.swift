@@ -33,8 +33,8 @@ import Testing
         return script
     }
 
-    @Test("a snapshot of a stream that nobody wrote has two lines")
-    func empty() throws {
+    @Test("a snapshot of an empty stream has two lines")
+    func emptySnapshot() throws {
         let fold = Fold(stream: FoldHistory.stream, partition: 3, epoch: FoldHistory.epoch)
         #expect(
             try lines(fold) == [
@@ -115,8 +115,8 @@ import Testing
         #expect(wrong.digest() == before)
     }
 
-    @Test("each line that is not as it must be is refused, and the error says which")
-    func strict() throws {
+    @Test("the snapshot reader rejects each invalid line, and the error names the line")
+    func rejectsInvalidLines() throws {
         let script = sample()
         let good = try lines(script.fold)
         let text = good.joined(separator: "\n") + "\n"
@@ -218,8 +218,8 @@ import Testing
         }
     }
 
-    @Test("seeds stand as they are, the later in place of the earlier")
-    func seeds() throws {
+    @Test("the fold takes seeds unchanged, and a later seed replaces an earlier one")
+    func laterSeedReplaces() throws {
         var fold = Fold(stream: FoldHistory.stream, partition: 0, epoch: FoldHistory.epoch)
         let (one, two) = (FoldScript.site(1), FoldScript.site(2))
         let seeds = [

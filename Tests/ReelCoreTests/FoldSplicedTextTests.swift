@@ -54,7 +54,7 @@ private struct NaiveText {
         return String(text)
     }
 
-    @Test("concurrent splices leave the text that the rule says, whoever typed when", arguments: 0..<2)
+    @Test("concurrent splices produce the text that the merge rule defines, for any author and base", arguments: 0..<2)
     func agreesWithTheRule(history: UInt64) {
         var random = SeededNumbers(TestSeed.value &+ history)
         let sites = (1...5).map { Site(high: 7, low: UInt64($0)) }
@@ -105,8 +105,8 @@ private struct NaiveText {
         #expect(text.scalars == naive.text.unicodeScalars.count)
     }
 
-    @Test("history below the horizon is forgotten while the text goes on being spliced")
-    func forgets() {
+    @Test("a text forgets history below the horizon while splices continue")
+    func textForgetsHistory() {
         let site = Site(high: 1, low: 1)
         var text = SplicedText(written: nil)
         for seq: Seq in 0..<3_000 {

@@ -90,7 +90,7 @@ import Testing
         #expect(read == frame)
     }
 
-    @Test("a delivered event is the record behind its seq") func aDeliveredEventIs() throws {
+    @Test("a delivered event is the record with its seq in front") func deliversRecordWithSeq() throws {
         let value = Array(#"{"op":1,"type":"noop"}"#.utf8)
         var bytes: [UInt8] = []
         value.withUnsafeBytes { DeliveredEvent.write(seq: 12, value: $0, to: &bytes) }

@@ -16,8 +16,11 @@ import Testing
         }
     }
 
-    @Test("a word that is none of JSO ns is no value", arguments: ["nonsense", "tru", "nullable", "fAlse", "NULL"])
-    func aWordThatIs(_ text: String) {
+    @Test(
+        "the reader rejects a word that is not a JSON literal",
+        arguments: ["nonsense", "tru", "nullable", "fAlse", "NULL"]
+    )
+    func rejectsUnknownWords(_ text: String) {
         let first = text.prefix(1)
         #expect(error(text) == ReelError(.badJSON, "found '\(first)' at byte 0, expected a value"))
     }
@@ -60,8 +63,8 @@ import Testing
         #expect(error(#"{"e\u0301":1,"a":2,"é":3}"#) == nil, "names are compared by their bytes, not normalised")
     }
 
-    @Test("of random keys those are refused of which two say the same")
-    func random() {
+    @Test("the reader rejects an object with random keys exactly if two keys are equal")
+    func rejectsEqualKeys() {
         var numbers = SeededNumbers(TestSeed.value)
         for _ in 0..<2_000 * effort {
             var (texts, names, repeats) = ([String](), Set<String>(), false)

@@ -68,7 +68,7 @@ import Testing
         #expect(read(["todo \(Self.seed)"], phase: .open) == ["void"])
     }
 
-    @Test("behind the end of the epoch everything is void") func behindTheEndOf() {
+    @Test("every record after the end of the epoch is void") func voidAfterEnd() {
         #expect(
             read(["~reel \(Self.end)", "todo \(Self.noop)", "~reel \(Self.fold)", #"~reel {"type":"barrier"}"#])
                 == ["barrier", "void", "void", "void"]
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(
-        "who meets an unknown barrier stops, however it is written",
+        "a reader stops at an unknown barrier in any notation",
         arguments: [
             #"{"fold":2,"type":"barrier"}"#, #"{"fold":0,"type":"barrier"}"#, #"{"fold":"1","type":"barrier"}"#,
             #"{"open":false,"type":"barrier"}"#, #"{"end":"FF","type":"barrier"}"#, #"{"type":"barrier"}"#,
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(
-        "what is no object of type barrier is no barrier",
+        "a value that is not an object of type barrier is no barrier",
         arguments: [
             #"[{"type":"barrier"}]"#, #"{"type":"barriers"}"#, #"{"type":"barrier"} x"#, #"{"type":["barrier"]}"#,
         ]

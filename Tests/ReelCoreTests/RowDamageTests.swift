@@ -5,7 +5,7 @@ import Testing
 
 /// Stored rows that are not as they were written.
 @Suite struct RowDamageTests {
-    @Test("no byte of a stored row is a trap, neither when it is read nor when the fold goes on", arguments: 0..<8)
+    @Test("the fold reads damaged rows and continues without a trap", arguments: 0..<8)
     func damagedRows(number: UInt64) throws {
         var history = FoldHistory(seed: TestSeed.value &+ number)
         for step in 0..<300 {

@@ -24,14 +24,14 @@ import Testing
     }
 
     @Test(
-        "what is no site's text is refused",
+        "a text that is not a valid site is refused",
         arguments: [
             "", "6F1C0F0E-8D3B-4A6E-9C55-0123456789AB", "6f1c0f0e8d3b4a6e9c550123456789ab",
             "6f1c0f0e-8d3b-4a6e-9c55-0123456789a", "6f1c0f0e-8d3b-4a6e-9c55-0123456789abc",
             "6f1c0f0e-8d3b-4a6e-9c55_0123456789ab", "6f1c0f0g-8d3b-4a6e-9c55-0123456789ab",
         ]
     )
-    func noSites(_ text: String) {
+    func refusesInvalidSite(_ text: String) {
         #expect(Site(text) == nil)
     }
 

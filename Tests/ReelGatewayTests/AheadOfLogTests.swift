@@ -69,8 +69,8 @@ import Testing
         }
     }
 
-    @Test("a gateway on a copied file is ready, and says so in /readyz until the file is accepted")
-    func notice() async throws {
+    @Test("a gateway on a copied file is ready and reports the copy in /readyz until acceptance")
+    func reportsCopiedFile() async throws {
         let folder = FileManager.default.temporaryDirectory.path + "/reel-notice-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -85,8 +85,8 @@ import Testing
         }
     }
 
-    @Test("before welcome a frame has at most 16 KiB, packed or not; behind it as much as welcome says")
-    func longHello() async throws {
+    @Test("the gateway limits a frame to 16 KiB before welcome and to welcome's limit afterwards")
+    func limitsHelloFrame() async throws {
         try await LiveGateway.with { live in
             let room = SocketClient.helloBytes
             func hello(_ count: Int) -> String {
@@ -162,7 +162,9 @@ import Testing
         }
     }
 
-    @Test("what is no text or too large closes the connection") func whatIsNoText() async throws {
+    @Test("the gateway closes a connection after an invalid or oversized frame") func closesOnInvalidFrame()
+        async throws
+    {
         #expect(GatewaySettings().frameBytes == 1 << 20)
         // Little enough that a kernel takes all of it: who still writes may meet the end before it reads the reason.
         let frameBytes = 10_000

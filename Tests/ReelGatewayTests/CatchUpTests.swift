@@ -10,7 +10,7 @@ import Testing
 
 /// Many who come back to a gateway that has started anew, and kept nothing of what they missed.
 @Suite(.timeLimit(.minutes(15))) struct CatchUpTests {
-    @Test("many who come back have the log read once") func manyWhoComeBack() async throws {
+    @Test("the gateway reads the log once for many clients that reconnect") func sharesReconnectReads() async throws {
         let (count, distance) = (30_000, 25)
         let streams = (0..<100).map { StreamName("sparse\($0)")! }
         let log = HeldLog(try await .sparse(count, streams, every: distance))
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test("what many subscriptions of a client get at once is sent at its pace") func whatManySubscriptionsOf()
+    @Test("the gateway sends the catch-up of many subscriptions at the client's pace") func pacesManySubscriptions()
         async throws
     {
         let (count, streams) = (8_000, (0..<40).map { StreamName("dense\($0)")! })

@@ -43,8 +43,8 @@ struct DamagedTailTests {
         }
     }
 
-    @Test("what lies before the record is answered, and who asks for what follows hears that it is damaged")
-    func damaged() async throws {
+    @Test("the gateway answers with records before a damaged record and reports damage for later records")
+    func reportsDamagedRecord() async throws {
         let memory = try MemoryLog(partitions: 1)
         let log = Damaged(memory)
         try await LiveGateway.with(log, { $0.behindMs = 200 }) { live in

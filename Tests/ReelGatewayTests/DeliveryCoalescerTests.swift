@@ -14,7 +14,7 @@ import Testing
         Batches.batch(from: seq, [.event(todo, site, seq, text)])
     }
 
-    @Test("what few listen to goes out at once") func whatFewListenTo() throws {
+    @Test("the coalescer sends an event with few listeners immediately") func sendsToFewImmediately() throws {
         var gathering = DeliveryCoalescer(listenerMicros: 30)
         #expect(gathering.dueMs == nil, "nothing is due")
         for seq in 0..<100 as Range<Seq> {
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test("what needs no distance goes out at once") func whatNeedsNoDistance() throws {
+    @Test("the coalescer sends an event that keeps no distance immediately") func sendsWithoutDistance() throws {
         var gathering = DeliveryCoalescer(listenerMicros: 30)
         for seq in 0..<10 as Range<Seq> {
             gathering.add(event(seq), listeners: 1_000, keepsDistance: false)
@@ -66,7 +66,8 @@ import Testing
     }
 
     /// A loop that is done with an event in half of the time until the next one comes has no reason to wait.
-    @Test("half of a loop may send one by one", arguments: [1, 2, 4]) func halfOfALoop(partitions: Int) {
+    @Test("the load estimate reports overload only when sends take over half of the loop's time", arguments: [1, 2, 4])
+    func estimatesSendLoad(partitions: Int) {
         for (writeMs, share) in [(4.5, 0...0), (6, 0.5...1)] as [(Double, ClosedRange<Double>)] {
             var load = SendLoadEstimate()
             var times = 0

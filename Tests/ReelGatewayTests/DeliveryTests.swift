@@ -69,7 +69,8 @@ import Testing
         }
     }
 
-    @Test("each subscription goes on from its own position however often it changes") func eachSubscriptionGoesOn()
+    @Test("each subscription continues from its own position after any number of changes")
+    func continuesFromOwnPosition()
         async throws
     {
         let seed = TestSeed.value
@@ -116,7 +117,7 @@ import Testing
         }
     }
 
-    @Test("a fetch is answered by frames whose union is its ranges") func aFetchIsAnswered() async throws {
+    @Test("a fetch returns frames that together cover the requested ranges") func fetchCoversRanges() async throws {
         let log = try await log(3_000)
         try await LiveGateway.with(
             log,
@@ -142,7 +143,7 @@ import Testing
         }
     }
 
-    @Test("a slow reader is told to pull and the others go on") func aSlowReaderIs() async throws {
+    @Test("a slow client receives lagged and the other clients continue") func slowClientLags() async throws {
         let log = try MemoryLog(partitions: 1)
         try await LiveGateway.with(
             log,
@@ -186,7 +187,9 @@ import Testing
         }
     }
 
-    @Test("what the log no longer holds is truncated with its first seq") func whatTheLogNo() async throws {
+    @Test("the gateway answers a request for trimmed records with truncated and the first seq") func reportsFirstSeq()
+        async throws
+    {
         let log = try await log(100)
         log.trim(0, before: 50)
         try await LiveGateway.with(log) { live in

@@ -46,7 +46,9 @@ import Testing
         try WarmStart.find(in: log, bounds: [log.bounds(0)], records: records)[0]
     }
 
-    @Test("what is left out at the start is vouched for by who had read it") func whatIsLeftOut() async throws {
+    @Test("a starting gateway skips only records that a later record's witness confirms") func skipsConfirmedRecords()
+        async throws
+    {
         #expect(try start(try await log(events(0..<40), lag: 1), records: 10).from == 30)
         #expect(try start(try await log(events(0..<40), lag: 9), records: 10).from == 30)
         #expect(try start(try await log(events(0..<40), lag: 15), records: 10).from == 25)
@@ -65,7 +67,7 @@ import Testing
         #expect(try start(trimmed, records: 10).from == 40, "nothing is left to read")
     }
 
-    @Test("a gateway that starts far behind an end knows that the epoch has ended") func aGatewayThatStarts()
+    @Test("a gateway that starts long after an end barrier knows that the epoch has ended") func findsEpochEnd()
         async throws
     {
         // What came behind the end was written by gateways that had not read it yet.
@@ -133,7 +135,9 @@ import Testing
         }
     }
 
-    @Test("what lies behind an end is void also where it is read from the log") func whatLiesBehindAn() async throws {
+    @Test("a gateway treats records after an end barrier as void when it reads the log") func voidsRecordsAfterEnd()
+        async throws
+    {
         let log = try await log(events(0..<20) + [barrier(.end(next))] + events(20..<60), lag: 1)
         try await LiveGateway.with(log, { $0.ringBytes = 1 }) { live in
             try await live.state(becomes: "ended")

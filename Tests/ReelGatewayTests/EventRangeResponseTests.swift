@@ -115,16 +115,18 @@ import Testing
         #expect(heard.bytes.suffix(11) == Array(#"],"to":399}"#.utf8))
     }
 
-    @Test("what fails on its way ends where it is") func whatFailsOnIts() async throws {
+    @Test("a partial response that fails midway ends at its current position") func partialResponseEnds() async throws {
         let (heard, _) = try await ask("/part", pieces: 3, isSlow: false)
         #expect(heard.hasEnded && heard.bytes.suffix(9) == Array(#"],"to":2}"#.utf8))
     }
 
-    @Test("what has to be whole breaks off") func whatHasToBe() async throws {
+    @Test("a response that must be whole aborts when it fails midway") func wholeResponseAborts() async throws {
         #expect(try await ask("/whole", pieces: 3, isSlow: false).heard.hasFailed)
     }
 
-    @Test("what fails before it began says why") func whatFailsBeforeIt() async throws {
+    @Test("a response that fails before it begins returns the error status") func earlyFailureReturnsStatus()
+        async throws
+    {
         for target in ["/part", "/whole"] {
             let (heard, _) = try await ask(target, pieces: 0, isSlow: false)
             #expect(heard.hasEnded && heard.head?.status == 503)

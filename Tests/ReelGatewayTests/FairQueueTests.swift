@@ -28,7 +28,7 @@ import Testing
         #expect(order == Array(0..<16) + [-1] + Array(16..<40))
     }
 
-    @Test("what has nothing to do any more takes no place") func whatHasNothingTo() {
+    @Test("a queued task without work takes no turn") func skipsIdleTasks() {
         var generator = SeededNumbers(1)
         let host = HandLoop()
         let turns = FairQueue(on: host)
@@ -45,7 +45,8 @@ import Testing
         #expect(order == (0..<10).map { $0 * 100 } + [-1])
     }
 
-    @Test("who subscribes anew again and again is refused and holds nobody up") func whoSubscribesAnewAgain() throws {
+    @Test("the gateway refuses repeated subscriptions of a client and delays no other client")
+    func refusesRepeatedSubscriptions() throws {
         var generator = SeededNumbers(1)
         let (host, log) = (HandLoop(), try MemoryLog(partitions: 1))
         let gateway = GatewayLoop(on: host, over: log) { $0.subscriptions = 100 }
@@ -76,7 +77,7 @@ import Testing
         #expect(refused() == 50)
     }
 
-    @Test("those who catch up from the ring come in turn") func thoseWhoCatchUp() throws {
+    @Test("clients that catch up from the ring take turns") func catchUpTakesTurns() throws {
         var generator = SeededNumbers(1)
         let (host, log) = (HandLoop(), try MemoryLog(partitions: 1))
         let gateway = GatewayLoop(on: host, over: log)
@@ -95,7 +96,9 @@ import Testing
         #expect(zip([0] + counts, counts).allSatisfy { $1 - $0 <= 16 }, "\(counts)")
     }
 
-    @Test("the log is asked where it ends once for all who come while it is asked") func theLogIsAsked() throws {
+    @Test("callers that arrive during a request for the log's end share the next request") func sharesEndRequest()
+        throws
+    {
         var generator = SeededNumbers(1)
         let memory = try MemoryLog(partitions: 1)
         let (host, log) = (HandLoop(), HeldLog(memory))
@@ -114,7 +117,8 @@ import Testing
         #expect(answers.count == 101)
     }
 
-    @Test("what is settled where the log turns out to be another is answered") func whatIsSettledWhere() throws {
+    @Test("the gateway nacks reported publishes when the log proves to be another log") func nacksOnDivergence() throws
+    {
         let still = try StillGateway()
         let (client, wire) = still.connect()
         let events = (0...1).map { #"{"site":"\#(site)","op":\#($0),"type":"noop"}"# }.joined(separator: ",")

@@ -24,7 +24,7 @@ import Testing
         for seq in seqs { gateway.received(Batches.batch(from: seq, [.event(todo, site, seq, "x")])) }
     }
 
-    @Test("what comes fast goes out together") func whatComesFastGoes() {
+    @Test("the gateway coalesces events that arrive in quick succession") func coalescesFastEvents() {
         let (client, wire) = still.connect()
         subscribe(client, "todo")
         read(0..<1)
@@ -36,7 +36,7 @@ import Testing
         #expect(wire.proofs == ["upto -1", "todo 0…0", "todo 1…3"])
     }
 
-    @Test("nobody is told of the head before what lies before it") func nobodyIsToldOf() {
+    @Test("a client learns of the head only after the events before it") func headFollowsEvents() {
         let (first, wire) = still.connect()
         subscribe(first, "todo")
         read(0..<3)
@@ -49,7 +49,7 @@ import Testing
         #expect(wire.proofs.suffix(2) == ["todo 3…4", "upto 4"])
     }
 
-    @Test("who joins while events gather costs nobody else a write") func whoJoinsWhileEvents() {
+    @Test("a client that joins during coalescing causes no extra write to another client") func joiningCostsNoWrite() {
         let (first, wire) = still.connect()
         subscribe(first, "todo")
         read(0..<2)

@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test("a failed append is nacked and what comes behind it waits") func aFailedAppendIs() async throws {
+    @Test("the gateway nacks a failed append and nacks the later ops as gaps") func nacksFailedAppend() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log) { live in
             let socket = try await live.connect()
@@ -82,7 +82,8 @@ import Testing
         }
     }
 
-    @Test("what was nacked and is in the log holds up nobody and may come again") func whatWasNackedAnd() async throws {
+    @Test("a nacked event that is in the log blocks no later op and can be published again")
+    func nackedEventBlocksNothing() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log) { live in
             let (socket, reader) = (try await live.connect(), try await live.connect())
@@ -118,7 +119,9 @@ import Testing
         }
     }
 
-    @Test("a record that the log holds twice is acked where it stands") func aRecordThatThe() async throws {
+    @Test("the gateway acks a record that the log holds twice at a seq of that record") func acksDoubledRecord()
+        async throws
+    {
         let log = try MemoryLog()
         try await LiveGateway.with(log) { live in
             let socket = try await live.connect()
@@ -159,7 +162,9 @@ import Testing
         }
     }
 
-    @Test("a publish by HTTP whose outcome is not known is told to try again") func aPublishByHTTP() async throws {
+    @Test("the gateway answers an HTTP publish of unknown outcome with a request to retry") func unknownOutcomeRetries()
+        async throws
+    {
         let log = try MemoryLog()
         try await LiveGateway.with(log, { $0.publishMs = 10 }) { live in
             log.onAppend { _, _ in .late }
@@ -180,7 +185,7 @@ import Testing
         }
     }
 
-    @Test("a tail that the trimming overtook goes on at the first seq") func aTailThatThe() async throws {
+    @Test("a tail that trimming has overtaken continues at the first seq") func trimmedTailContinues() async throws {
         let log = try MemoryLog(partitions: 1)
         try await LiveGateway.with(log) { live in
             let (socket, reader) = (try await live.connect(), try await live.connect())
@@ -206,7 +211,7 @@ import Testing
         }
     }
 
-    @Test("behind the end of an epoch nothing is taken") func behindTheEndOf() async throws {
+    @Test("the gateway accepts no event after the end of an epoch") func refusesAfterEpochEnd() async throws {
         let log = try MemoryLog(partitions: 1)
         let next = Epoch(0x77)
         try await LiveGateway.with(log) { live in

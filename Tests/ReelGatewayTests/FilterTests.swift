@@ -46,8 +46,8 @@ import Testing
     }
 
     /// What was there before comes from the ring, or where that is too small, from the log.
-    @Test("what was there is filtered", arguments: [32 << 20, 1])
-    func whatWasThereIs(ringBytes: Int) async throws {
+    @Test("the gateway filters existing events", arguments: [32 << 20, 1])
+    func filtersExistingEvents(ringBytes: Int) async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) {
             $0.ringBytes = ringBytes
         } _: { live in
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test("what comes is filtered and all of it is proven") func whatComesIsFiltered() async throws {
+    @Test("the gateway filters new events and proves all their seqs") func filtersNewEvents() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let partial = try await subscribe(live, [#"ta"sk"#], own)
             let twin = try await subscribe(live, [#"ta"sk"#], Site(high: 3, low: 3))
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test("a filtered view goes on from what it was proven") func aFilteredViewGoes() async throws {
+    @Test("a filtered subscription continues from its proven position") func filteredViewContinues() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             for event in history { try await live.publish("todo", event) }
             // Between both, nothing of the view lies: a position there is as good as one at an event.

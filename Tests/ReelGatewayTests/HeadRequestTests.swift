@@ -13,7 +13,7 @@ import Testing
     private let site = Site(high: 1, low: 1)
     private let path = "/v1/streams/todo/events"
 
-    @Test("head says what get says") func headSaysWhatGet() async throws {
+    @Test("a HEAD request returns the same status and headers as GET") func headMatchesGet() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             let targets: [(String, Int)] = [
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test("what get would pack has no length") func whatGetWouldPack() async throws {
+    @Test("an answer that GET would compress has no content length") func compressedHasNoLength() async throws {
         try await LiveGateway.with { live in
             for method in ["GET", "HEAD"] {
                 let answer = try await live.ask(method, "/openapi.yaml", headers: ["accept-encoding": "gzip"])

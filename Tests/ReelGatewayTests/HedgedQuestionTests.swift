@@ -109,7 +109,7 @@ import Testing
         #expect(none.start(nowMs: 0) == [.refuse(with: nil)])
     }
 
-    @Test("the refusal of the node that is furthest is told, and of equal ones the last")
+    @Test("a client receives the refusal of the furthest node, or the last of equal refusals")
     func refusal() {
         func told(_ seqs: [Seq?]) -> HedgedQuestion.Action? {
             let one = question(seqs.count)
@@ -135,8 +135,8 @@ import Testing
         #expect(one.answered(0, nowMs: 900) == [.pass(0)])
     }
 
-    @Test("what a client asked that is gone is cancelled everywhere")
-    func gone() {
+    @Test("the gateway cancels all requests of a question when its client disconnects")
+    func cancelsAbandonedQuestion() {
         let one = question(3)
         _ = one.start(nowMs: 0)
         _ = one.delayPassed(mayHedge: true, nowMs: 300)

@@ -146,8 +146,8 @@ import Testing
         }
     }
 
-    @Test("where all nodes are behind, the client hears from the one that is furthest, whatever it asks")
-    func allBehind() async throws {
+    @Test("a client receives the answer of the furthest node when all nodes lag")
+    func allNodesLag() async throws {
         let nodes = try [5, 90, -1].map { try FakeNode(behind($0)) }
         try await with(nodes) { live in
             for answer in try await ask(live, times: 3) {

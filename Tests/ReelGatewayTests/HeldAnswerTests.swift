@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test("what all subscriptions of a client want is read once") func whatAllSubscriptionsOf() async throws {
+    @Test("the gateway reads a range once for all subscriptions of a client") func readsOnceForClient() async throws {
         try await with { live, log in
             let socket = try await live.connect()
             log.hold()
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test("a long poll of a log that is another one meanwhile is told so") func aLongPollOf() async throws {
+    @Test("a long poll receives an error when the log diverges during its read") func divergedLongPoll() async throws {
         try await with { live, log in
             log.hold()
             let poll = try live.reader(path + "?wait=1000")
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test("who waits for the place of a log that is another one meanwhile is told so") func whoWaitsForThe()
+    @Test("a client that waits for a seq receives an error when the log diverges") func divergedSeqWait()
         async throws
     {
         try await with { live, log in
@@ -120,8 +120,7 @@ import Testing
         }
     }
 
-    @Test("fetches under way of a log that is another one meanwhile are told so") func fetchesUnderWayOf() async throws
-    {
+    @Test("fetches in progress receive an error when the log diverges") func divergedFetches() async throws {
         try await with { live, log in
             let socket = try await live.connect()
             log.hold()

@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test("who reads on is not behind however many records it is") func whoReadsOnIs() {
+    @Test("a reader that continues does not lag, whatever the number of records") func readingNodeKeepsUp() {
         var looks = Looks()
         for second: Int64 in 0..<1_000 {
             looks.look(read: second * 100_000, others: (second + 10) * 100_000)
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test("who stands still is too long behind and is back at half of it") func whoStandsStillIs() {
+    @Test("a stalled reader exceeds the lag limit and recovers at half of it") func stalledReaderLags() {
         var looks = Looks()
         for second: Int64 in 0...31 {
             #expect(!looks.lag.isTooLong)
@@ -49,7 +49,7 @@ import Testing
         #expect(looks.lag.ms == 0)
     }
 
-    @Test("hours are hours and who catches up is not ready too early") func hoursAreHoursAnd() {
+    @Test("a lag of hours has its full duration, and a catching-up reader is not ready early") func longLagIsExact() {
         var looks = Looks()
         for second: Int64 in 0..<10_000 { looks.look(read: 0, others: 1 + second) }
         #expect(looks.lag.ms == 9_999_000)
@@ -61,7 +61,7 @@ import Testing
         #expect(!looks.lag.isTooLong)
     }
 
-    @Test("while nobody reads on and after it nobody is behind") func whileNobodyReadsOn() {
+    @Test("a pause of all readers adds at most one step of lag") func pauseAddsNoLag() {
         var looks = Looks()
         looks.look(read: 5, others: 10)
         for _ in 0..<1_000 { looks.look(read: 5, others: 10) }
@@ -73,7 +73,7 @@ import Testing
         #expect(looks.lag.ms == 0)
     }
 
-    @Test("who is ahead of all others is not behind") func whoIsAheadOf() {
+    @Test("a reader ahead of all others does not lag") func leaderDoesNotLag() {
         var looks = Looks()
         for second: Int64 in 0..<100 { looks.look(read: 5, others: 10 + second) }
         #expect(looks.lag.isTooLong)

@@ -52,8 +52,8 @@ import Testing
         }
     }
 
-    @Test("a large message is answered as a small one with the same content, and before what was sent behind it")
-    func sameFrames() async throws {
+    @Test("the gateway answers a large message like a small one and before later messages")
+    func answersLargeMessage() async throws {
         try await LiveGateway.with { live in
             let socket = try await live.connect()
             func frame(_ events: String, _ ref: Int) -> String {
@@ -83,8 +83,8 @@ import Testing
         }
     }
 
-    @Test("what stands in a large message is taken though its client says goodbye behind it")
-    func goodbye() async throws {
+    @Test("the gateway processes a large message although its client closes the socket after it")
+    func processesMessageBeforeClose() async throws {
         try await LiveGateway.with { live in
             let socket = try await live.connect()
             let events = (0..<1_000).map { #"{"type":"noop","site":"\#(Self.site)","op":\#($0)}"# }

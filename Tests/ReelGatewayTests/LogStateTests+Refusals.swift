@@ -59,7 +59,9 @@ extension LogStateTests {
         }
     }
 
-    @Test("a log that takes nothing for long is said with the reason") func aLogThatTakes() async throws {
+    @Test("the gateway reports a log that refuses appends for long, with the reason") func reportsRefusingLog()
+        async throws
+    {
         let refusal = LogError(.logUnavailable, "against the policy")
         try await LiveGateway.with(nil, { ($0.degradedMs, $0.unavailableMs) = (2_000, 5_000) }) { live in
             let share = live.gateway.share

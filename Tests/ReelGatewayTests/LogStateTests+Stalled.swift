@@ -10,8 +10,8 @@ import Testing
 
 /// A process that shares the log's file and stands still inside a commit.
 extension LogStateTests {
-    @Test("where another process stands still in a commit the log is away until it goes on")
-    func whereAnotherProcessStands() async throws {
+    @Test("the log is unavailable while another process stalls in a commit")
+    func stalledCommitBlocksLog() async throws {
         let folder = FileManager.default.temporaryDirectory.path + "/reel-stalled-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -40,7 +40,7 @@ extension LogStateTests {
         }
     }
 
-    @Test("a log file that cannot be written is unavailable though nobody publishes, until it can be written again")
+    @Test("the gateway reports an unwritable log file as unavailable without publishes, until writes succeed again")
     func withoutPublishes() async throws {
         let folder = FileManager.default.temporaryDirectory.path + "/reel-stalled-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)

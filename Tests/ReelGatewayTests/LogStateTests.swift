@@ -69,7 +69,8 @@ import Testing
         }
     }
 
-    @Test("a log that is away is said and what was taken is answered when it is back") func aLogThatIsAway()
+    @Test("the gateway reports an unavailable log and answers accepted publishes after recovery")
+    func answersAfterRecovery()
         async throws
     {
         let log = try MemoryLog()
@@ -109,7 +110,7 @@ import Testing
         }
     }
 
-    @Test("what is in flight is bounded and nothing of it is dropped") func whatIsInFlight() async throws {
+    @Test("the gateway bounds events in flight and drops no accepted event") func dropsNoAcceptedEvent() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log, { $0.inFlightBytes = 20_000 }) { live in
             let socket = try await live.connect()
@@ -163,7 +164,7 @@ import Testing
         }
     }
 
-    @Test("what the log lost and reported to have is nacked and the gateway goes on") func whatTheLogLost() async throws
+    @Test("the gateway nacks events that the log reported and lost, and continues") func nacksLostEvents() async throws
     {
         let log = try MemoryLog()
         try await LiveGateway.with(log, { $0.unavailableMs = 1 }) { live in
@@ -180,7 +181,7 @@ import Testing
         }
     }
 
-    @Test("a tail that breaks goes on where it was") func aTailThatBreaks() async throws {
+    @Test("a broken tail continues at its position") func brokenTailContinues() async throws {
         let seed = TestSeed.value
         var random = SeededNumbers(seed)
         let log = try MemoryLog(partitions: 1)
@@ -241,7 +242,9 @@ import Testing
         }
     }
 
-    @Test("a record that is not where the log said is diverged for everybody") func aRecordThatIs() async throws {
+    @Test("every client receives diverged when a record is not at its reported seq") func divergenceReachesAll()
+        async throws
+    {
         let log = try MemoryLog(partitions: 1)
         try await LiveGateway.with(log) { live in
             let (writer, reader) = (try await live.connect(), try await live.connect())
@@ -271,7 +274,9 @@ import Testing
 
     // MARK: The log ends, or says what is not known
 
-    @Test("a log that was made anew is another epoch for everybody") func aLogThatWasMade() async throws {
+    @Test("every client receives a changed epoch when the log is recreated") func recreatedLogChangesEpoch()
+        async throws
+    {
         let log = try MemoryLog(partitions: 1)
         try await LiveGateway.with(log) { live in
             let socket = try await live.connect()
@@ -315,7 +320,7 @@ import Testing
         }
     }
 
-    @Test("now behind a barrier that is not known is told at once") func nowBehindABarrier() async throws {
+    @Test("a subscription at now fails immediately after an unknown barrier") func unknownBarrierFails() async throws {
         let log = try MemoryLog(partitions: 1)
         let barrier = LogAppend(key: Array("~reel".utf8), value: Array(#"{"fold":2,"type":"barrier"}"#.utf8))
         log.append([barrier], to: 0) { _ in }
@@ -334,7 +339,9 @@ import Testing
 
     // MARK: Void records
 
-    @Test("void records stop nobody are counted by reason and named") func voidRecordsStopNobody() async throws {
+    @Test("void records block no client, and the gateway counts and logs them by reason") func countsVoidRecords()
+        async throws
+    {
         let log = try MemoryLog()
         let partition = todo.partition(of: 4)
         try await LiveGateway.with(log) { live in

@@ -43,14 +43,14 @@ import Testing
         }
     }
 
-    @Test("what is there already is not waited for") func whatIsThereAlready() async throws {
+    @Test("a long poll returns existing events immediately") func pollReturnsExistingEvents() async throws {
         try await LiveGateway.with { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             #expect(MessageReader.Message(data: try await live.text(path + "?wait=1000")).seqs == [0])
         }
     }
 
-    @Test("a node that ends answers who waits") func aNodeThatEndsAnswers() async throws {
+    @Test("a node that shuts down answers waiting clients") func shutdownAnswersWaiters() async throws {
         let live = try LiveGateway(MemoryLog())
         try await live.started()
         let poll = try live.reader(path + "?wait=1000")
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("the last ID is where it goes on") func theLastIDIs() async throws {
+    @Test("an event stream continues after the last event ID") func continuesAfterLastID() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             for op in 0..<3 { try await live.publish("todo", Sent.insert(site, Int64(op), "\(op)")) }
             let id = "\(live.log.epoch):1"
@@ -113,7 +113,9 @@ import Testing
         }
     }
 
-    @Test("who reads slowly costs no memory and misses nothing") func whoReadsSlowlyCosts() async throws {
+    @Test("a slow client of an event stream costs no memory and misses no event") func slowStreamMissesNothing()
+        async throws
+    {
         let paceBytes = 64 << 10
         try await LiveGateway.with(MemoryLog(partitions: 1)) { settings in
             settings.paceBytes = paceBytes
@@ -141,7 +143,7 @@ import Testing
         }
     }
 
-    @Test("who goes away is forgotten") func whoGoesAwayIs() async throws {
+    @Test("the gateway forgets a client that disconnects") func forgetsDisconnectedClient() async throws {
         try await LiveGateway.with { live in
             let reader = try live.reader(path, ["accept": "text/event-stream"])
             try await live.streamWaiters(are: 1)

@@ -50,7 +50,7 @@ struct LossClaimsTests {
         #expect(claims.next(nowMs: 10_000) == claim)
     }
 
-    @Test("what the log confirms counts until no node claims it, and an outage takes nothing back")
+    @Test("a confirmed loss counts until no node claims it, and an outage does not revoke it")
     func confirmed() throws {
         var claims = LossClaims()
         for atMs: Int64 in [1, 2] { claims.heard([node(lost, atMs: atMs)], of: epoch, partitions: 2) }
@@ -65,7 +65,7 @@ struct LossClaimsTests {
         #expect(claims.loss(of: 0) == nil)
     }
 
-    @Test("what the log refutes stops nothing, and neither does a node of another epoch, or one that has left")
+    @Test("a refuted claim stops no partition, nor does a claim of a foreign or departed node")
     func refuted() throws {
         var claims = LossClaims()
         for atMs: Int64 in [1, 2] { claims.heard([node(lost, atMs: atMs)], of: epoch, partitions: 1) }
@@ -97,8 +97,8 @@ struct LossClaimsTests {
         #expect(asked == LossClaims.claimsMax)
     }
 
-    @Test("the log itself says whether it has the record")
-    func log() async throws {
+    @Test("the log itself decides whether it has the claimed record")
+    func logChecksClaim() async throws {
         let log = try MemoryLog(partitions: 1)
         let records = (0..<10).map { LogAppend(key: Array("todo".utf8), value: Array("record \($0)".utf8)) }
         await withCheckedContinuation { done in log.append(records, to: 0) { _ in done.resume() } }

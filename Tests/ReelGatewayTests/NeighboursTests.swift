@@ -18,8 +18,8 @@ import Testing
         wire.frames.compactMap { if case .nodes(let nodes) = $0 { nodes } else { nil } }
     }
 
-    @Test("a client that has said so hears once of each change, and others hear of none")
-    func change() throws {
+    @Test("a client that supports node changes receives each change once, and other clients receive none")
+    func nodeChanges() throws {
         let still = try StillGateway()
         let (wire, old) = (connect(still).1, connect(still, takesNodes: false).1)
         func pass(_ addresses: Set<String>) {
@@ -38,8 +38,8 @@ import Testing
         #expect(told(old).isEmpty)
     }
 
-    @Test("what the welcome has named is not named again")
-    func welcome() throws {
+    @Test("the gateway does not repeat nodes that the welcome has named")
+    func welcomeIsNotRepeated() throws {
         let still = try StillGateway()
         still.gateway.neighbours.look(["https://b"])
         let (client, wire) = connect(still)

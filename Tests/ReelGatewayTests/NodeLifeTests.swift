@@ -78,7 +78,7 @@ import Testing
         try log.nodes().first { $0.id == id }?.hasLeft
     }
 
-    @Test("who leaves says so and who comes back is there again") func whoLeavesSaysSo() async throws {
+    @Test("a gateway announces its departure and, after a restart, its return") func announcesDeparture() async throws {
         let log = try MemoryLog()
         let other = try LiveGateway(log) { ($0.node.id, $0.node.announceMs) = ("b", 20) }
         for _ in 0..<2 {
@@ -120,7 +120,7 @@ import Testing
         log.close()
     }
 
-    @Test("readiness says where each partition is") func readinessSaysWhereEach() async throws {
+    @Test("the readiness answer reports the position of each partition") func reportsPartitionPositions() async throws {
         try await LiveGateway.with(try MemoryLog(partitions: 2)) { live in
             let ready = try await live.get("/readyz")
             #expect(ready.status == 200)

@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test("a retry goes on where the first try stopped")
+    @Test("a retry continues where the first attempt stopped")
     func halfAppended() async throws {
         try await StateWay.each { live in
             let events = [insert("1"), insert("2"), insert("3")]

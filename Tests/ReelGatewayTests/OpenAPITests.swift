@@ -30,20 +30,20 @@ import Testing
         #expect(Set(SnapshotHTTP.routes.table.map(DescribedOperation.Route.init)) == described)
     }
 
-    @Test("every state of the log stands on the page") func everyStateOfThe() {
+    @Test("the OpenAPI page lists every state of the log") func listsLogStates() {
         let words = LogState.allCases.map(\.rawValue).joined(separator: ", ")
         let page = String(decoding: PackageResources.openapi_yaml, as: UTF8.self)
         #expect(page.contains("LogState: { enum: [\(words)] }"))
     }
 
-    @Test("every status of a code stands on the page") func everyStatusOfA() {
+    @Test("the OpenAPI page lists every status of an error code") func listsErrorStatuses() {
         let described = Set(page.flatMap(\.statuses))
         for code in ErrorCode.allCases where ![.internal, .damaged].contains(code) {
             #expect(described.contains(code.status), "\(code.rawValue): \(code.status)")
         }
     }
 
-    @Test("where tokens are checked the page says so") func whereTokensAreChecked() {
+    @Test("the OpenAPI page states which operations check tokens") func documentsTokenChecks() {
         let unguarded = ["/healthz", "/readyz", "/openapi.yaml", "/debug/echo"]
         for operation in page {
             let isOpen = unguarded.contains(operation.route.path)

@@ -100,7 +100,7 @@ import Testing
     /// What a browser says of its request: site, mode and destination; and what a node without keys answers a GET and a
     /// POST.
     @Test(
-        "what a page of another site asks without an origin is refused, but for links to documents",
+        "the gateway refuses cross-site requests without an origin, except links to documents",
         arguments: [
             ("cross-site", "no-cors", "image", 403, 403), ("cross-site", "no-cors", "script", 403, 403),
             ("cross-site", "no-cors", "empty", 403, 403), ("cross-site", "navigate", "document", 200, 403),
@@ -142,10 +142,10 @@ import Testing
     }
 
     @Test(
-        "what a browser says is an origin",
+        "the gateway recognizes an origin as browsers send it",
         arguments: ["https://app.example", "http://localhost:3000", "*", "http://[::1]:80"]
     )
-    func whatABrowserSays(text: String) { #expect(OriginRules.isOrigin(text)) }
+    func recognizesBrowserOrigin(text: String) { #expect(OriginRules.isOrigin(text)) }
 
     @Test(
         "other texts are none",

@@ -49,7 +49,7 @@ import Testing
         )
     }
 
-    @Test("a node that folds from the beginning is asked behind those that have folded")
+    @Test("the gateway asks nodes that have folded before a node that folds from the beginning")
     func newcomer() {
         let nodes = [
             node("new", "snapshot", in: epoch, at: 200), node("a", "snapshot", in: epoch, at: 99_000),

@@ -37,8 +37,8 @@ import Testing
 
     private func expected(_ seqs: Range<Int>) -> [String] { seqs.map { "\($0) \(words[$0 % words.count])" } }
 
-    @Test("what was there and what comes is told with its outcome, in order; who did not ask is not told")
-    func subscriptions() async throws {
+    @Test("a subscription with outcomes delivers old and new outcomes in order; a plain one delivers none")
+    func deliversOutcomesInOrder() async throws {
         try await StateWay.each { live in
             for event in history { try await live.publish("todo", event) }
             let (asks, plain) = (try await live.connect(), try await live.connect())
@@ -72,8 +72,8 @@ import Testing
         }
     }
 
-    @Test("what other streams of the partition add is proven, and does not hold up the client's other subscriptions")
-    func proofs() async throws {
+    @Test("the gateway proves seqs of other streams and does not delay the client's other subscriptions")
+    func provesOtherStreams() async throws {
         try await StateWay.each { live in
             let other = StreamName("other")!
             let socket = try await live.connect()
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    @Test("without a snapshot node no event is told: the subscription ends with the reason, and so does a fetch")
+    @Test("a subscription or fetch with outcomes fails with the reason if no snapshot node exists")
     func noSnapshotNode() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             try await live.publish("todo", history[0])

@@ -172,8 +172,9 @@ import Testing
         return chunk.body
     }
 
-    @Test("whoever reads gets what a plain scan finds", arguments: 0..<20) func whoeverReadsGetsWhat(_ turn: Int) throws
-    {
+    @Test("every reader receives the events that a plain scan finds", arguments: 0..<20) func matchesPlainScan(
+        _ turn: Int
+    ) throws {
         let seed = TestSeed.value &+ UInt64(turn)
         var generator = SeededNumbers(seed)
         let log = try MemoryLog(partitions: 1)
@@ -224,7 +225,7 @@ import Testing
         }
     }
 
-    @Test("all who want a range have it read once") func allWhoWantA() throws {
+    @Test("the page cache reads a range once for all readers") func sharesRangeReads() throws {
         var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
@@ -287,7 +288,7 @@ import Testing
         }
     }
 
-    @Test("whoever is asked whether a read may begin may look at the pages")
+    @Test("the callback that permits a read can access the page cache")
     func askedOutsideTheLock() throws {
         var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)
@@ -304,7 +305,7 @@ import Testing
         }
     }
 
-    @Test("an error goes to all who wait and is forgotten") func anErrorGoesTo() throws {
+    @Test("a read error reaches all waiting readers and is not cached") func errorReachesAllReaders() throws {
         var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
@@ -327,7 +328,8 @@ import Testing
         #expect(again.chunks.map(\.to) == [99] && again.error == nil)
     }
 
-    @Test("who stands where the log begins is not told that it was trimmed for another") func whoStandsWhereThe() throws
+    @Test("a reader at the log's first seq receives no truncation error of another reader") func firstSeqIsReadable()
+        throws
     {
         var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)
@@ -345,7 +347,7 @@ import Testing
         #expect(readers.map { $0.chunks.last?.to } == [nil, nil, 99, 99])
     }
 
-    @Test("a page for which somebody came is kept longer") func aPageForWhich() throws {
+    @Test("the page cache keeps a requested page longer") func keepsRequestedPages() throws {
         var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
@@ -374,7 +376,7 @@ import Testing
         #expect(scene.share.pages.byteCount <= 4 << 20)
     }
 
-    @Test("what is known of records is bounded") func whatIsKnownOf() {
+    @Test("the cache of validated ranges is bounded") func boundsValidatedRanges() {
         let sound = ValidatedRanges(partitions: 2)
         for seq in stride(from: 0, to: 10_000, by: 2) as StrideTo<Seq> { sound.add(seq..<seq + 1, of: 1) }
         #expect(!sound.contains(0..<1, of: 1), "it was let go of")

@@ -58,7 +58,7 @@ import Testing
         try log.read(0, from: seqs.lowerBound, to: seqs.upperBound, bytes: 1 << 20)
     }
 
-    @Test("records of who read the same are taken") func recordsOfWhoRead() throws {
+    @Test("the tail accepts records of writers that have read the same log") func acceptsMatchingWitness() throws {
         try withFeed { log, feed, told in
             append(log)
             let first = try read(log, 0...0)
@@ -71,7 +71,9 @@ import Testing
         }
     }
 
-    @Test("a record of who read something else is diverged for good") func aRecordOfWho() throws {
+    @Test("the tail diverges permanently at a record of a writer that has read another log") func divergesPermanently()
+        throws
+    {
         try withFeed { log, feed, told in
             append(log)
             feed.received(try read(log, 0...0))
@@ -94,7 +96,7 @@ import Testing
         }
     }
 
-    @Test("a record of who had read beyond it is diverged") func aRecordOfWhoHad() throws {
+    @Test("the tail diverges at a record of a writer that has read beyond it") func divergesOnFutureWitness() throws {
         try withFeed { log, feed, told in
             append(log, witness: Witness(seq: 7, hash: 1))
             feed.received(try read(log, 0...0))
@@ -102,7 +104,7 @@ import Testing
         }
     }
 
-    @Test("what a foreign record says is not believed") func whatAForeignRecord() throws {
+    @Test("the tail ignores the witness of a foreign record") func ignoresForeignWitness() throws {
         let wrong = Witness(seq: 0, hash: 1)
         let foreign = [
             LogAppend(key: todo.key, value: Array("text".utf8), witness: wrong),
@@ -135,7 +137,7 @@ import Testing
         }
     }
 
-    @Test("behind the end of the epoch it names the next") func behindTheEndOfThe() throws {
+    @Test("the tail names the next epoch after the end of its epoch") func namesNextEpoch() throws {
         try withFeed { log, feed, told in
             append(log)
             feed.received(try read(log, 0...0))
@@ -163,7 +165,7 @@ import Testing
         #expect(voids.withLock { $0.map(\.counts) } == [[.hole: 1], [.lateSeed: 1]])
     }
 
-    @Test("where the log was trimmed it goes on at the first seq") func whereTheLogWas() throws {
+    @Test("the tail continues at the first seq after a trim") func continuesAfterTrim() throws {
         try withFeed { log, feed, told in
             for _ in 0..<5 { append(log) }
             feed.received(try read(log, 0...0))

@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test("a log that is another one is told to clients without the names of its files")
+    @Test("the gateway reports a diverged log to clients without the names of its files")
     func divergence() async throws {
         try await LiveGateway.with(try MemoryLog(partitions: 1)) { live in
             let socket = try await live.connect()
@@ -54,8 +54,8 @@ import Testing
         #expect(body(false).contains(#""reason":"partition 0 has stopped: damaged""#), "\(body(false))")
     }
 
-    @Test("a snapshot node that does not answer is told without its address, which the journal has")
-    func outcomes() async throws {
+    @Test("the gateway hides the address of an unresponsive snapshot node from clients, and logs it")
+    func hidesNodeAddress() async throws {
         let log = NeighbourLog(try MemoryLog(partitions: 1), role: "snapshot")
         try await LiveGateway.with(log) {
             $0.node.announceMs = 20

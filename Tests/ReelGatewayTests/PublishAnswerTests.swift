@@ -37,7 +37,7 @@ import Testing
         try #require(try answer.members["acks"] as? [[String: Any]]).map { $0["outcome"] as? String }
     }
 
-    @Test("an answer says what became of each event, without being asked, and how many had no effect")
+    @Test("a publish answer contains each event's outcome by default and the number of rejected events")
     func outcomesByDefault() async throws {
         try await StateWay.each { live in
             let update = event(1, #""update","model":"m","id":"b","fields":{"n":1}"#)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("a node says of a duplicate which copy counts, and that one with other content is a conflict")
+    @Test("a node names the first copy of a duplicate and reports different content as a conflict")
     func firstCopies() async throws {
         try await StateWay.each { live in
             let base = #","base":-1"#
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test("without a snapshot node the acks come alone and say so, and a client that insists is told no")
+    @Test("a publish without a snapshot node returns only acks, or an error if outcomes are required")
     func noNode() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let answer = try await publish(live, event(0, insert))
@@ -260,8 +260,8 @@ import Testing
         }
     }
 
-    @Test("a token without the right to read publishes, and is told why it learns no outcome")
-    func rights() async throws {
+    @Test("a token without the right to read can publish and receives the reason for missing outcomes")
+    func publishesWithoutReadRight() async throws {
         let keys = try KeyFile()
         try await StateWay.each({ $0.node.tokens = keys.gate }) { live in
             let writer = try keys.token(read: "none", publish: "*")

@@ -144,7 +144,7 @@ import Testing
         #expect(bench.readBack(pendingRecords[1], a, 1, at: 8) == ["1:1@8"])
     }
 
-    @Test("what is reported without a place and not read back for long is nacked") func whatIsReportedWithout() {
+    @Test("the ledger nacks a record reported without a seq and not read back in time") func nacksUnseenRecord() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1), offer(b, 0), offer(b, 1))
         let patience = bench.ledger.settings.unavailableMs
@@ -186,7 +186,8 @@ import Testing
         }
     }
 
-    @Test("a seq that is given again is diverged though the same bytes stand before it") func aSeqThatIs() {
+    @Test("the ledger diverges when the log assigns a seq again, even after identical bytes") func divergesOnReusedSeq()
+    {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0))
         pendingRecords[0].headWhenHandedOver = 8
@@ -194,7 +195,7 @@ import Testing
         #expect(bench.reported(pendingRecords, at: [8], head: 8) == ["diverged"])
     }
 
-    @Test("a record that is not where the log said is diverged") func aRecordThatIsNot() {
+    @Test("the ledger diverges when a record is not at its reported seq") func divergesOnMisplacedRecord() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0))
         #expect(bench.reported(pendingRecords, at: [7], head: 6).isEmpty)
@@ -209,7 +210,7 @@ import Testing
         #expect(bench.reported(early, at: [6], head: 7) == ["diverged"], "at 6 another one was read")
     }
 
-    @Test("what was given up is not missed where the log had said") func whatWasGivenUp() {
+    @Test("the ledger does not expect an abandoned record at its reported seq") func ignoresAbandonedRecord() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0))
         #expect(bench.reported(pendingRecords, at: [7], head: 6).isEmpty)
@@ -231,7 +232,7 @@ import Testing
         #expect(!bench.ledger.awaitsAnswer(1))
     }
 
-    @Test("an error behind the reading back is a nack") func anErrorBehindThe() {
+    @Test("an append error after the read-back is a nack") func lateErrorIsNack() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
         _ = bench.readBack(pendingRecords[0], a, 0, at: 4)
@@ -292,7 +293,7 @@ import Testing
         #expect(bench.publish(offer(a, 2)).append.count == 1)
     }
 
-    @Test("what comes again is appended again and acked where it stands") func whatComesAgainIs() {
+    @Test("the ledger appends a repeated event again and acks it at its own seq") func appendsRepeatedEvent() {
         var bench = Bench()
         let (first, _) = bench.publish(offer(a, 0))
         let (again, none) = bench.publish(offer(a, 0), from: 2)
@@ -341,7 +342,7 @@ import Testing
         #expect(!PublishedContent.contradict(Array(ann.utf8), Array(bob.utf8)))
     }
 
-    @Test("a nacked op that the log shows holds up nobody") func aNackedOpThat() {
+    @Test("a nacked op blocks later ops until the log has all earlier ops in order") func nackedOpBlocksGap() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
         #expect(bench.failed(pendingRecords) == ["1:0 log_unavailable 1000", "1:1 gap 0"])
@@ -353,7 +354,7 @@ import Testing
         #expect(bench.publish(offer(a, 2)).append.count == 1)
     }
 
-    @Test("nacked ops that the log shows in order hold up nobody") func nackedOpsThatThe() {
+    @Test("nacked ops that the log shows in order block no later op") func orderedOpsBlockNothing() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
         _ = bench.failed(pendingRecords)
@@ -363,7 +364,7 @@ import Testing
         #expect(bench.publish(offer(a, 2)).append.count == 1)
     }
 
-    @Test("what was read back before it failed holds up nobody") func whatWasReadBack() {
+    @Test("a record that was read back before its append failed blocks no later op") func readBackBlocksNothing() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0))
         _ = bench.readBack(pendingRecords[0], a, 0, at: 7)
@@ -393,7 +394,7 @@ import Testing
         #expect(bench.ledger.count == 1)
     }
 
-    @Test("what has held up others for long enough leaves nothing") func whatHasHeldUp() {
+    @Test("the ledger forgets nacked ops after their time limit") func forgetsExpiredNacks() {
         var bench = Bench()
         let bad = ReelError(.badEvent, "bad")
         let last = UInt64(NackedOps.lanesPerConnection)
@@ -407,7 +408,7 @@ import Testing
         #expect(bench.publish(offer(Site(high: 2, low: last), 1)).answers == ["1:1 gap 0"], "there is room again")
     }
 
-    @Test("a log that is away is said after five seconds") func aLogThatIsAwayIs() {
+    @Test("the ledger refuses events after five seconds without an answer of the log") func refusesWithoutLog() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0))
         #expect(bench.state(nowMs: 2_000) == .ok)
@@ -419,7 +420,7 @@ import Testing
         #expect(bench.state(nowMs: 9_000) == .ok)
     }
 
-    @Test("what is in flight is bounded") func whatIsInFlightIs() {
+    @Test("the ledger bounds the bytes in flight") func boundsBytesInFlight() {
         var bench = Bench(inFlightBytes: 1_000)
         #expect(bench.publish(offer(a, 0)).append.count == 1)
         #expect(bench.publish(offer(a, 1), offer(a, 2)).answers == ["1:1 overloaded 200", "1:2 overloaded 200"])

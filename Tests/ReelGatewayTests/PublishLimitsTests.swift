@@ -15,7 +15,7 @@ import Testing
     private let payer = Payer.subject("ann")
     private let stranger = Payer.address(7)
 
-    @Test("a client publishes what it may and is told when it may again") func aClientPublishesWhat() {
+    @Test("a client publishes up to its rate and receives the time until the next publish") func limitsPublishRate() {
         var rate = RateLimit<Payer>(10)
         for _ in 0..<10 { #expect(rate.take(1, of: payer, nowMs: 5_000) == nil) }
         #expect(rate.take(1, of: payer, nowMs: 5_000) == 100)
@@ -24,7 +24,7 @@ import Testing
         #expect(rate.take(1, of: payer, nowMs: 5_100) == 100)
     }
 
-    @Test("more than a seconds worth is taken from one who was quiet") func moreThanASeconds() {
+    @Test("an idle client can publish more than one second's events in one call") func allowsBurstAfterIdle() {
         var rate = RateLimit<Payer>(10)
         #expect(rate.take(50, of: payer, nowMs: 0) == nil)
         #expect(rate.take(1, of: payer, nowMs: 0) == 4_100)
@@ -100,7 +100,7 @@ import Testing
         #expect(publish("b", bytes: 0) == nil, "the refused events cost nothing")
     }
 
-    @Test("what nobody has set holds for other machines only") func whatNobodyHasSet() {
+    @Test("the default limit applies only to subjects and other machines") func defaultLimitSparesLocal() {
         let limit = PayerLimit.standard(1)
         #expect(limit.holds(for: .subject("ann")) && limit.holds(for: .address(7)))
         for host in ["127.0.0.1", "127.1.2.3", "::1"] {
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test("what was not taken is given back") func whatWasNotTaken() {
+    @Test("the rate limit returns the quota of events that were not taken") func returnsUnusedQuota() {
         var rate = RateLimit<Payer>(10)
         #expect(rate.take(10, of: payer, nowMs: 0) == nil)
         #expect(rate.take(1, of: payer, nowMs: 0) != nil)
@@ -171,7 +171,7 @@ import Testing
     }
 
     /// A hundred events at once, at one a second: nobody waits so long by accident.
-    @Test("who publishes too much is told the time to wait") func whoPublishesTooMuch() async throws {
+    @Test("a client that publishes too much receives the time to wait") func receivesWaitTime() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) {
             $0.publishesPerSecond = PayerLimit(1)
         } _: { live in
@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    @Test("who publishes with the site of another one uses up no rate of that one")
+    @Test("a client that publishes with another client's site uses none of that client's rate")
     func strangersSite() async throws {
         let keys = try KeyFile()
         try await LiveGateway.with(MemoryLog(partitions: 1)) {

@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test("what is no request, and what comes beyond the limit of connections, is counted too")
+    @Test("the gateway also counts malformed requests and connections beyond the limit")
     func malformed() async throws {
         try await LiveGateway.with {
             $0.node.connections = 2
@@ -128,8 +128,8 @@ import Testing
         }
     }
 
-    @Test("control characters of a subject stand escaped in the journal of a live node")
-    func subjects() async throws {
+    @Test("the log lines of a live node escape control characters of a subject")
+    func escapesSubjects() async throws {
         try await guarded { live, keys in
             // A node that takes tokens of others may get any subject; one with control characters is no token.
             let controls = String(repeating: "\u{1B}", count: 128)
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test("a Forwarded header is believed from a trusted proxy, and from nobody else", arguments: [true, false])
+    @Test("the gateway accepts a Forwarded header only from a trusted proxy", arguments: [true, false])
     func forwarded(isTrusted: Bool) async throws {
         let keys = try KeyFile()
         try await LiveGateway.with {

@@ -75,7 +75,7 @@ import Testing
         ("no HTTP", "SSH-2.0-OpenSSH_9.2\n"),
     ]
 
-    @Test("an answer that no snapshot node gives is Reel's own error, and its text reaches nobody", arguments: wrong)
+    @Test("the gateway replaces an invalid snapshot node answer with Reel's own error", arguments: wrong)
     func wrongAnswer(name: String, answer: String) async throws {
         let rogue = try RogueServer { _ in .cut(RogueServer.http(answer)) }
         try await with([url(rogue)]) { live in
@@ -104,8 +104,8 @@ import Testing
         }
     }
 
-    @Test("what browsers and caches act on is set by the gateway, whatever the node says")
-    func fields() async throws {
+    @Test("the gateway sets the headers for browsers and caches, whatever the node sends")
+    func setsBrowserHeaders() async throws {
         let rogue = try RogueServer { head in
             let isObject = head.contains("/objects")
             return .text(
@@ -160,7 +160,7 @@ import Testing
         }
     }
 
-    @Test("a refusal without end, and a node that says a little at a time, cost one question's time")
+    @Test("an endless refusal or a slowly sending node takes at most the time of one question")
     func withoutEnd() async throws {
         let head = RogueServer.http(
             "HTTP/1.1 503 Oops\ncontent-type: application/problem+json\ntransfer-encoding: chunked\n\n"
@@ -206,7 +206,7 @@ import Testing
         }
     }
 
-    @Test("a gateway that speaks TLS asks no node over plain HTTP, says so once, and asks others")
+    @Test("a gateway with TLS asks no node over plain HTTP, reports it once, and asks other nodes")
     func plainPeer() throws {
         func node(_ id: String, _ url: String, role: String = "snapshot") -> NodeAnnouncement {
             NodeAnnouncement(id: id, role: role, url: url, advertised: nil, build: "0", atMs: 1)

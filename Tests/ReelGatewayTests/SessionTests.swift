@@ -118,7 +118,7 @@ import Testing
         if case .refuse(let error) = step { error.code } else { nil }
     }
 
-    @Test("what the log has is waited for two seconds") func whatTheLogHas() {
+    @Test("a wait for a seq that the log has ends after two seconds") func waitsTwoSeconds() {
         var wait = wait(9)
         #expect(wait.logEnds(at: 9, nowMs: 0) == .wait)
         #expect(wait.tick(head: 8, nowMs: 1_999) == .wait)
@@ -127,7 +127,7 @@ import Testing
         #expect(code(slow.tick(head: 8, nowMs: 2_000)) == .nodeBehind)
     }
 
-    @Test("what the log has not is asked for twice") func whatTheLogHasNot() {
+    @Test("a wait for a seq after the log's end asks the log twice before it fails") func asksLogTwice() {
         var wait = wait(9)
         #expect(wait.logEnds(at: 8, nowMs: 0) == .wait)
         #expect(wait.tick(head: 8, nowMs: 4_999) == .wait)
@@ -140,7 +140,7 @@ import Testing
         #expect(late.tick(head: 9, nowMs: 5_100) == .reached)
     }
 
-    @Test("a log that does not answer is said") func aLogThatDoes() {
+    @Test("a wait fails with log_unavailable when the log does not answer") func reportsSilentLog() {
         var wait = wait(9)
         #expect(code(wait.logEnds(at: nil, nowMs: 0)) == .logUnavailable)
     }

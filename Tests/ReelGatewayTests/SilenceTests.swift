@@ -24,7 +24,8 @@ import Testing
 
     private func say(_ text: String) { client.received(text: Array(text.utf8)) }
 
-    @Test("who takes nothing of what waits is cut whatever it sends") func whoTakesNothingOf() {
+    @Test("the gateway resets a client that reads none of its backlog, whatever the client sends")
+    func resetsNonReader() {
         wire.fill(4 << 20)
         still.pass(seconds: 60) { second in
             client.received(pong: [])
@@ -35,7 +36,7 @@ import Testing
         #expect(wire.wasReset)
     }
 
-    @Test("who takes a few bytes now and then is cut") func whoTakesAFew() {
+    @Test("the gateway resets a client that reads only a few bytes now and then") func resetsTricklingReader() {
         wire.fill(4 << 20)
         still.pass(seconds: 63) { _ in
             wire.left -= SlowReaderDetector.bytesMin / 100
@@ -44,7 +45,7 @@ import Testing
         #expect(wire.wasReset)
     }
 
-    @Test("who takes enough stays though it answers no ping") func whoTakesEnoughStays() {
+    @Test("a client that reads enough stays connected without answers to pings") func keepsReaderWithoutPong() {
         wire.fill(4 << 20)
         still.pass(seconds: 1_000) { _ in wire.left -= 1_000 }
         #expect(!wire.isClosed)
@@ -52,7 +53,7 @@ import Testing
         #expect(wire.wasReset, "it has stopped")
     }
 
-    @Test("what the kernel holds is looked at where a ping is not answered") func whatTheKernelHolds() {
+    @Test("the gateway checks the kernel's send buffer when a client answers no ping") func checksKernelBuffer() {
         wire.kernelBytes = 4 << 20
         wire.fill(4 << 20)
         still.pass(seconds: 1_000) { _ in wire.left -= 1_000 }
@@ -61,7 +62,7 @@ import Testing
         #expect(wire.wasReset)
     }
 
-    @Test("who reads behind a proxy has time for what stands before the ping") func whoReadsBehindA() {
+    @Test("a client that reads through a proxy has time for the bytes before the ping") func allowsProxyDelay() {
         // The proxy has taken all at once: at 8 kB a second it takes 500 s to read it.
         wire.fill(4_000_000)
         wire.left = 0
@@ -74,7 +75,8 @@ import Testing
         #expect(wire.closeCode == 1008)
     }
 
-    @Test("who never reads them is cut at last") func whoNeverReadsThem() {
+    @Test("the gateway finally closes a client that never reads the bytes in its proxy") func closesSilentProxyClient()
+    {
         wire.fill(4_000_000)
         wire.left = 0
         still.pass(seconds: 610)
@@ -120,7 +122,7 @@ import Testing
         #expect(!wire.isClosed, "the next one has its own time")
     }
 
-    @Test("what waits is shown and why a socket has ended is counted") func whatWaitsIsShown() {
+    @Test("the metrics show the backlog and count the reason for each closed socket") func countsCloseReasons() {
         wire.fill(3 << 20)
         still.pass(seconds: 1)
         #expect(still.metric("reel_gateway_send_queue_bytes") == 3 << 20)
@@ -172,7 +174,8 @@ import Testing
         for end in SocketEnd.allCases { #expect(page.contains("| `\(end.rawValue)` |")) }
     }
 
-    @Test("what came while the loop stood still is heard first") func whatCameWhileThe() {
+    @Test("the gateway reads input that arrived during a loop stall before it closes the client")
+    func readsInputAfterStall() {
         wire.partBytes = 1
         still.pass(seconds: 20)
         still.loop.pass(ms: 20_000)

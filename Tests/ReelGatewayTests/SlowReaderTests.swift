@@ -68,7 +68,8 @@ import Testing
         var lag: Duration { state.withLock { $0.lag } }
     }
 
-    @Test("who reads what waits for it is alive and who reads nothing is not") func whoReadsWhatWaits() async throws {
+    @Test("the gateway keeps a slow client that reads its backlog and cuts off a client that reads nothing")
+    func keepsSlowReader() async throws {
         // Who does not keep his pace is no slow reader but a stopped one: then once more, with more time for all.
         for factor in [1, 4, 16] {
             let (isWhole, lag) = try await read(slowerBy: factor)

@@ -126,7 +126,9 @@ import Testing
         }
     }
 
-    @Test("who hangs holds nobody up and is left alone") func whoHangsHoldsNobody() async throws {
+    @Test("a snapshot node that hangs delays no client and is rarely asked again") func hangingNodeDelaysNothing()
+        async throws
+    {
         let node = try FakeNode(nil)
         let start = ContinuousClock.now
         let wanted = streams + (0..<50).map { StreamName("empty\($0)")! }
@@ -148,7 +150,9 @@ import Testing
         #"{"stream":"\#(stream)","epoch":"\#(epoch)","partition":0,\#(rest)}"#
     }
 
-    @Test("who answers something else is not believed", arguments: 0..<10) func whoAnswersSomethingElse(_ turn: Int)
+    @Test("the gateway ignores an invalid answer of a snapshot node", arguments: 0..<10) func ignoresInvalidAnswer(
+        _ turn: Int
+    )
         async throws
     {
         let epoch = try MemoryLog(partitions: 1).epoch

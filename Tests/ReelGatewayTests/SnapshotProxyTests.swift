@@ -125,8 +125,8 @@ import Testing
         try await eventually("the client has gone") { try await live.metric("reel_node_connections") == 1 }
     }
 
-    @Test("what a client that has gone asked for is given up and nobody else is asked", arguments: [200, 503])
-    func whatAClientThat(_ status: Int) async throws {
+    @Test("the gateway cancels the request of a disconnected client and asks no other node", arguments: [200, 503])
+    func cancelsForDisconnectedClient(_ status: Int) async throws {
         try await with(nodes: 2) { live, nodes, _ in
             try await breakOff(live, "GET \(snapshot) HTTP/1.1\r\nHost: a\r\n\r\n") {
                 try await eventually("the first node is asked") { try nodes.asked == 1 }
@@ -146,7 +146,9 @@ import Testing
         }
     }
 
-    @Test("who has gone before its publish was acked has nobody asked") func whoHasGoneBefore() async throws {
+    @Test("the gateway asks no snapshot node for a client that disconnects before its ack") func asksNothingBeforeAck()
+        async throws
+    {
         try await with(nodes: 1) { live, nodes, log in
             log.onAppend { _, _ in .late }
             let event = String(decoding: Sent.insert(site, 0, "a"), as: UTF8.self)

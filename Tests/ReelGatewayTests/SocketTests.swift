@@ -10,7 +10,9 @@ import Testing
     let todo = StreamName("todo")!
     let site = Site(high: 1, low: 1)
 
-    @Test("what is published is acked and delivered to all in order") func whatIsPublishedIs() async throws {
+    @Test("the gateway acks published events and delivers them to all subscribers in order") func deliversInOrder()
+        async throws
+    {
         try await LiveGateway.with { live in
             let (writer, reader) = (try await live.connect(), try await live.connect())
             reader.send(.subscribe(.init(stream: todo, position: .after(-1))), ref: "7")

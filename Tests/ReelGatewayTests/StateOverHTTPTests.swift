@@ -30,7 +30,7 @@ import Testing
         #"{"type":\#(members),"site":"\#(site)","op":\#(op)}"#
     }
 
-    @Test("a publish says what became of it") func aPublishSaysWhat() async throws {
+    @Test("a publish with outcome=1 returns the outcome of each event") func publishReturnsOutcomes() async throws {
         try await eachWay { live in
             func outcomes(_ events: String...) async throws -> [String] {
                 let body = #"{"epoch":"\#(live.log.epoch)","events":[\#(events.joined(separator: ","))]}"#
@@ -78,7 +78,8 @@ import Testing
         }
     }
 
-    @Test("head of the state says what get says") func headOfTheState() async throws {
+    @Test("a HEAD request for state returns the same status and headers as GET") func stateHeadMatchesGet() async throws
+    {
         try await eachWay { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             let asked = "epoch=\(live.log.epoch)&min_seq=0"
@@ -97,7 +98,7 @@ import Testing
         }
     }
 
-    @Test("what became of an ack can be asked later") func whatBecameOfAn() async throws {
+    @Test("a client can request the outcome of an ack later") func outcomeOfEarlierAck() async throws {
         try await eachWay { live in
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             func ask(_ site: Site, _ op: Int, _ seq: Int) async throws -> (Int, String) {
@@ -116,7 +117,7 @@ import Testing
         }
     }
 
-    @Test("what is pulled in one round trip is no part by models") func whatIsPulledIn() async throws {
+    @Test("a sync request refuses a models parameter and ignores a models member") func syncHasNoModels() async throws {
         try await eachWay { live in
             let insert = event(0, #""insert","model":"m","id":"a","fields":{"n":1}"#)
             let body = #"{"epoch":"\#(live.log.epoch)","after":-1,"models":["other"],"events":[\#(insert)]}"#
@@ -178,7 +179,9 @@ import Testing
         }
     }
 
-    @Test("what is large is packed for who wants it") func whatIsLargeIs() async throws {
+    @Test("the gateway compresses large answers for clients that accept gzip") func compressesLargeAnswers()
+        async throws
+    {
         try await eachWay { live in
             let text = String(repeating: "reel ", count: 2_000)
             for op in 0..<40 { try await live.publish("todo", Sent.insert(site, Int64(op), "\(op)", text)) }

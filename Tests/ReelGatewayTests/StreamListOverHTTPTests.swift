@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test("an answer about a stream that no event was published to says so, and no other answer does")
+    @Test("an answer has the unpublished mark only for a stream without published events")
     func unpublished() async throws {
         try await StateWay.each { live in
             try await publish(["todo"], live)

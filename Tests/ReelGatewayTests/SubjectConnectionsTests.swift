@@ -30,8 +30,8 @@ import Testing
         _ = try await socket.next { if case .welcome = $0.body { true } else { false } }
     }
 
-    @Test("a subject with as many sockets as it may have is told when to come again, and others are let in")
-    func sockets() async throws {
+    @Test("a subject at its socket limit receives a retry time, and other subjects connect")
+    func limitsSubjectSockets() async throws {
         try await limited(2) { live, keys in
             let ann = try keys.token("ann", publish: "*")
             let first = try await hello(live, ann)

@@ -8,7 +8,7 @@ extension SubscriptionsTests {
     private var own: Site { Site(high: 7, low: 7) }
     private var ofOwnSite: EventFilter { EventFilter(models: ["other"], site: own) }
 
-    @Test("what a filter leaves out is proven by the next frame") func whatAFilterLeaves() {
+    @Test("the next frame proves the seqs that a filter omits") func frameProvesFilteredSeqs() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
         let (partial, whole) = (Client(), Client())
         becomeLive(&subscriptions, partial, todo, after: -1, head: -1, filter: ofOwnSite)

@@ -130,7 +130,7 @@ import Testing
         #expect(client.uptos == [1])
     }
 
-    @Test("who listens is told once of each state of the log") func whoListensIsTold() {
+    @Test("a subscriber receives each state of the log once") func sendsLogStateOnce() {
         var subscriptions = Subscriptions<Client>(partitions: 2, frameLimit: 1 << 20)
         let client = Client()
         becomeLive(&subscriptions, client, todo, after: -1, head: 3)
@@ -152,7 +152,7 @@ import Testing
         #expect(told == [upto + #","log":"ended"}"#])
     }
 
-    @Test("who did not keep up is told of the logs state again") func whoDidNotKeep() {
+    @Test("a client that did not keep up receives the log's state again") func repeatsLogState() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
         let client = Client()
         becomeLive(&subscriptions, client, todo, after: -1, head: 3)
@@ -165,7 +165,7 @@ import Testing
         #expect(client.uptos == [3], "once it keeps up, and once only")
     }
 
-    @Test("only who did not keep up is told of the logs state again") func onlyWhoDidNot() {
+    @Test("only a client that did not keep up receives the log's state again") func repeatsOnlyForSlow() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
         // More than there are slots, so that some share the slot of the slow one, whichever that is.
         let clients = (0..<10 * Subscriptions<Client>.slots.count).map { _ in Client() }
@@ -240,7 +240,7 @@ import Testing
         #expect(largest < 5_500)
     }
 
-    @Test("who does not keep up is lagged and the others go on") func whoDoesNotKeep() {
+    @Test("a client that does not keep up becomes lagged and the other clients continue") func slowSubscriberLags() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
         let (slow, fast) = (Client(), Client())
         becomeLive(&subscriptions, slow, todo, after: -1, head: -1)
@@ -346,7 +346,7 @@ import Testing
         #expect(taken == [false, false] && ring.head == 2)
     }
 
-    @Test("it forgets the oldest and says so") func itForgetsTheOldest() {
+    @Test("the ring forgets its oldest records and reports them as missing") func forgetsOldestRecords() {
         let ring = ring(100, byteLimit: 10_000)
         #expect(ring.head == 99 && ring.first > 0 && ring.byteCount <= 10_000)
         #expect(ring.item(at: ring.first) != nil && ring.item(at: ring.first - 1) == nil)
@@ -355,7 +355,8 @@ import Testing
         #expect(chunk?.count == Int((100 - ring.first) / 2))
     }
 
-    @Test("a conflict is said only with what the fold has consumed") func aConflictIsSaid() {
+    @Test("the ring reports a conflict only with an event that the fold has consumed") func conflictNeedsConsumedEvent()
+    {
         let seed = TestSeed.value
         var random = SeededNumbers(seed)
         var conflicts = 0
@@ -384,7 +385,7 @@ import Testing
         #expect(conflicts > 100)
     }
 
-    @Test("what may have been stale is no conflict") func whatMayHaveBeen() {
+    @Test("the ring reports no conflict with an event that may be stale") func ignoresStaleEvent() {
         for (seq, isProven) in [(Seq(61_440), false), (61_439, true)] {
             var ring = Ring(from: 0, byteLimit: 64 << 20)
             _ = ring.append(Batches.batch(from: 0, Array(repeating: .void, count: Int(seq))))

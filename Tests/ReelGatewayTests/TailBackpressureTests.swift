@@ -24,7 +24,7 @@ import Testing
         try await eventually("room") { loads.count == 1 }
     }
 
-    @Test("the end waits for nobody") func theEndWaitsFor() async throws {
+    @Test("the end of the loops releases all waiting tails") func endReleasesTails() async throws {
         let brake = TailBackpressure(loops: 1)
         _ = brake.load(bytes: TailBackpressure.bytesMax)
         let loads = Loads()

@@ -16,7 +16,10 @@ import Testing
     private let todo = StreamName("todo-7")!
     private let other = StreamName("other")!
 
-    @Test("without a right nobody sends a large body: the head alone is answered", arguments: ["", "Bearer nonsense"])
+    @Test(
+        "the gateway answers an unauthorized request after its head, without the large body",
+        arguments: ["", "Bearer nonsense"]
+    )
     func largeBodies(authorization: String) async throws {
         try await guarded { live, keys in
             let client = try RawClient(live.gateway.address)
@@ -30,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("nobody without a token gets in") func nobodyWithoutAToken() async throws {
+    @Test("the gateway refuses every client without a valid token") func refusesWithoutToken() async throws {
         try await guarded { live, keys in
             for (method, target) in [
                 ("GET", "/v1/streams/todo-7/events"), ("GET", "/v1/streams/todo-7/head"),
@@ -60,7 +63,7 @@ import Testing
         }
     }
 
-    @Test("a token gives what it says and no more") func aTokenGivesWhat() async throws {
+    @Test("a token grants exactly the rights that it lists") func grantsListedRights() async throws {
         try await guarded { live, keys in
             let token = try keys.token(read: "todo-*", publish: "todo-7")
             func status(_ method: String, _ target: String, _ body: String = "") async throws -> Int {
@@ -111,7 +114,7 @@ import Testing
         }
     }
 
-    @Test("the names of crowded streams are told to those that may inspect them")
+    @Test("a client sees only the names of crowded streams that it may inspect")
     func crowdedStreams() throws {
         let streams = try [("todo-7", 60_000), ("other", 50_000), ("todo-8", 100_000)].map { name, sites in
             CrowdedStream(stream: try #require(StreamName(name)), partition: 0, seq: 9, sites: sites)
@@ -149,7 +152,7 @@ import Testing
         }
     }
 
-    @Test("a publish in one segment with a hello counts behind it, and not before it", arguments: [true, false])
+    @Test("a publish in one segment with a hello counts after it and not before it", arguments: [true, false])
     func oneSegment(isBehind: Bool) async throws {
         try await guarded { live, keys in
             let hello = ClientFrame(.hello(.init(client: "test/1", token: try keys.token(publish: "*")))).encoded()
@@ -260,7 +263,7 @@ import Testing
         }
     }
 
-    @Test("who asks for state is who the snapshot node lets in or not") func whoAsksForState() async throws {
+    @Test("the snapshot node decides which clients can read state") func nodeChecksStateAccess() async throws {
         let keys = try KeyFile()
         let log = try MemoryLog()
         let folder = FileManager.default.temporaryDirectory.appending(path: "reel-state-\(UUID().uuidString)").path

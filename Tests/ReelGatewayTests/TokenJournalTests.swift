@@ -32,7 +32,7 @@ import Testing
         #expect(leaks(of: [token], in: ["detail=\(token.prefix(11))"]).isEmpty)
     }
 
-    @Test("no token stands in the journal") func noTokenStandsIn() async throws {
+    @Test("no log line contains a token") func logsNoToken() async throws {
         let keys = try KeyFile()
         let good = try keys.token(publish: "*")
         let parts = good.split(separator: ".").map(String.init)

@@ -128,8 +128,8 @@ import Testing
         func end() { isOver.store(true, ordering: .relaxed) }
     }
 
-    @Test("a socket of a limited address is told when to come again")
-    func sockets() async throws {
+    @Test("a socket of a rate-limited address receives a retry time")
+    func limitedAddressRetries() async throws {
         try await guarded(trusts: "127.0.0.0/8") { live, keys in
             let flood = Flood(keys.gate, try wrong(keys, 1)[0], from: try origin(eve))
             var refused: ReelError?

@@ -24,13 +24,14 @@ struct BatchLimitTests {
 
     // MARK: Without brokers
 
-    @Test("what the brokers say is the limit") func whatTheBrokersSay() {
+    @Test("the limit is the size that the brokers report") func usesReportedLimit() {
         let limit = lowered(to: 100_000)
         #expect(limit.recordBytes == 100_000 - BatchLimit.overhead && limit.batchBytes == 100_000)
         #expect(!limit.isUnsettled)
     }
 
-    @Test("a limit is asked again once a minute until there is none") func aLimitIsAsked() {
+    @Test("the limit asks the brokers again each minute until they accept the usual size") func refreshesLoweredLimit()
+    {
         var limit = BatchLimit(batchBytes: 1_000_000)
         #expect(!limit.shouldAsk(nowMs: .max - 1), "nothing was refused")
         limit.refused(recordBytes: 10)
@@ -59,7 +60,8 @@ struct BatchLimitTests {
         #expect(lowered(to: 1_050_000).batchBytes == 1_000_000)
     }
 
-    @Test("brokers that do not say are sent half as much at once or less in one record") func brokersThatDoNot() {
+    @Test("the limit halves the batch size or lowers the record size when the brokers report none")
+    func lowersUnreportedLimit() {
         var limit = lowered(to: nil)
         #expect(limit.batchBytes == 500_000 && limit.recordBytes == most - BatchLimit.overhead)
         limit.refused(recordBytes: 600_000)
@@ -131,7 +133,7 @@ struct BatchLimitTests {
         #expect(log.counts.rebuilds == 1 && log.counts.recordsInFlight == 0)
     }
 
-    @Test("brokers that do not say how much they take are sent less at once, or less in one record") func notSaid()
+    @Test("the log lowers its batch or record limit when the brokers do not report one") func learnsLimitFromRefusals()
         async throws
     {
         let brokers = try MockBrokers()
@@ -174,7 +176,7 @@ struct BatchLimitTests {
         try await eventually("none any more") { appender.recordBytesMax > 1 << 20 }
     }
 
-    @Test("brokers that take their time to say how much they take hold up no report") func slowToSay() async throws {
+    @Test("a slow answer about the limit does not delay append reports") func slowLimitAnswer() async throws {
         let brokers = try MockBrokers()
         let answer = DispatchSemaphore(value: 0)
         let log = try brokers.log(

@@ -82,8 +82,8 @@ struct BrokerFaultTests {
         RD_KAFKA_RESP_ERR__TRANSPORT,
     ]
 
-    @Test("what a broker refuses at first is appended once it takes it", arguments: passingErrors)
-    func passing(_ error: rd_kafka_resp_err_t) async throws {
+    @Test("an append succeeds after a broker refuses it temporarily", arguments: passingErrors)
+    func retriesRefusedAppend(_ error: rd_kafka_resp_err_t) async throws {
         let brokers = try MockBrokers()
         let log = try brokers.log(configuration: brokers.oneRequestAtATime)
         defer { log.close() }
@@ -98,7 +98,7 @@ struct BrokerFaultTests {
         expectOrder(sink, 40)
     }
 
-    @Test("a producer whose coordinator is still loading waits for it") func coordinatorLoads() async throws {
+    @Test("a producer waits for a coordinator that is still loading") func coordinatorLoads() async throws {
         let brokers = try MockBrokers()
         brokers.fail(.producerId, RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS, RD_KAFKA_RESP_ERR_NOT_COORDINATOR)
         let log = try brokers.log()
@@ -109,7 +109,7 @@ struct BrokerFaultTests {
         #expect(author.failures.isEmpty)
     }
 
-    @Test("a producer's first record is not lost where a broker refuses it at first and takes the one behind it")
+    @Test("a producer keeps its first record when a broker refuses it and accepts the next one")
     func firstRefused() async throws {
         let brokers = try MockBrokers()
         let log = try brokers.log()
@@ -125,7 +125,7 @@ struct BrokerFaultTests {
         try await eventually("all three") { sink.count == 3 }
     }
 
-    @Test("a duplicate is a success at a seq that nobody says") func duplicate() async throws {
+    @Test("a duplicate append succeeds without a seq") func duplicateSucceeds() async throws {
         let brokers = try MockBrokers()
         let log = try brokers.log()
         defer { log.close() }
@@ -135,7 +135,7 @@ struct BrokerFaultTests {
     }
 
     @Test(
-        "a record that a broker refuses for good fails, and those behind it do not",
+        "a record that a broker rejects permanently fails, and later records succeed",
         arguments: [
             (RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, ErrorCode.tooLarge),
             (RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, .forbidden),
@@ -144,7 +144,7 @@ struct BrokerFaultTests {
             (RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED, .logUnavailable),
         ]
     )
-    func refused(_ error: rd_kafka_resp_err_t, _ code: ErrorCode) async throws {
+    func permanentRefusal(_ error: rd_kafka_resp_err_t, _ code: ErrorCode) async throws {
         let brokers = try MockBrokers()
         let log = try brokers.log()
         defer { log.close() }
@@ -182,7 +182,8 @@ struct BrokerFaultTests {
         #expect(!(try log.read(0, from: 0, to: 1000, bytes: 1 << 20).seen.contains { $0.text.hasPrefix("x") }))
     }
 
-    @Test("a fatal producer error answers what is in flight, and another producer goes on") func fatal() async throws {
+    @Test("a fatal producer error fails all records in flight, and a new producer continues")
+    func replacesFailedProducer() async throws {
         let brokers = try MockBrokers()
         let log = try brokers.log()
         defer { log.close() }
@@ -203,7 +204,7 @@ struct BrokerFaultTests {
         #expect(log.counts.recordsInFlight == 0)
     }
 
-    @Test("a producer that lacks a right says which, and is made again ever more rarely") func missingRight()
+    @Test("a log names a missing right and creates its producer again at growing intervals") func missingRight()
         async throws
     {
         let brokers = try MockBrokers()
@@ -265,7 +266,9 @@ struct BrokerFaultTests {
         try await eventually("the end is told") { (try? log.bounds(0).last >= 19) ?? false }
     }
 
-    @Test("a log that trims itself is truncated for who reads below its first seq") func trimmed() async throws {
+    @Test("a log that trims itself returns `truncated` to a reader below its first seq") func selfTrimmingLog()
+        async throws
+    {
         let brokers = try MockBrokers()
         let log = try brokers.log()
         defer { log.close() }

@@ -18,14 +18,14 @@ import Testing
         #expect(round.isOver(nowMs: 100))
     }
 
-    @Test("who does not answer is not waited for for ever") func whoDoesNotAnswer() {
+    @Test("a round ends at its deadline when a broker does not answer") func endsAtDeadline() {
         var round = BrokerRound(fromMs: 100, untilMs: 1_000)
         round.hear(1, of: [1, 2])
         #expect(!round.isOver(nowMs: 999))
         #expect(round.isOver(nowMs: 1_000))
     }
 
-    @Test("an answer of nobody ends nothing") func anAnswerOfNobody() {
+    @Test("a round without any answer does not end before its deadline") func waitsWithoutAnswers() {
         let round = BrokerRound(fromMs: 100, untilMs: 1_000)
         #expect(!round.isOver(nowMs: 999))
     }

@@ -5,7 +5,7 @@ import Testing
 /// What librdkafka says of a broker becomes a sentence for an operator.
 @Suite struct BrokerWordsTests {
     @Test(
-        "a trouble is told in one sentence",
+        "a broker error becomes one sentence",
         arguments: [
             (
                 "127.0.0.1:1/bootstrap: Connect to ipv4#127.0.0.1:1 failed: Connection refused (after 0ms in state CONNECT)",
@@ -59,13 +59,14 @@ import Testing
                 "a:1 hangs up before the first answer: it wants a login", true
             ),
         ]
-    ) func aTroubleIsTold(reason: String, says: String, lasts: Bool) {
+    ) func describesBrokerError(reason: String, says: String, lasts: Bool) {
         let trouble = BrokerTrouble(reason)
         #expect(trouble.text.hasPrefix(says), "\(trouble.text)")
         #expect(trouble.isLasting == lasts)
     }
 
-    @Test("who logs in by a mechanism that the library gets wrong is told which one does not") func whoLogsInBy() {
+    @Test("a login error recommends a newer librdkafka only for a mechanism that the library implements wrongly")
+    func namesFaultyMechanism() {
         func told(_ mechanism: String, strict: Bool) -> Bool {
             let reason =
                 "sasl_ssl://a:1/bootstrap: SASL authentication error: Authentication failed during authentication due to"
@@ -98,12 +99,12 @@ import Testing
     }
 
     @Test(
-        "other lines say nothing",
+        "a line without a valid API version range gives no broker version",
         arguments: [
             "", "ApiKey Produce (0) Versions 0..11", "ApiKey Fetch (1) Versions ", "ApiKey Fetch (1) Versions 1..x",
         ]
     )
-    func otherLinesSayNothing(line: String) {
+    func ignoresOtherLines(line: String) {
         #expect(BrokerVersion(line: line) == nil)
     }
 }

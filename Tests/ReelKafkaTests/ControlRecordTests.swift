@@ -21,14 +21,14 @@ import Testing
         #expect(record("current", json) == log)
     }
 
-    @Test("a record of an older build names no deployment: its own epoch stands for it")
+    @Test("a record of an older build uses its own epoch as its deployment")
     func olderRecord() {
         let log = record("current", #"{"epoch":"000000000000009f","n":3,"partitions":16}"#)
         #expect(log == CurrentLog(epoch: Epoch(0x9f), partitions: 16, number: 3, deployment: Deployment(0x9f)))
     }
 
     @Test(
-        "what is no record counts for nothing",
+        "an invalid control record gives no current log",
         arguments: [
             ("other", #"{"epoch":"000000000000009f","n":3,"partitions":16}"#), ("current", ""), ("current", "{}"),
             ("current", #"{"epoch":"9f","n":3,"partitions":16}"#),
@@ -39,7 +39,7 @@ import Testing
             ("current", #"{"deployment":"a","epoch":"000000000000009f","n":3,"partitions":16}"#),
             ("current", #"{"deployment":1,"epoch":"000000000000009f","n":3,"partitions":16}"#),
         ]
-    ) func whatIsNoRecord(key: String, json: String) {
+    ) func ignoresInvalidRecord(key: String, json: String) {
         #expect(record(key, json) == nil)
     }
 

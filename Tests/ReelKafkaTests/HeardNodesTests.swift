@@ -18,16 +18,16 @@ import Testing
         return heard
     }
 
-    @Test("a node whose clock is 15 minutes behind is heard of as late as the records around its own")
-    func behind() {
+    @Test("a node with a clock 15 minutes slow counts as heard with the records around its own")
+    func slowClock() {
         let late = node("late", atMs: now - 15 * minute)
         let heard = heard([node("other", atMs: now - 2_000), late])
         #expect(heard.nodes["late"]?.heardMs == now - 2_000)
         #expect(heard.nodes["late"]?.atMs == now - 15 * minute, "what it said stays what it said")
     }
 
-    @Test("a node whose clock is ahead is heard now, and makes no other node younger")
-    func ahead() {
+    @Test("a node with a fast clock counts as heard now and makes no other node younger")
+    func fastClock() {
         let heard = heard([node("ahead", atMs: now + 15 * minute), node("gone", atMs: now - 11 * minute)])
         #expect(heard.nodes["ahead"]?.heardMs == now)
         #expect(heard.nodes["gone"] == nil)
@@ -41,8 +41,8 @@ import Testing
         #expect(heard.nodes.values.map(\.atMs).min() == now - 1_000)
     }
 
-    @Test("what is read after the first time is heard as it is announced, and forgotten ten minutes after it")
-    func later() {
+    @Test("a node announced after the first read counts as heard on arrival and expires after ten minutes")
+    func expiresAfterArrival() {
         var heard = heard([])
         heard.hear(node("late", atMs: 0), nowMs: now)
         heard.hasReadAll(forgettingBefore: now - 10 * minute)

@@ -3,7 +3,7 @@ import Testing
 
 @Suite
 struct KafkaLibraryTests {
-    @Test("the library says its version") func theLibrarySaysIts() {
+    @Test("the library reports its version") func reportsVersion() {
         #expect(KafkaLibrary.version.split(separator: ".").count >= 3)
     }
 }

@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test("a record whose answer is lost counts") func aRecordWhoseAnswer() throws {
+    @Test("a control record counts when its acknowledgement is lost") func lostAcknowledgement() throws {
         let brokers = try MockBrokers()
         brokers.topic("reel.control")
         var configuration = brokers.configuration
@@ -102,7 +102,7 @@ import Testing
         #expect(try store.current() == winners.first)
     }
 
-    @Test("nodes hear each other and a clock that is ahead makes nobody younger than now") func nodesHearEachOther()
+    @Test("nodes hear each other, and a node with a fast clock counts as heard now") func nodesHearEachOther()
         throws
     {
         let (brokers, epoch) = (try MockBrokers(), Epoch.random())

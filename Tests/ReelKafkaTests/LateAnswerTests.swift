@@ -59,8 +59,8 @@ struct LateAnswerTests {
         #expect(author.count == 1)
     }
 
-    @Test("an append that is done and whose answer is lost is answered once")
-    func lost() async throws {
+    @Test("a caller gets one answer when the broker's answer to a completed append is lost")
+    func lostAnswer() async throws {
         let brokers = try MockBrokers()
         let log = try brokers.log(configuration: brokers.oneRequestAtATime)
         defer { log.close() }
@@ -92,10 +92,10 @@ struct LateAnswerTests {
     }
 
     @Test(
-        "while nobody knows the topic, or nobody leads it, appends wait, and questions are answered with that",
+        "appends wait and queries fail while the topic is unknown or has no leader",
         arguments: [true, false]
     )
-    func unknown(isLeaderless: Bool) async throws {
+    func unknownTopic(isLeaderless: Bool) async throws {
         let brokers = try MockBrokers()
         var configuration = brokers.oneRequestAtATime
         configuration.patience = 1
@@ -139,8 +139,8 @@ struct LateAnswerTests {
         brokers.delay(ms: 0, of: 1)
     }
 
-    @Test("a broker that lags behind its leader does not end the log for who reads from it")
-    func lagging() async throws {
+    @Test("a broker that lags its leader does not end the log for a reader")
+    func laggingBroker() async throws {
         let brokers = try MockBrokers(2)
         var configuration = brokers.configuration
         configuration.patience = 1

@@ -31,7 +31,7 @@ import Testing
         #expect(gather(.record(5), .end(20)) == ([5], 10, false))
     }
 
-    @Test("it ends at its bytes behind one record at least") func itEndsAtIts() {
+    @Test("a range read stops at its byte limit after at least one record") func stopsAtByteLimit() {
         #expect(gather(bytes: 1, .record(5), .record(6)) == ([5], 6, false))
         #expect(gather(bytes: 25, .record(5), .record(6), .record(7)) == ([5, 6], 7, false))
         #expect(gather(bytes: 25, .record(6), .record(7), .record(9)) == ([6, 7], 8, false))
@@ -43,11 +43,11 @@ import Testing
         #expect(gather(.error, .end(20)) == ([], 5, true))
     }
 
-    @Test("what stands before damage is read") func whatStandsBeforeDamage() {
+    @Test("a range read returns the records before damage") func readsBeforeDamage() {
         #expect(gather(.record(5), .record(6), .error, .record(9), .end(20)) == ([5, 6], 7, false))
     }
 
-    @Test("damage behind the range is nobodys business") func damageBehindTheRange() {
+    @Test("a range read ignores damage after its range") func ignoresLaterDamage() {
         #expect(gather(.record(7), .record(9), .error) == ([7, 9], 10, false))
     }
 }

@@ -14,7 +14,7 @@ struct RealKafkaTests {
         kafka = try #require(RealKafka.fromEnvironment)
     }
 
-    @Test("the markers of somebody else's transactions are holes: read again, counted, covered") func markers()
+    @Test("a log treats the markers of foreign transactions as holes and covers them") func transactionMarkers()
         async throws
     {
         let epoch = Epoch.random()
@@ -62,8 +62,8 @@ struct RealKafkaTests {
         }
     }
 
-    @Test("a log that was trimmed is truncated for who reads below its first seq, and goes on for others")
-    func trimmed()
+    @Test("a trimmed log returns `truncated` to a reader below its first seq and serves other readers")
+    func trimmedLog()
         async throws
     {
         let epoch = Epoch.random()
@@ -83,10 +83,10 @@ struct RealKafkaTests {
     }
 
     @Test(
-        "a topic that was deleted ends its tails; made anew, shorter or longer, it is not gone on with",
+        "a tail ends when its topic is deleted, and no tail continues on a new topic",
         arguments: [2, 9]
     )
-    func deleted(_ count: Int) async throws {
+    func deletedTopic(_ count: Int) async throws {
         let epoch = Epoch.random()
         let log = try kafka.log(epoch)
         defer { log.close() }

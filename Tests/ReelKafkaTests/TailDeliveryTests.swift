@@ -8,7 +8,7 @@ import Testing
 @testable import ReelKafka
 
 @Suite(.timeLimit(.minutes(15))) struct TailDeliveryTests {
-    @Test("batches come in order whoever delivers") func batchesComeInOrder() throws {
+    @Test("a tail receives its batches in order from any thread") func deliversInOrder() throws {
         var random = SeededNumbers(TestSeed.value)
         for _ in 0..<20 * effort { try deliverSome(&random) }
     }
@@ -32,7 +32,7 @@ import Testing
         for (sink, next) in zip(sinks, next) { #expect(sink.seqs == Array(0..<next)) }
     }
 
-    @Test("nothing is delivered behind a cancel") func nothingIsDeliveredBehind() throws {
+    @Test("a tail receives nothing after a cancel") func stopsAfterCancel() throws {
         let delivery = try TailDelivery()
         let sink = Sink()
         let tail = TailHandle(partition: 0, from: 0, sink: sink)

@@ -36,7 +36,7 @@ import Testing
         #expect(steps(&place, .record(8), .record(6), .end(8), .error) == [.doubt, .doubt, .doubt, .doubt])
     }
 
-    @Test("behind trouble the last record is read again") func behindTroubleTheLast() {
+    @Test("a tail reads its last record again after trouble") func rechecksAfterTrouble() {
         var place = place
         #expect(steps(&place, .record(7), .end(7), troubles: 1) == [.check, .check])
         place.recheck(troubles: 1)
@@ -49,7 +49,7 @@ import Testing
         #expect(steps(&place, .record(6), troubles: 1, another: true) == [.doubt])
     }
 
-    @Test("what is not the last record is a doubt while that is read again") func whatIsNotThe() {
+    @Test("a tail raises a doubt when a recheck returns anything but its last record") func recheckRaisesDoubt() {
         for arrival in [.record(5), .record(7), .end(6), .end(7), .error] as [Arrival] {
             var place = place
             place.recheck(troubles: 1)
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test("trouble while the last record is read again begins anew") func troubleWhileTheLast() {
+    @Test("a tail starts a recheck again when trouble occurs during it") func restartsRecheck() {
         var place = place
         place.recheck(troubles: 1)
         #expect(steps(&place, .record(6), troubles: 2) == [.check])
@@ -65,7 +65,7 @@ import Testing
         #expect(steps(&place, .record(7), troubles: 2) == [.doubt])
     }
 
-    @Test("what happens during a doubt is looked at behind it") func whatHappensDuringA() {
+    @Test("a tail checks trouble that occurs during a doubt once the doubt is settled") func rechecksAfterDoubt() {
         for troubles in [3, 4] {
             var place = place
             place.doubt(troubles: 3)

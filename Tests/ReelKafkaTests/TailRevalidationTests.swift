@@ -86,14 +86,17 @@ struct TailRevalidationTests {
         if case .goOn(let batch, _) = outcome { batch.seen.map(\.text) } else { nil }
     }
 
-    @Test("what comes next is handed on where the last record is what it was") func whatComesNextIs() async throws {
+    @Test("a tail delivers the next records when its last record is unchanged") func deliversAfterRevalidation()
+        async throws
+    {
         let (log, last) = try await log("a", "b")
         try await log.append([LogAppend("s", "c")])
         var doubt = doubt(from: 2, last: last)
         #expect(texts(doubt.ask(Answers(log))) == ["c"])
     }
 
-    @Test("a log that is replaced before any question is not gone on with", arguments: 1...4) func aLogThatIs(
+    @Test("a tail does not continue on a log that is replaced before any of its questions", arguments: 1...4)
+    func rejectsReplacedLog(
         question: Int
     ) async throws {
         let (log, last) = try await log("a", "b")
@@ -157,7 +160,7 @@ struct TailRevalidationTests {
         #expect(answers.longestMs == TailRevalidation.patienceMs && TailRevalidation.patienceMs <= 1_000)
     }
 
-    @Test("what asking again does not help ends the tail") func whatAskingAgainDoes() async throws {
+    @Test("a lasting failure during revalidation ends the tail") func lastingFailureEndsTail() async throws {
         let (log, last) = try await log("a")
         var doubt = doubt(from: 1, last: last)
         let error = LogError(.logUnavailable, "no such topic")

@@ -56,7 +56,7 @@ import Testing
         #expect(finding.text.hasPrefix("min.compaction.lag.ms is 0, wanted is 9223372036854775807"))
     }
 
-    @Test("a records time that its node says is a warning") func aRecordsTimeThat() {
+    @Test("the topic check warns about record timestamps that nodes set") func warnsAboutTimestamps() {
         let found = findings(topic(Self.data, ["message.timestamp.type": "CreateTime"]), Self.data)
         #expect(found.map(\.weight) == [.warning])
     }

@@ -9,8 +9,8 @@ import Testing
 
 /// Single records, each with an outcome of its own.
 @Suite(.timeLimit(.minutes(5))) struct TopicWriterTests {
-    @Test("the report of a record that nobody waited for is not taken for that of the next one")
-    func late() async throws {
+    @Test("a topic writer does not take a late report for the report of the next record")
+    func ignoresLateReport() async throws {
         let brokers = try MockBrokers()
         brokers.topic("words")
         let writer = TopicWriter(topic: "words", configuration: brokers.configuration) { _, _, _ in }

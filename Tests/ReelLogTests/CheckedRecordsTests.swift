@@ -67,14 +67,14 @@ struct CheckedRecordsTests {
     }
 
     @Test(
-        "a row that was moved, or whose count is another one, is damage, though its bytes are whole",
+        "a log reports a moved row or a wrong record count as damage, even with intact bytes",
         arguments: [
             "UPDATE records_0 SET last = 20 WHERE last = 9", "UPDATE records_0 SET count = 2 WHERE last = 9",
             "UPDATE records_0 SET records = (SELECT records FROM records_1) WHERE last = 9",
             "UPDATE records_0 SET records = (SELECT records FROM records_0 WHERE last = 8) WHERE last = 9",
         ]
     )
-    func moved(_ sql: String) async throws {
+    func reportsMovedRow(_ sql: String) async throws {
         try await withFolder { folder in
             let path = try await make(folder)
             try change(path, sql)
@@ -86,13 +86,13 @@ struct CheckedRecordsTests {
     }
 
     @Test(
-        "another byte in a row that says what logs there are is damage, for each opener",
+        "a log store reports a changed value in a control row as damage",
         arguments: [
             "UPDATE log SET partitions = 1", "UPDATE log SET epoch = epoch + 1", "UPDATE control SET number = 4",
             "UPDATE control SET epoch = epoch + 1", "UPDATE deployment SET id = id + 1", "UPDATE log SET hash = NULL",
         ]
     )
-    func control(_ sql: String) async throws {
+    func reportsChangedControlRow(_ sql: String) async throws {
         try await withFolder { folder in
             let path = try await make(folder)
             let current = try SQLiteLogStore(path: path).current()
@@ -147,10 +147,10 @@ struct CheckedRecordsTests {
     }
 
     @Test(
-        "what is damaged is passed row by row, also at both ends",
+        "a scan skips damaged rows one by one, also at both ends",
         arguments: [[3], [0], [9], [2, 3, 7], [0, 1, 9]]
     )
-    func passed(_ numbers: [Int]) async throws {
+    func skipsDamagedRows(_ numbers: [Int]) async throws {
         try await withFolder { folder in
             let path = try await make(folder)
             for number in numbers { try flip(path, #""id":"1-\#(number)""#) }
@@ -163,8 +163,8 @@ struct CheckedRecordsTests {
         }
     }
 
-    @Test("rows behind a damaged page are reached from the end")
-    func page() async throws {
+    @Test("a scan reaches the rows after a damaged page from the end")
+    func reachesRowsAfterPage() async throws {
         try await withFolder { folder in
             let path = try await make(folder, count: 400)
             let file = try Connection(path: path, mode: .readWrite)
@@ -184,7 +184,7 @@ struct CheckedRecordsTests {
         }
     }
 
-    @Test("a new epoch stops at a damaged record; told to, it goes on and says which seqs are lost")
+    @Test("an epoch change stops at a damaged record, or skips it on request and reports the lost seqs")
     func newEpoch() async throws {
         try await withFolder { folder in
             let path = folder + "/log.db"

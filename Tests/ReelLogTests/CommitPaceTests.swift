@@ -8,13 +8,14 @@ import Testing
         CommitPace.pause(behind: jobs, took: .microseconds(micros), arrivals: arrivals)
     }
 
-    @Test("records that come one by one meanwhile wait for those behind them, a millisecond at most") func waits() {
+    @Test("records that arrive one by one during a commit wait for later ones, at most a millisecond")
+    func waitsForLaterRecords() {
         #expect(pause(1, 300, 2) == .microseconds(700))
         #expect(pause(63, 0, 1_000) == .milliseconds(1))
         #expect(pause(3, 5_000, 9) == .zero, "the commit took longer")
     }
 
-    @Test("where nothing or one comes meanwhile nothing waits, nor behind a large group") func goesOn() {
+    @Test("records do not wait after a large group, or if at most one arrives during the commit") func doesNotWait() {
         #expect(pause(16, 300, 0) == .zero)
         #expect(pause(1, 300, 1) == .zero)
         #expect(pause(64, 300, 64) == .zero)

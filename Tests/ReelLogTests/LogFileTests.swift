@@ -121,7 +121,9 @@ struct LogFileTests {
         }
     }
 
-    @Test("what a command writes to a file that nobody has open is in the file alone") func store() async throws {
+    @Test("a command leaves all its data in the main file if no other program has it open") func writesMainFile()
+        async throws
+    {
         try await withFolder { folder in
             let (path, alone) = (folder + "/log.db", folder + "/alone.db")
             let store = SQLiteLogStore(path: path)

@@ -40,7 +40,7 @@ struct LogStoreTests {
         }
     }
 
-    @Test("one log follows the other, and who opens the file has the current one") func follow() async throws {
+    @Test("a new log becomes current, and a caller that opens the file gets it") func advancesToNewLog() async throws {
         try await withStore { store, path in
             #expect(try store.current() == CurrentLog(epoch: first, partitions: 2, number: 0))
             try store.create(second, partitions: 5)
@@ -63,8 +63,8 @@ struct LogStoreTests {
         }
     }
 
-    @Test("only the next number makes a log the current one, and of many who try one does") func numbers() async throws
-    {
+    @Test("only the next number makes a log current, and only one of many concurrent attempts succeeds")
+    func requiresNextNumber() async throws {
         try await withStore { store, path in
             for number in [-1, 0, 2] {
                 try store.create(second, partitions: 2)
@@ -96,7 +96,9 @@ struct LogStoreTests {
         }
     }
 
-    @Test("who has the old log open goes on with it, beside the new one") func beside() async throws {
+    @Test("a caller that has the old log open continues with it, beside the new one") func oldLogStaysOpen()
+        async throws
+    {
         try await withStore { store, path in
             let old = try SQLiteLog(path: path)
             let reader = try store.open(first)

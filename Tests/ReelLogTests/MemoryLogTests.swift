@@ -49,7 +49,7 @@ struct MemoryLogFaults {
         #expect(try log.read(0, from: 0, to: 9, bytes: 999).seen.map(\.text) == ["a", "a"])
     }
 
-    @Test("a stalled tail goes on where it stood") func stalls() async throws {
+    @Test("a stalled tail resumes at its last position") func resumesAfterStall() async throws {
         let log = try MemoryLog()
         defer { log.close() }
         let sink = CollectingSink()
@@ -65,7 +65,8 @@ struct MemoryLogFaults {
         try await eventually("it goes on") { sink.texts == ["a", "b"] }
     }
 
-    @Test("a trimmed log is truncated for who reads below, and says where it begins") func trims() async throws {
+    @Test("a trimmed log returns truncated to a reader below its first seq, and names that seq")
+    func truncatesReaderBelow() async throws {
         let log = try MemoryLog()
         defer { log.close() }
         try await log.append("a", "b", "c")
@@ -80,7 +81,7 @@ struct MemoryLogFaults {
         #expect(try await log.append("d") == [3])
     }
 
-    @Test("a log made anew ends its tails with epoch_changed") func recreated() async throws {
+    @Test("a recreated log ends its tails with epoch_changed") func recreated() async throws {
         let log = try MemoryLog()
         defer { log.close() }
         try await log.append("a")
@@ -94,8 +95,7 @@ struct MemoryLogFaults {
         #expect(try await log.append("b") == [0])
     }
 
-    @Test("a log that was rolled back and written again tells nobody: its witnesses do") func rolledBack() async throws
-    {
+    @Test("a tail alone does not detect that a log was rolled back and written again") func rolledBack() async throws {
         let log = try MemoryLog()
         defer { log.close() }
         let sink = CollectingSink()

@@ -44,8 +44,8 @@ import Testing
         }
     }
 
-    @Test("what was announced more than ten minutes ago is forgotten")
-    func forgotten() throws {
+    @Test("the log forgets an announcement after ten minutes")
+    func forgetsOldAnnouncement() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "reel-nodes-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct SQLiteLogTests {
-    @Test("a log opened again is the same log, and goes on") func reopens() async throws {
+    @Test("a reopened log keeps its epoch and records, and appends continue") func reopens() async throws {
         try await withFolder { folder in
             let log = try SQLiteLog(path: folder + "/log.db", partitions: 2)
             #expect(log.partitions == 2)
@@ -197,7 +197,8 @@ struct SQLiteLogTests {
         }
     }
 
-    @Test("a row that claims a seq beyond all numbers is an error, for who reads and who appends") func beyond()
+    @Test("a log reports a row with a seq beyond the maximum as damage to readers and writers")
+    func reportsExcessiveSeq()
         async throws
     {
         try await withFolder { folder in
@@ -265,7 +266,7 @@ struct SQLiteLogTests {
     }
 
     @Test(
-        "an announcement that is damaged says nothing of positions",
+        "a log ignores a damaged position in an announcement and keeps the others",
         arguments: ["0:-2", "0:9007199254740992", "-1:5"]
     )
     func falsePosition(_ position: String) async throws {
@@ -346,7 +347,7 @@ struct SQLiteLogTests {
         }
     }
 
-    @Test("while a stranger writes to the file and stands still, appends fail and leave nothing behind")
+    @Test("appends fail and leave no records while another program holds a write transaction on the file")
     func strangersTransaction() async throws {
         try await withFolder { folder in
             let path = folder + "/log.db"

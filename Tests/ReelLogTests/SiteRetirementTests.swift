@@ -47,7 +47,7 @@ import Testing
         #expect(entries.count == 2 && entries[1].witness == batch.witness(of: entries[0]))
     }
 
-    @Test("an append whose answer is lost is looked for, and not repeated")
+    @Test("a site retirement looks for an append with a lost answer and does not repeat it")
     func lostAnswer() async throws {
         let log = try await log()
         log.onAppend { [down] _, _ in .appendedButFailed(down) }
@@ -55,8 +55,8 @@ import Testing
         #expect(try barriers(log) == [10: retireFive])
     }
 
-    @Test("an append that failed and is not in the log is an error that says what to do, and is not repeated")
-    func failed() async throws {
+    @Test("a site retirement reports a failed append with the next step, and does not repeat it")
+    func reportsFailedAppend() async throws {
         let log = try await log()
         log.onAppend { [down] _, _ in .fail(down) }
         let error = #expect(throws: LogError.self) {
@@ -70,8 +70,8 @@ import Testing
         #expect(try barriers(log).isEmpty)
     }
 
-    @Test("a barrier that an earlier run has written behind what was folded is not written again")
-    func again() async throws {
+    @Test("a site retirement does not repeat a barrier that an earlier run wrote after the folded seq")
+    func doesNotRepeatBarrier() async throws {
         let log = try await log()
         let retirement = SiteRetirement(log, stream: todo)
         #expect(try retirement.run(before: 5, foldedTo: 9) == 10)
@@ -101,8 +101,8 @@ import Testing
         #expect(try barriers(log).isEmpty)
     }
 
-    @Test("records that were trimmed behind what was folded are an error")
-    func trimmed() async throws {
+    @Test("a site retirement fails if records after the folded seq were trimmed")
+    func failsOnTrimmedRecords() async throws {
         let log = try await log()
         log.trim(0, before: 8)
         let error = #expect(throws: LogError.self) {
@@ -112,8 +112,8 @@ import Testing
         #expect(try SiteRetirement(log, stream: todo).run(before: 5, foldedTo: 7) == 10)
     }
 
-    @Test("nothing is written where the epoch has ended behind what was folded")
-    func ended() async throws {
+    @Test("a site retirement writes nothing if the epoch ended after the folded seq")
+    func respectsEpochEnd() async throws {
         let log = try await log()
         try await append(#"{"end":"00000000000000bb","type":"barrier"}"#, "~reel", to: log)
         let error = #expect(throws: LogError.self) {
@@ -123,8 +123,8 @@ import Testing
         #expect(try barriers(log).count == 1)
     }
 
-    @Test("nothing is written behind a barrier that this version does not know")
-    func unknown() async throws {
+    @Test("a site retirement writes nothing after a barrier that this version does not know")
+    func stopsAtUnknownBarrier() async throws {
         let log = try await log()
         try await append(#"{"retire":{"before":5,"more":1,"stream":"todo"},"type":"barrier"}"#, "~reel", to: log)
         let error = #expect(throws: LogError.self) {

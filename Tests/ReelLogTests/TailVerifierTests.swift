@@ -65,7 +65,8 @@ import Testing
         #expect(reader.next == 10)
     }
 
-    @Test("a record handed over by one who had read further than its place is another history") func future()
+    @Test("a verifier reports divergence if a record's witness is not before the record itself")
+    func rejectsFutureWitness()
         async throws
     {
         let log = try MemoryLog()
@@ -76,7 +77,9 @@ import Testing
         #expect(error?.code == .diverged)
     }
 
-    @Test("what is known from before a restart is compared too") func restart() async throws {
+    @Test("a verifier also compares witnesses with the one from before a restart") func comparesAfterRestart()
+        async throws
+    {
         let log = try MemoryLog()
         defer { log.close() }
         var gateway = verifier()
@@ -102,7 +105,7 @@ import Testing
         #expect(reader.next == 3)
     }
 
-    @Test("what lies too far back is not known any more, and no error") func forgets() async throws {
+    @Test("a verifier ignores a witness that is older than its memory") func ignoresOldWitness() async throws {
         let log = try MemoryLog()
         defer { log.close() }
         var reader = verifier()
@@ -115,8 +118,8 @@ import Testing
         #expect(throws: LogError.self) { try read(log, &reader) }
     }
 
-    @Test("what a record without effect says is not believed, and what a valid one says beside it is")
-    func foreign() async throws {
+    @Test("a verifier ignores the witnesses of void records and checks those of valid records beside them")
+    func ignoresVoidWitness() async throws {
         let wrong = Witness(seq: 0, hash: 1)
         let misplaced = LogAppend(key: Array("~s".utf8), value: event("x").value, witness: wrong)
         let barrier = LogAppend("~reel", #"{"end":"0000000000000077","type":"barrier"}"#)

@@ -40,7 +40,9 @@ struct WakingTests {
         func open() { opening.signal() }
     }
 
-    @Test("the bell rings if somebody else listens, and for nobody it does not") func bell() async throws {
+    @Test("a file lock notifies listeners only if another user of the file listens") func notifiesOtherListeners()
+        async throws
+    {
         try await withFolder { folder in
             let (own, other) = (try FileLock(path: folder + "/lock"), try FileLock(path: folder + "/lock"))
             let watch = try own.listen()
@@ -91,7 +93,8 @@ struct WakingTests {
         }
     }
 
-    @Test("what cannot be listened to is closed once: its descriptor may be another's by then") func closedOnce() throws
+    @Test("a failed listen closes its descriptor only once, because another thread may reuse it") func closedOnce()
+        throws
     {
         let path = FileManager.default.temporaryDirectory.path + "/reel-lock-\(UUID().uuidString)"
         let lock = try FileLock(path: path)
@@ -146,8 +149,8 @@ struct WakingTests {
         }
     }
 
-    @Test("who is ready gets what is committed here from the thread that commits, who is not from the reader's")
-    func threads() async throws {
+    @Test("the writer thread delivers small commits to a ready sink, and the reader thread delivers all others")
+    func choosesDeliveryThread() async throws {
         try await withFolder { folder in
             let log = try SQLiteLog(path: folder + "/log.db", partitions: 1)
             defer { log.close() }
@@ -211,7 +214,7 @@ struct WakingTests {
         }
     }
 
-    @Test("a tail whose sink was busy while much was committed misses nothing") func busySink() async throws {
+    @Test("a tail with a busy sink misses no record of many commits") func busySink() async throws {
         try await withFolder { folder in
             let log = try SQLiteLog(path: folder + "/log.db", partitions: 1)
             defer { log.close() }

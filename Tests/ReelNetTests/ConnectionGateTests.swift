@@ -34,7 +34,8 @@ import Testing
         #expect(try origin("192.0.2.1") != origin("192.0.2.2"))
     }
 
-    @Test("one of too many of an address is told and who is inside goes on") func oneOfTooMany() async throws {
+    @Test("the server answers 503 to connections above the address limit and serves the others")
+    func enforcesAddressLimit() async throws {
         let gate = ConnectionGate(limit: 10, addressLimit: 2)
         var settings = HTTPServer.Settings.patient
         // One that asks for nothing is told then.
@@ -59,7 +60,9 @@ import Testing
         #expect(later.receiveAll().hasPrefix("HTTP/1.1 200"))
     }
 
-    @Test("whom a trusted proxy names is counted and not the proxy") func whomATrustedProxy() async throws {
+    @Test("the gate counts the client that a trusted proxy names, not the proxy") func countsProxiedClient()
+        async throws
+    {
         let gate = ConnectionGate(limit: 10, addressLimit: 1)
         var settings = HTTPServer.Settings.patient
         settings.trustedProxies = try AddressRanges(parsing: "127.0.0.0/8")
@@ -90,7 +93,7 @@ import Testing
         #expect(socket.receiveAll().hasPrefix("HTTP/1.1 400"))
     }
 
-    @Test("how the server is can be asked where nobody is let in, once a connection, also among many that only wait")
+    @Test("the full server answers one health request per connection, even while many idle connections wait")
     func healthBeyondTheLimit() async throws {
         let gate = ConnectionGate(limit: 2)
         var settings = HTTPServer.Settings.patient
@@ -165,7 +168,8 @@ import Testing
     }
 
     /// Far more than there is room for, all at once: who is inside is served on, everybody else is told.
-    @Test("a crowd at the door is told and harms nobody") func aCrowdAtThe() async throws {
+    @Test("the full server refuses a flood of connections and serves the connected clients")
+    func survivesConnectionFlood() async throws {
         let (room, crowd) = (50, min(300 * effort, 10_000))
         let gate = ConnectionGate(limit: room)
         let server = try EchoServer(gate: gate)

@@ -9,7 +9,7 @@ import Testing
     private func answer(_ fields: String...) -> String? { DeflateOffer(in: fields)?.answer }
 
     @Test(
-        "what can be given is taken",
+        "the server accepts a compression offer that it supports",
         arguments: [
             "permessage-deflate", "Permessage-Deflate", "permessage-deflate; server_no_context_takeover",
             "permessage-deflate; client_no_context_takeover", "permessage-deflate;client_max_window_bits",
@@ -18,10 +18,10 @@ import Testing
             "x-webkit-deflate-frame, permessage-deflate", "bogus; a=\"b, permessage-deflate; c\", permessage-deflate",
         ]
     )
-    func whatCanBeGiven(offer: String) { #expect(answer(offer) == plain) }
+    func acceptsSupportedOffer(offer: String) { #expect(answer(offer) == plain) }
 
     @Test(
-        "what cannot be given or is not known is declined",
+        "the server declines a compression offer that is unsupported or unknown",
         arguments: [
             "", ",", "x-webkit-deflate-frame", "permessage-deflate2", "permessage-deflate; unknown",
             "permessage-deflate; unknown=1", "permessage-deflate; server_no_context_takeover=1",
@@ -35,7 +35,7 @@ import Testing
             "permessage-deflate=1", "bogus; a=\"permessage-deflate, b\"",
         ]
     )
-    func whatCannotBeGiven(offer: String) { #expect(answer(offer) == nil) }
+    func declinesUnsupportedOffer(offer: String) { #expect(answer(offer) == nil) }
 
     @Test("the first offer that can be given counts") func theFirstOfferThat() {
         #expect(answer("permessage-deflate; server_max_window_bits=9, permessage-deflate") == plain)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct DescriptorShortageTests {
     // In a process of its own: a shortage is everybody's.
-    @Test("who is connected is served while others wait") func whoIsConnectedIs() async {
+    @Test("the server serves connected clients while others wait for a descriptor") func servesDuringShortage() async {
         await #expect(processExitsWith: .success) {
             let server = try EchoServer()
             let early = try RawSocket(server.address)

@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test("what comes in turn leaves room for others in between") func whatComesInTurn() async throws {
+    @Test("a loop runs other tasks between throttled tasks") func interleavesThrottledTasks() async throws {
         try await withLoop { loop in
             let seen = Seen()
             try await loop.run {
@@ -121,7 +121,8 @@ import Testing
         }
     }
 
-    @Test("of a crowd in turn several go together and who needs no turn takes none") func ofACrowdIn() async throws {
+    @Test("a loop runs several throttled tasks per turn, and a task without work uses no turn")
+    func groupsThrottledTasks() async throws {
         try await withLoop { loop in
             let seen = Seen()
             let begin = ContinuousClock.now
@@ -175,7 +176,7 @@ import Testing
         }
     }
 
-    @Test("what is behind the round comes behind what it writes") func whatIsBehindThe() async throws {
+    @Test("a loop runs tasks after the flush later than tasks before the flush") func ordersFlushTasks() async throws {
         try await withLoop { loop in
             let seen = Seen()
             try await loop.run {
@@ -225,7 +226,7 @@ import Testing
         }
     }
 
-    @Test("long work is done by few threads that go behind others") func longWorkIsDone() async throws {
+    @Test("a loop offloads long work to a few threads of lower priority") func longWorkYields() async throws {
         try await withLoop { loop in
             let fired = Counts()
             let niceness = { @Sendable in getpriority(Int32(PRIO_PROCESS.rawValue), 0) }

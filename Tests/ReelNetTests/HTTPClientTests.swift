@@ -35,7 +35,7 @@ import Testing
         #expect(error?.code == .violation)
     }
 
-    @Test("says when nobody answers in time") func saysWhenNobodyAnswers() async throws {
+    @Test("the client reports a timeout when the server does not answer in time") func reportsTimeout() async throws {
         let server = try EchoServer()
         let (loop, client) = try makeClient()
         defer { end(loop) }
@@ -44,7 +44,8 @@ import Testing
         #expect(error?.code == .timedOut)
     }
 
-    @Test("says when nobody listens") func saysWhenNobodyListens() async throws {
+    @Test("the client reports a refused connection when no server listens") func reportsRefusedConnection() async throws
+    {
         let (loop, client) = try makeClient()
         defer { end(loop) }
         let bound = try BoundSocket()

@@ -17,14 +17,14 @@ import Testing
     }
 
     @Test(
-        "is none",
+        "an invalid URL gives no origin",
         arguments: [
             "", "reel.example", "7350", "[::1]", "http://", "http:///", "https://:443", "reel.example:",
             "reel.example:x",
             "reel.example:65536", "ws://reel.example:7350", "http://reel.example:7350/path", "http://a@b:7350",
             "http:// b:7350", "://b:7350",
         ]
-    ) func isNone(_ url: String) {
+    ) func rejectsInvalidURL(_ url: String) {
         #expect(HTTPOrigin(url) == nil)
     }
 }

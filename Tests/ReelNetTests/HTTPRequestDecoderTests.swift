@@ -161,7 +161,7 @@ import Testing
         #expect(status("GET / HTTP/1.1\r\n\(many)") == 431)
     }
 
-    @Test("takes nothing behind a refusal") func takesNothingBehindA() {
+    @Test("the decoder accepts no input after a violation") func refusesAfterViolation() {
         var decoder = HTTPRequestDecoder()
         for text in ["\n", "GET / HTTP/1.1\r\n\(Self.host)\r\n"] {
             let bytes = Array(text.utf8)
@@ -173,7 +173,7 @@ import Testing
     }
 
     /// To the byte, whole and byte by byte; a line counts with its CR, the head with all ends of lines.
-    @Test("the limits are what they say") func theLimitsAreWhat() {
+    @Test("the decoder enforces its line and head limits exactly") func enforcesLimits() {
         var limits = HTTPLimits()
         (limits.line, limits.head) = (40, 80)
         for length in 1...100 {

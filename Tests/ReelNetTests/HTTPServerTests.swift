@@ -20,7 +20,7 @@ import Testing
         #expect(answer.hasPrefix("HTTP/1.1 401") && answer.lowercased().contains("connection: close"), "\(answer)")
     }
 
-    @Test("answers requests that come in one packet one by one") func answersRequestsThatCome() throws {
+    @Test("the server answers pipelined requests of one packet in order") func answersInOrder() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         socket.send(
@@ -69,7 +69,8 @@ import Testing
         #expect(try #require(server.onHandler { $0.mostPending }) < 1_000_000)
     }
 
-    @Test("who asks and never reads is not served on") func whoAsksAndNever() async throws {
+    @Test("the server stops reading requests from a client that does not read its answers")
+    func pausesForUnreadAnswers() async throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         let body = String(repeating: "b", count: 10_000)
@@ -141,7 +142,9 @@ import Testing
     }
 
     /// Of some of these, the last bytes wait for the kernel when the connection is finished.
-    @Test("who takes nothing of the last bytes is ended") func whoTakesNothingOf() async throws {
+    @Test("the server ends a connection when the client reads none of the last bytes") func endsStalledReader()
+        async throws
+    {
         let server = try EchoServer(idleDeadline: .milliseconds(100))
         let sockets = try (1...30).map { _ in try RawSocket(server.address) }
         for (index, socket) in sockets.enumerated() {
@@ -153,7 +156,9 @@ import Testing
 
     /// What is tried is the clock itself: the deadline passes again and again while the last answer is read. Where the
     /// reader was held up itself, nothing is said of the server: it tries again, with more time.
-    @Test("who reads the last answer slowly is left alone until it stops") func whoReadsTheLast() async throws {
+    @Test("the server lets a client read the last answer slowly until the client stops") func toleratesSlowReader()
+        async throws
+    {
         for seconds in [1, 4, 16, 64] {
             let server = try EchoServer(idleDeadline: .seconds(seconds))
             let socket = try RawSocket(server.address)
@@ -210,8 +215,8 @@ import Testing
         #expect(socket.endsInOrder())
     }
 
-    @Test("a head that stops is refused behind any answer", arguments: ["/later", "/refused"])
-    func aHeadThatStops(path: String) throws {
+    @Test("the server answers 408 to an incomplete head after any earlier answer", arguments: ["/later", "/refused"])
+    func refusesIncompleteHead(path: String) throws {
         var settings = HTTPServer.Settings.patient
         settings.headDeadline = .milliseconds(50)
         let server = try EchoServer(settings)
@@ -231,7 +236,8 @@ import Testing
         #expect(socket.receiveAll().hasSuffix("\r\n\r\n7"))
     }
 
-    @Test("to head the head is all and the connection goes on") func toHeadTheHead() throws {
+    @Test("the server answers HEAD with the head only and keeps the connection open") func answersHeadRequests() throws
+    {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         socket.send(
@@ -252,7 +258,8 @@ import Testing
         #expect(parts[3].contains("\r\ntransfer-encoding: chunked"))
     }
 
-    @Test("what is unchanged varies as the whole does") func whatIsUnchangedVaries() throws {
+    @Test("the server sends the same vary header with an unchanged answer as with the full one")
+    func unchangedKeepsVary() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         socket.send("GET /unchanged HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")

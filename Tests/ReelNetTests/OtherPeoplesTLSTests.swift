@@ -6,7 +6,7 @@ import Testing
 /// OpenSSL's own client, curl and Python against a server that speaks TLS. Where one is not installed, the test says so
 /// and passes.
 @Suite struct OtherPeoplesTLSTests {
-    @Test("curl trusts whom it should") func curlTrustsWhomIt() throws {
+    @Test("curl trusts the server only with the server's CA") func curlChecksCertificate() throws {
         guard let certificates = try Certificates(), try isThere("curl --version", certificates) else { return }
         let server = try secureServer(certificates)
         let url = "https://localhost:\(server.address.port)"

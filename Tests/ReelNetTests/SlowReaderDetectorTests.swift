@@ -8,7 +8,8 @@ import Testing
 @Suite(.timeLimit(.minutes(15))) struct SlowReaderDetectorTests {
     private let least = SlowReaderDetector.bytesMin
 
-    @Test("what waits has to be taken or enough of it") func whatWaitsHasTo() {
+    @Test("the detector accepts a reader that takes the minimum of the waiting bytes, and no less")
+    func requiresMinimumProgress() {
         var pace = SlowReaderDetector()
         #expect(pace.look(written: 10 * least, left: 9 * least) == .nothingWaited, "nobody has looked before")
         #expect(pace.look(written: 20 * least, left: 18 * least) == .reads)
@@ -71,7 +72,7 @@ import Testing
         return try server.counters.open == 1
     }
 
-    @Test("a close frame waits for who reads what comes before it") func aCloseFrameWaits() async throws {
+    @Test("a close frame waits for a client that reads the data before it") func closeWaitsForReader() async throws {
         var settings = HTTPServer.Settings.patient
         settings.closeDeadline = .milliseconds(50)
         let server = try EchoServer(settings)
@@ -84,7 +85,7 @@ import Testing
         #expect(received == count, "all of it, and the close frame")
     }
 
-    @Test("a close frame does not wait for who reads nothing") func aCloseFrameDoes() async throws {
+    @Test("a close frame does not wait for a client that reads nothing") func closeSkipsStalledReader() async throws {
         var settings = HTTPServer.Settings.patient
         (settings.closeDeadline, settings.idleDeadline) = (.milliseconds(50), .milliseconds(100))
         let gate = ConnectionGate(limit: 10)

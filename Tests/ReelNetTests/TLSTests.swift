@@ -31,7 +31,8 @@ import Testing
 
     // MARK: Trust
 
-    @Test("a server that nobody vouches for is not trusted") func aServerThatNobody() async throws {
+    @Test("a client does not trust a server without a certificate from a known CA") func rejectsUnknownCA() async throws
+    {
         guard let certificates = try Certificates(), let others = try Certificates() else { return }
         let server = try secureServer(certificates)
         try await expect(.certificate, ["127.0.0.1", "CN=server", "Test Authority"]) {
@@ -97,7 +98,8 @@ import Testing
         #expect(throws: NetError.self) { try TLSClient(authorities: certificates.path("hello.pem")) }
     }
 
-    @Test("new files are for new connections and nobody is dropped") func newFilesAreFor() async throws {
+    @Test("the server uses reloaded certificates for new connections and drops no connection")
+    func reloadsCertificates() async throws {
         guard let certificates = try Certificates() else { return }
         let tls = try certificates.server()
         let server = try EchoServer(secured(tls))
@@ -120,7 +122,7 @@ import Testing
 
     // MARK: Mistakes and attacks
 
-    @Test("plain HTTP on a secure port is told so") func plainHTTPOnA() throws {
+    @Test("the server answers 400 to plain HTTP on a TLS port and names https") func plainHTTPRefused() throws {
         guard let certificates = try Certificates() else { return }
         let server = try secureServer(certificates)
         let socket = try RawSocket(server.address)
@@ -130,7 +132,7 @@ import Testing
         #expect(answer.contains("https://"))
     }
 
-    @Test("a client of a plain port is told so") func aClientOfA() async throws {
+    @Test("a TLS client on a plain port gets an error that names the cause") func tlsOnPlainPort() async throws {
         guard let certificates = try Certificates() else { return }
         let plain = try EchoServer()
         try await expect(.tls, ["does not speak TLS", "http://"]) {
@@ -141,7 +143,7 @@ import Testing
         #expect(try await mistaken.fetch("GET", "/echo", secure).status == 400)
     }
 
-    @Test("who does not shake hands is cut off") func whoDoesNotShake() throws {
+    @Test("the server cuts off a client that does not complete the TLS handshake") func handshakeTimesOut() throws {
         guard let certificates = try Certificates() else { return }
         var settings = secured(try certificates.server())
         settings.headDeadline = .milliseconds(150)

@@ -27,7 +27,7 @@ import Testing
 
     /// RFC 7692, 7.2.3: one block, two fragments, a stored block, a last block, two blocks.
     @Test(
-        "the examples of the RFC say hello",
+        "the decoder inflates the examples of the RFC",
         arguments: [
             [0xc1, 0x07, 0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00],
             [0x41, 0x03, 0xf2, 0x48, 0xcd, 0x80, 0x04, 0xc9, 0xc9, 0x07, 0x00],
@@ -37,7 +37,7 @@ import Testing
             [0x81, 0x05, 0x48, 0x65, 0x6c, 0x6c, 0x6f],
         ] as [[UInt8]]
     )
-    func theExamplesOfThe(bytes: [UInt8]) {
+    func decodesRFCExamples(bytes: [UInt8]) {
         let found = decode(bytes)
         #expect(found.events == [.text(Array("Hello".utf8))])
         #expect(found.violation == nil)
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(
-        "what is wrong has its code",
+        "the decoder reports each compression violation with its close code",
         arguments: [
             // Not agreed on.
             ([0xc1, 0x01, 0x00], 1002, false),
@@ -64,7 +64,7 @@ import Testing
             ([0xc1, 0x07, 0x00, 0x01, 0x00, 0xfe, 0xff, 0xc0, 0x00], 1007, true),
         ] as [([UInt8], UInt16, Bool)]
     )
-    func whatIsWrongHas(bytes: [UInt8], code: UInt16, inflates: Bool) {
+    func reportsViolationCode(bytes: [UInt8], code: UInt16, inflates: Bool) {
         let found = decode(bytes, inflates: inflates)
         #expect(found.violation?.code == code)
         #expect(found.events.isEmpty)
@@ -78,7 +78,7 @@ import Testing
         #expect(decode(bomb, maxMessage: 16 << 10).violation?.code == 1009)
     }
 
-    @Test("what gets smaller is packed once for all") func whatGetsSmallerIs() {
+    @Test("a frame compresses its messages once for all receivers when they get smaller") func compressesOnce() {
         let text = Array(String(repeating: #"{"seq":1,"site":"6f1c"},"#, count: 40).utf8)
         let frame = WebSocketFrame.text(text)
         let bytes = frame.packed(by: MessageDeflater())
@@ -94,7 +94,8 @@ import Testing
         #expect(decode(both).events == [.text(text), .binary(text), .text(Array("short".utf8))])
     }
 
-    @Test("what does not get smaller goes as it is") func whatDoesNotGet() {
+    @Test("a frame sends a message unchanged when compression does not make it smaller") func skipsUselessCompression()
+    {
         let noise = (0..<70_000).map { _ in UInt8.random(in: .min ... .max) }
         #expect(packed(noise, .binary) == WebSocketFrame.binary(noise).bytes)
         let short = [UInt8](repeating: 7, count: MessageDeflater.bytesMin - 1)
@@ -108,8 +109,8 @@ import Testing
         #expect(decode(packed(payload, .binary)).events == [.binary(payload)])
     }
 
-    @Test("a socket packs for who asks unless it is switched off", arguments: [true, false])
-    func aSocketPacksFor(deflates: Bool) throws {
+    @Test("a socket compresses for a client that asks, unless compression is off", arguments: [true, false])
+    func compressesOnRequest(deflates: Bool) throws {
         var settings = HTTPServer.Settings.patient
         settings.deflates = deflates
         let server = try EchoServer(settings)

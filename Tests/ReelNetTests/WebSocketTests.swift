@@ -84,8 +84,8 @@ import Testing
         #expect(order.count == 21 && order.firstIndex(of: "one") ?? 21 < 20, "\(order)")
     }
 
-    @Test("what comes behind the close frame is not unpacked, and the answer to it is still seen")
-    func behindTheClose() throws {
+    @Test("a socket inflates nothing after its close frame and still reads the client's close frame")
+    func inflatesNothingAfterClose() throws {
         let server = try EchoServer()
         let socket = try RawSocket(server.address)
         socket.send(
@@ -213,7 +213,7 @@ import Testing
         #expect(socket.receive() == [0x8A, 3, 1, 2, 3])
     }
 
-    @Test("who pings and never reads gets no more pongs") func whoPingsAndNever() async throws {
+    @Test("a client that pings and never reads gets no more pongs") func limitsUnreadPongs() async throws {
         let server = try EchoServer()
         let socket = try open(server)
         let pings = Array(
@@ -244,7 +244,7 @@ import Testing
 
     // MARK: Sent now
 
-    @Test("what is sent now is with the kernel unless something waits") func whatIsSentNow() throws {
+    @Test("a socket passes an immediate frame to the kernel unless earlier data waits") func sendsImmediately() throws {
         let server = try EchoServer()
         let socket = try open(server)
         let pending = try server.onHandler { handler -> [Int] in
@@ -264,7 +264,7 @@ import Testing
         #expect(all == "abcd".utf8.flatMap { [0x81, 1, $0] })
     }
 
-    @Test("what the kernel does not take now follows in order") func whatTheKernelDoes() throws {
+    @Test("a socket sends the rest in order when the kernel does not take all at once") func sendsRestInOrder() throws {
         let server = try EchoServer()
         let socket = try open(server)
         let parts = (0..<8).map { [UInt8](repeating: $0, count: 4 << 20) }

@@ -17,7 +17,7 @@ import Testing
         return lines.withLock { $0 }
     }
 
-    @Test("a line of JSON is one object whatever stands in it") func aLineOfJSON() throws {
+    @Test("a node writes each JSON log line as one object, for any content") func oneObjectPerLine() throws {
         let lines = lines(.debug, .json)
         #expect(lines.count == 5)
         for line in lines {

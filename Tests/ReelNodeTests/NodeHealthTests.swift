@@ -31,10 +31,10 @@ import Testing
     }
 
     @Test(
-        "a stopped partition makes its role unready unless the reason passes by itself",
+        "a stopped partition makes its role unready unless the cause is temporary",
         arguments: PartitionHealth.Stop.codes
     )
-    func stops(code: ErrorCode) {
+    func stoppedPartition(code: ErrorCode) {
         let role = snapshot(well, PartitionHealth(seq: 9, goal: 4, stop: .init(code, "found this, expected that")))
         let lasting: [ErrorCode] = [.damaged, .diverged, .aheadOfLog, .truncated, .internal]
         #expect(role.isReady == !lasting.contains(code))
@@ -42,8 +42,8 @@ import Testing
         #expect(role.reason == "partition 1 has stopped: \(code.rawValue): found this, expected that")
     }
 
-    @Test("a node of both roles is as well as the worse of them, and says which it is")
-    func worst() {
+    @Test("a node with both roles reports the health of the worse role, and names it")
+    func worseRole() {
         let stop = PartitionHealth.Stop(.damaged, "a record is damaged")
         let dead = snapshot(PartitionHealth(seq: 4, goal: 9, stop: stop), log: .unavailable, detail: "partition 0")
         let node = NodeHealth([gateway(well), dead])

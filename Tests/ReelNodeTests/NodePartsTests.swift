@@ -99,8 +99,8 @@ import Testing
         #expect(line.contains(#"detail="two\nlines \"here\"""#))
     }
 
-    @Test("what a terminal or a viewer takes for a command is written as an escape")
-    func controls() throws {
+    @Test("a node escapes characters that a terminal or viewer treats as commands")
+    func escapesControls() throws {
         let lines = Lines()
         let logger = Logger { lines.add($0) }
         logger.info("x", ["sub": "an\u{202e}n", "detail": "\u{1b}]0;pwn\u{7}\u{9b}1m\u{2066}\r"])
@@ -131,7 +131,7 @@ import Testing
         #expect((10...10 * windows).contains(lines.withLock { $0.count }), "ten in ten seconds")
     }
 
-    @Test("what was left out is said with the next line") func whatWasLeftOut() {
+    @Test("a node reports the number of omitted lines with the next line") func reportsOmittedLines() {
         var limiter = LineLimiter(lines: 2, windowMs: 1_000)
         #expect([0, 10, 20, 999].map { limiter.admit(nowMs: $0) } == [0, 0, nil, nil])
         #expect([1_000, 1_001, 1_002].map { limiter.admit(nowMs: $0) } == [2, 0, nil])
@@ -140,7 +140,7 @@ import Testing
 }
 
 @Suite struct ProblemTests {
-    @Test("says code status and where to go on") func saysCodeStatusAnd() {
+    @Test("a problem response contains the code, the status and the first available seq") func problemBody() {
         var problem = Problem(.truncated, "found 3, expected 10 or more \"here\"")
         problem.first = 10
         #expect(problem.status == 410)
@@ -151,7 +151,7 @@ import Testing
         )
     }
 
-    @Test("what is to be tried again says when") func whatIsToBe() {
+    @Test("a node states the retry time in a retryable error response") func retryAfter() {
         #expect(Problem(.nodeBehind, "").response.headers["retry-after"] == "1")
         #expect(Problem(ReelError(.overloaded, "", retryMs: 2_100)).response.headers["retry-after"] == "3")
     }

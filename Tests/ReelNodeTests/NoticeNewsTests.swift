@@ -9,8 +9,8 @@ import Testing
         return looks.map { news.look($0, epochHasEnded: $1) }
     }
 
-    @Test("a notice is told once, and that the log was accepted once it is gone")
-    func accepted() {
+    @Test("a node logs a notice once, and logs the acceptance of the log once after it")
+    func noticeOnce() {
         let found = lines([("copied", false), ("copied", false), (nil, false), (nil, false), (nil, false)])
         #expect(found == [.doubtful("copied"), nil, nil, .accepted, nil])
         #expect(lines([(nil, false), (nil, false)]) == [nil, nil], "there was nothing to accept")

@@ -25,8 +25,8 @@ extension PeerTable {
         )
     }
 
-    @Test("who announces nothing new while others do is not alive until it does, whatever its clock says")
-    func asleep() {
+    @Test("a node without new announcements while others announce is not alive, whatever its clock says")
+    func silentNode() {
         var heard = PeerTable()
         let start = ContinuousClock.now
         for second in 0...12 {
@@ -39,8 +39,8 @@ extension PeerTable {
         #expect(heard.nodes.map(\.id) == ["good", "stopped"])
     }
 
-    @Test("who leaves is not alive, and still known; who comes back is")
-    func left() {
+    @Test("a node that leaves is known but not alive until it returns")
+    func leavingNode() {
         var heard = PeerTable()
         let start = ContinuousClock.now
         var leaving = node("leaving", atMs: 1)
@@ -53,8 +53,8 @@ extension PeerTable {
         #expect(heard.alive.map(\.id) == ["good", "leaving"])
     }
 
-    @Test("where nobody announces anything, it is the log that is away")
-    func silence() {
+    @Test("all nodes stay alive when no announcements arrive, because the log is unavailable")
+    func noAnnouncements() {
         var heard = PeerTable()
         #expect(heard.alive.isEmpty)
         let start = ContinuousClock.now

@@ -39,7 +39,8 @@ import Testing
         #expect { try match("HEAD", "v1", "streams", "todo", "sync") } throws: { ($0 as? Problem)?.allow == ["POST"] }
     }
 
-    @Test("a name that is no streams is told the whole rule", arguments: ["~a", "..", "a b"]) func aNameThatIs(
+    @Test("a node rejects an invalid stream name with the full naming rule", arguments: ["~a", "..", "a b"])
+    func invalidStreamName(
         _ name: String
     ) throws {
         let found = try match("GET", "v1", "streams", name, "events")
@@ -53,7 +54,7 @@ import Testing
         #expect(found.path == ["stream": "todo", "model": "a/b", "id": "c d"])
     }
 
-    @Test("another method is told what is allowed") func anotherMethodIsTold() {
+    @Test("a node answers a wrong method with the allowed methods") func allowedMethods() {
         #expect { try match("PUT", "v1", "streams", "todo", "events") } throws: { error in
             let problem = error as? Problem
             return problem?.status == 405 && problem?.allow == ["GET", "HEAD", "POST"]

@@ -19,7 +19,7 @@ import Testing
         return try StreamListRequest(try router.match(head), head)
     }
 
-    @Test("a question has a prefix, the text that it begins behind, and a limit")
+    @Test("a stream list request has a prefix, a name to start after, and a limit")
     func parameters() throws {
         let plain = try request("")
         #expect(plain == StreamListRequest() && plain.limit == 100 && plain.target == "/v1/streams?limit=100")
@@ -75,7 +75,7 @@ import Testing
         #expect(try passed.ranges(for: access(["c"])).map(\.text) == ["c"], "a node that has checked the token")
     }
 
-    @Test("every name of a range lies between its bounds, and no other name does")
+    @Test("the bounds of a name range include every name of the range and no other")
     func bounds() throws {
         let ranges = [NameRange(prefix: "a"), NameRange(name: try #require(StreamName("a"))), NameRange(prefix: "a-")]
         let names = [

@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test(
-        "what is not as it must be is refused",
+        "a node refuses an invalid token",
         arguments: [
             (#"{"alg":"none","kid":"a"}"#, claims, "alg"),
             (#"{"alg":"HS512","kid":"a"}"#, claims, "alg"),
@@ -172,7 +172,7 @@ import Testing
             (#"{"alg":"HS256","kid":"a"}"#, "[]", "object"),
         ]
     )
-    func whatIsNotAs(_ header: String, _ claims: String, _ word: String) throws {
+    func refusesInvalidToken(_ header: String, _ claims: String, _ word: String) throws {
         let key = try hmac("a")
         let verifier = TokenVerifier(TokenKeys([key, try hmac("c")]))
         let said = refusal(forge(header: header, claims: claims, key), verifier)
@@ -258,7 +258,7 @@ import Testing
         #expect(error?.description.contains(word) == true, "\(error?.description ?? "")")
     }
 
-    @Test("a key file of an identity provider is used as far as it goes") func aKeyFileOf() throws {
+    @Test("a node uses the supported keys of an identity provider's key file") func usesSupportedKeys() throws {
         let ours = TokenKeys([TokenKey(id: "a", key: try #require(SignatureKey.random(.es256)))]).text(
             withSecrets: false
         )

@@ -151,8 +151,8 @@ struct CheckedRowsTests {
         }
     }
 
-    @Test("a flipped byte in what the file says of itself is found by every read")
-    func meta() async throws {
+    @Test("every read finds a flipped byte in the metadata of the file")
+    func flippedMetadataByte() async throws {
         let stored = try await StoredFile()
         for name in [
             "barrier", "epoch", "format", "hash", "index", "last", "next", "number", "partition", "partitions", "phase",
@@ -200,8 +200,8 @@ struct CheckedRowsTests {
         }
     }
 
-    @Test("a row that lies in another row's place is found, though its bytes are whole")
-    func swapped() async throws {
+    @Test("a read finds an intact row that is stored in the place of another row")
+    func swappedRow() async throws {
         let stored = try await StoredFile()
         let file = try Connection(path: stored.lab.path(0), mode: .readWrite)
         try file.execute(

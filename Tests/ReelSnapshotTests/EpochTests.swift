@@ -36,8 +36,8 @@ import Testing
         FileManager.default.fileExists(atPath: EpochFolders.path(of: epoch, in: lab.folder.path))
     }
 
-    @Test("what an ended epoch was folded to is kept until all of the next one is folded")
-    func oldEpoch() async throws {
+    @Test("a snapshot node keeps the state of an ended epoch until it has folded all of the next")
+    func keepsOldEpoch() async throws {
         let lab = try Lab(partitions: 2)
         let next = try MemoryLog(epoch: Epoch(0x77), partitions: 2)
         var writer = Writer(seed: 4)
@@ -69,7 +69,10 @@ import Testing
         #expect(isThere(open, lab) && !isThere(other, lab))
     }
 
-    @Test("an epoch whose partitions have not all ended, or lead to different ones, is kept", arguments: [false, true])
+    @Test(
+        "a snapshot node keeps an epoch with partitions that have not ended or lead to different epochs",
+        arguments: [false, true]
+    )
     func halfEnded(hasEnded: Bool) async throws {
         let lab = try Lab(partitions: 2)
         let next = Epoch(0x77)
@@ -106,8 +109,8 @@ import Testing
         #expect(try EpochChange(store, archive: archive).run().new.number > 1_000_000)
     }
 
-    @Test("the files name the deployment, also those that an older build has begun; else the epoch stands for it")
-    func deployment() async throws {
+    @Test("a snapshot node writes the deployment, or else the epoch, to new files and files of older builds")
+    func namesDeployment() async throws {
         for named in [nil, Deployment(0x33)] {
             let lab = try Lab(partitions: 1)
             try await lab.log.append([barrier(.open)], key: "~reel", to: 0)

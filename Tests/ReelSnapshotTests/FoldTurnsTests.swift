@@ -106,6 +106,25 @@ struct FoldTurnsTests {
         #expect(turns >= 500 && writes > 1 && writes < turns / 2, "\(writes) writes in \(turns) turns")
     }
 
+    @Test("every folded event is counted, also if it is folded and not written in a turn")
+    func countsFoldedEvents() async throws {
+        let lab = try lab()
+        let metrics = Metrics()
+        let node = try lab.node(metrics: metrics)
+        defer { node.close() }
+        try await eventually("it has begun") { node.keepers[0].now.isVerified }
+        let site = "00000000-0000-4000-8000-000000000001"
+        let text = String(repeating: "x", count: 900_000)
+        let events = (0...300).map { op in
+            let fields = op == 0 ? #""t":"\#(text)""# : #""n":\#(op)"#
+            let event = #""id":"a","model":"m","op":\#(op),"site":"\#(site)""#
+            return #"{"base":-1,"fields":{\#(fields)},\#(event),"type":"insert"}"#
+        }
+        try await lab.log.append(events, key: "todo", to: 0)
+        try await lab.reach(node, 0, 300)
+        try await eventually("all are counted") { metrics.text().contains("reel_snapshot_events_total 301\n") }
+    }
+
     @Test("each answer is true of its stream's seq, however turns, restarts and reads mix", arguments: 1...8)
     func anyMix(seed: UInt64) async throws {
         var lab = try lab()
@@ -204,7 +223,7 @@ struct FoldTurnsTests {
         #expect(node.keepers[0].now.seq(of: try name("todo")) == 2)
     }
 
-    @Test("small events on large objects take a turn, since the objects are written anew")
+    @Test("small events on large objects use up a turn, since the fold writes the objects again")
     func largeRows() async throws {
         var lab = try Lab(partitions: 1)
         lab.settings.turn = .seconds(1)

@@ -7,7 +7,7 @@ import Testing
 
 /// A folder that one process has.
 @Suite(.timeLimit(.minutes(5))) struct FolderLockTests {
-    @Test("who is refused closes its descriptor once") func whoIsRefusedCloses() throws {
+    @Test("a caller that the lock refuses closes its descriptor once") func refusedClosesOnce() throws {
         let folder = try Folder()
         let lock = try FolderLock(folder: folder.path)
         // A descriptor that is closed once too often may be another thread's by then.
@@ -31,7 +31,8 @@ import Testing
         _ = try FolderLock(folder: folder.path)
     }
 
-    @Test("what it makes is for its user alone and what was there stays as it is") func whatItMakesIs() throws {
+    @Test("a folder lock makes private folders and leaves existing folders unchanged") func makesPrivateFolders() throws
+    {
         let folder = try Folder()
         #expect(chmod(folder.path, 0o755) == 0)
         let lock = try FolderLock(folder: folder.path + "/a/b")

@@ -56,8 +56,8 @@ struct IncompleteStateTests {
 
     private func text(_ answer: HTTPResponse) -> String { String(decoding: answer.body, as: UTF8.self) }
 
-    @Test("a part of the state is never answered as the whole, and the refusal says how far the node is")
-    func refused() async throws {
+    @Test("a snapshot node never answers with partial state, and its refusal reports the node's progress")
+    func refusesPartialState() async throws {
         let lab = try await part()
         let todo = "/v1/streams/todo"
         try await with(lab) { ask in
@@ -111,8 +111,8 @@ struct IncompleteStateTests {
         }
     }
 
-    @Test("an outcome is told once the event is folded, and not before")
-    func outcomes() async throws {
+    @Test("a snapshot node returns an outcome only after it has folded the event")
+    func outcomeAfterFold() async throws {
         let lab = try await part()
         func question(_ seqs: Seq...) throws -> [UInt8] {
             let acks = try seqs.map { seq in

@@ -28,8 +28,8 @@ struct LostLogTests {
         }
     }
 
-    @Test("a node that has folded more than the log holds says ahead_of_log, and answers nothing")
-    func ahead() async throws {
+    @Test("a node that has folded more than the log holds reports `ahead_of_log` and answers nothing")
+    func reportsAheadOfLog() async throws {
         let lab = try Lab(partitions: 1)
         try await folded(20, lab)
         lab.log.rollBack(0, to: 12)
@@ -78,7 +78,7 @@ struct LostLogTests {
         loop.join()
     }
 
-    @Test("a log that was written again behind the node's back is diverged, and is not folded on")
+    @Test("a stopped node reports `diverged` after its log is rewritten, and does not fold the new records")
     func rewrittenMeanwhile() async throws {
         let lab = try Lab(partitions: 1)
         try await folded(20, lab)
@@ -94,8 +94,8 @@ struct LostLogTests {
         #expect(try lab.reader(0).lines(of: StreamName("todo")!, after: .none).seq == 19)
     }
 
-    @Test("what the log has lost is not answered once the log is away, too")
-    func awayBehindALoss() async throws {
+    @Test("a node still reports `diverged` when the log becomes unavailable")
+    func divergedDuringOutage() async throws {
         let lab = try Lab(partitions: 1)
         try await folded(20, lab)
         let log = SkippingLog(lab.log)
@@ -136,7 +136,7 @@ struct LostLogTests {
         #expect(node.refusals.isEmpty)
     }
 
-    @Test("a node without a file says that the log was trimmed before it answers anything")
+    @Test("a node without a file reports a trimmed log before it answers a request")
     func trimmedBefore() async throws {
         let lab = try Lab(partitions: 1)
         var writer = Writer(seed: 5)
@@ -177,8 +177,8 @@ struct LostLogTests {
         #expect(second.positions == [19])
     }
 
-    @Test("a node that slept through a trim says what to do, and goes on from a copy of a peer's folder")
-    func slept() async throws {
+    @Test("a node that missed a trim says how to recover, and continues from a peer's copy")
+    func recoversFromPeer() async throws {
         let (lab, peer) = (try Lab(partitions: 1), try Lab(partitions: 1))
         try await folded(20, lab)
         var writer = Writer(seed: 5)
@@ -206,8 +206,8 @@ struct LostLogTests {
         try await lab.reach(node, 0, 40)
     }
 
-    @Test("a partition that is whole again says so, though nothing is written to it")
-    func backAgain() async throws {
+    @Test("a partition that is available again reports it without a new record")
+    func reportsRecovery() async throws {
         let lab = try Lab(partitions: 1)
         try await folded(20, lab)
         let node = try lab.node()
@@ -221,8 +221,8 @@ struct LostLogTests {
         #expect(node.logState == .ok)
     }
 
-    @Test("what was trimmed is not compared, and the node goes on")
-    func trimmed() async throws {
+    @Test("a node does not compare trimmed records, and continues")
+    func skipsTrimmedRecords() async throws {
         let lab = try Lab(partitions: 1)
         try await folded(20, lab)
         lab.log.trim(0, before: 20)

@@ -12,7 +12,7 @@ import Testing
 struct PartitionFileTests {
     let todo = StreamName("todo")!
 
-    @Test("a disk that is full in the middle leaves position and data of one commit; with room it goes on")
+    @Test("a full disk leaves position and data of one commit, and the fold continues once there is space")
     func fullDisk() async throws {
         let lab = try Lab(partitions: 1)
         var writer = Writer(seed: 9)
@@ -74,8 +74,8 @@ struct PartitionFileTests {
         #expect(throws: PartitionProjector.Stop.self) { try folder.fold(batch.entries[...], of: batch, upTo: 6) }
     }
 
-    @Test("no snapshot is made inside the row of seeds, also by a node that died in it; behind it there is one")
-    func seeds() async throws {
+    @Test("a node returns no snapshot before the seeds are complete, even after a restart")
+    func noSnapshotWithinSeeds() async throws {
         let lab = try Lab(partitions: 1)
         let site = #"{"line":{"end":-1,"op":4,"site":"00000000-0000-4000-8000-000000000001"},"type":"seed"}"#
         let object = { (id: Int) in
@@ -99,8 +99,8 @@ struct PartitionFileTests {
         #expect(lines.last?.hasPrefix(#"{"count":4,"#) == true)
     }
 
-    @Test("behind the end of the epoch nothing is folded, and a snapshot names the epoch that follows")
-    func end() async throws {
+    @Test("a node folds nothing after the end of an epoch, and its snapshot names the next epoch")
+    func stopsAtEpochEnd() async throws {
         let lab = try Lab(partitions: 1)
         var writer = Writer(seed: 9)
         try await lab.log.append((0..<5).map { writer.event(at: $0) }, key: "todo", to: 0)
@@ -117,8 +117,8 @@ struct PartitionFileTests {
         }
     }
 
-    @Test("what the index has forgotten stays forgotten when more is to be kept")
-    func index() async throws {
+    @Test("the index does not restore removed events when its limit grows")
+    func indexKeepsTruncation() async throws {
         var lab = try Lab(partitions: 1)
         lab.settings.keptEvents = 10
         var writer = Writer(seed: 9)
@@ -141,7 +141,7 @@ struct PartitionFileTests {
         #expect(try lab.reader(0).page(of: todo, after: 40, limit: 100).chunk.to == 51)
     }
 
-    @Test("a read that has begun holds its file while that is put aside and made anew")
+    @Test("a read that has begun keeps its file while the node puts it aside and makes another")
     func readMeetsPuttingAside() async throws {
         let lab = try Lab(partitions: 1)
         var writer = Writer(seed: 9)

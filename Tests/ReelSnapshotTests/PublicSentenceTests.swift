@@ -24,8 +24,8 @@ import Testing
         #expect(!log.publicMessage.contains(path) && log.message.contains(path))
     }
 
-    @Test("an answer that cannot be made says no more than that, and the journal says why once a minute")
-    func unanswered() async throws {
+    @Test("a failed answer hides its reason, and the node logs the reason once a minute")
+    func hidesFailureReason() async throws {
         let lab = try Lab(partitions: 1)
         let lines = Lines()
         let node = try SnapshotNode(
@@ -61,8 +61,8 @@ import Testing
         #expect(status.refusal?.message.contains(secret) == true)
     }
 
-    @Test("/readyz says when no place for an answer is left, and stops saying it when there is one again")
-    func places() async throws {
+    @Test("/readyz reports when no response slot is left, and stops when a slot is free")
+    func reportsFullSlots() async throws {
         var lab = try Lab(partitions: 1)
         lab.settings.openResponses = 2
         let node = try lab.node()

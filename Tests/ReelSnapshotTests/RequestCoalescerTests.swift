@@ -47,8 +47,8 @@ import Testing
         func letGo() { gate.signal() }
     }
 
-    @Test("who asks while it is done for another waits for the next time, together with all who do")
-    func crowd() async throws {
+    @Test("requests that arrive during a build share the next build")
+    func lateRequestsShareBuild() async throws {
         let loops = [try EventLoop(), try EventLoop()]
         defer { for loop in loops { loop.stop() } }
         let desk = Desk()
@@ -65,8 +65,8 @@ import Testing
         #expect(desk.times == 2)
     }
 
-    @Test("who asks before it has begun shares it")
-    func beforeItBegins() async throws {
+    @Test("requests that arrive before a build begins share it")
+    func earlyRequestsShareBuild() async throws {
         let loop = try EventLoop()
         defer { loop.stop() }
         let desk = Desk()
@@ -81,8 +81,8 @@ import Testing
         #expect(Set(desk.answered("a")).count == 1)
     }
 
-    @Test("an asker for whom no more may be begun is refused, unless another one has asked for the same round")
-    func noMore() async throws {
+    @Test("a caller that may not begin a build is refused unless another caller has requested that build")
+    func refusesNewBuild() async throws {
         let loop = try EventLoop()
         defer { loop.stop() }
         let desk = Desk()

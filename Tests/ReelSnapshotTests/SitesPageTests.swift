@@ -51,8 +51,8 @@ import Testing
         #expect(throws: Problem.self) { try lab.reader(0).sites(of: todo, after: 7, limit: 2) }
     }
 
-    @Test("a stream that nobody has written has no sites")
-    func unwritten() async throws {
+    @Test("a stream without events has no sites")
+    func unwrittenStream() async throws {
         let lab = try Lab(partitions: 1)
         let node = try lab.node()
         defer { node.close() }

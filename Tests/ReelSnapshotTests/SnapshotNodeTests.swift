@@ -74,8 +74,8 @@ struct SnapshotNodeTests {
         }
     }
 
-    @Test("a node that starts again goes on from its file, and reads nothing twice")
-    func restart() async throws {
+    @Test("a node continues from its file after a restart and reads nothing twice")
+    func continuesAfterRestart() async throws {
         let lab = try Lab()
         let partition = todo.partition(of: 2)
         var writer = Writer(seed: 1)
@@ -111,7 +111,7 @@ struct SnapshotNodeTests {
         }
     }
 
-    @Test("a stream that nobody wrote has a snapshot without lines, true up to the node's position")
+    @Test("a stream without events has an empty snapshot, valid up to the node's position")
     func emptyStream() async throws {
         let lab = try Lab(partitions: 1)
         let node = try lab.node()
@@ -204,7 +204,7 @@ struct SnapshotNodeTests {
         #expect(try old.integer("SELECT value FROM meta WHERE name = 'next'") == 10, "its epoch did not end")
     }
 
-    @Test("a damaged row is found by the digest, the file put aside, and the state made anew from the log")
+    @Test("a node finds a damaged row by the digest, puts the file aside and rebuilds the state")
     func damagedRow() async throws {
         let lab = try Lab(partitions: 1)
         var writer = Writer(seed: 3)
@@ -278,7 +278,7 @@ struct SnapshotNodeTests {
         #expect(try lab.reader(0).lines(of: todo, after: .none).text == foldOfLog(lab.log, todo, to: 8).lines)
     }
 
-    @Test("a barrier that is not known stops the node before it, which is said")
+    @Test("a node stops before an unknown barrier and reports it")
     func unknownBarrier() async throws {
         let lab = try Lab(partitions: 1)
         let node = try lab.node()
@@ -295,7 +295,7 @@ struct SnapshotNodeTests {
         #expect(node.positions[0] == 0)
     }
 
-    @Test("what stands before it is folded, also where one batch brings both; and so it is after a restart")
+    @Test("a node folds the records before an unknown barrier, also in the same batch and after a restart")
     func beforeAnUnknownBarrier() async throws {
         var lab = try Lab(partitions: 1)
         lab.settings.batchEvents = 100

@@ -52,7 +52,7 @@ import Testing
         loop.join()
     }
 
-    @Test("who holds all that the node has, and asks for more, is not told that this is it")
+    @Test("a client that holds the node's state and requests a later seq gets `node_behind`")
     func notYetThere() async throws {
         let lab = try Lab(partitions: 1)
         var writer = Writer(seed: 5)
@@ -69,8 +69,8 @@ import Testing
         }
     }
 
-    @Test("who asks for what another epoch holds is told at once, however far the position is")
-    func otherEpoch() async throws {
+    @Test("a client that requests another epoch gets `epoch_changed` at once, at any position")
+    func answersEpochChanged() async throws {
         let lab = try Lab(partitions: 1)
         try await serving(lab, reachMs: 100_000_000) { get in
             let answer = try await get(todo + "/snapshot?epoch=0000000000000007&min_seq=99", [:])
@@ -78,8 +78,8 @@ import Testing
         }
     }
 
-    @Test("of a log that follows another nothing is said before its seeds are folded, and no range begins in them")
-    func seeds() async throws {
+    @Test("a node answers nothing on a successor log before its seeds are folded, and no range begins within them")
+    func waitsForSeeds() async throws {
         let lab = try Lab(partitions: 1)
         try await serving(lab, number: 1) { get in
             for target in ["/snapshot", "/head", "/events", "/objects/m/o1"] {
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test("the log waits where its records are large, and goes on when they are folded")
+    @Test("the log waits while its large records fill the queue, and continues when they are taken")
     func largeRecords() async throws {
         let log = try MemoryLog(partitions: 1)
         try await log.append((0..<4).map { String(repeating: "\($0)", count: 100) }, key: "todo", to: 0)
@@ -146,8 +146,8 @@ import Testing
         thread.join()
     }
 
-    @Test("a node that meets a flipped byte says `node_behind`, puts the file aside and answers from the log again")
-    func heals() async throws {
+    @Test("a node that reads a flipped byte says `node_behind`, puts the file aside and rebuilds it")
+    func healsFlippedByte() async throws {
         let stored = try await StoredFile()
         let right = try stored.answers()
         let title = try #require(stored.bytes.range(of: Data("Task 7777".utf8)))

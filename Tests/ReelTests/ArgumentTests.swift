@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test(
-        "what is wrong is said",
+        "the parser names the mistake in wrong arguments",
         arguments: [
             (["play", "tape", "--partitions", "0"], "a whole number from 1 to 1024"),
             (["play", "tape", "--partitions", "four"], "`four`"),
@@ -109,7 +109,7 @@ import Testing
             (["many"], "FILE is missing"),
             (["play", "a", "b", "c"], "`c` is one operand too many"),
         ]
-    ) func whatIsWrongIs(words: [String], says: String) {
+    ) func namesMistake(words: [String], says: String) {
         #expect(complaint(words).contains(says), "\(complaint(words))")
     }
 
@@ -163,7 +163,8 @@ import Testing
         #expect(complaint(words).contains(says), "\(complaint(words))")
     }
 
-    @Test("help behind the first of two words lists them") func helpBehindTheFirst() throws {
+    @Test("the parser lists the commands for --help after the first word of a two-word command")
+    func listsTwoWordCommands() throws {
         let parser = ArgumentParser(commands: [Self.play, Self.paint], environment: [:])
         guard case .overview(let commands) = try parser.request(["paint", "--help"]) else {
             Issue.record("no list of commands")
@@ -172,7 +173,7 @@ import Testing
         #expect(commands.map(\.name) == ["paint wall"])
     }
 
-    @Test("help is found behind any command") func helpIsFoundBehind() throws {
+    @Test("the parser finds --help after any command") func findsHelp() throws {
         let parser = ArgumentParser(commands: [Self.play], environment: [:])
         for words in [["play", "--help"], ["play", "-h"], ["play", "--partitions", "x", "--help"]] {
             guard case .help(let command) = try parser.request(words) else {

@@ -21,7 +21,7 @@ import Testing
         #expect(rows.first.map { String(decoding: $0.json, as: UTF8.self) } == node + "\n")
     }
 
-    @Test("a row says how old it is") func aRowSaysHow() throws {
+    @Test("a row shows the age of its announcement") func showsAge() throws {
         func seen(_ members: String) throws -> String? { try rows(#"{"nodes":[{\#(members)}]}"#).first?.seen }
         #expect(try seen(#""age_ms":2149"#) == "2.1 s ago")
         #expect(try seen(#""at":1,"age_ms":0,"left":false"#) == "0.0 s ago")
@@ -63,8 +63,8 @@ import Testing
         #expect(rows.map(\.largestLag) == [0, 0, 0, nil, nil, nil])
     }
 
-    @Test("a node that goes on announcing is not hidden by another one with its URL")
-    func sameURL() throws {
+    @Test("a node that continues to announce itself stays visible beside another node with its URL")
+    func keepsBothNodes() throws {
         let rows = try concluded([
             node("a", url: "http://a:1", ageMs: 2_400), node("z", url: "http://a:1", ageMs: 100),
         ])

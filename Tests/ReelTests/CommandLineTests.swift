@@ -43,14 +43,14 @@ import Testing
         #expect(Version.commit(ofProgram: program) == nil)
     }
 
-    @Test("a mistake ends with two and says what helps") func aMistakeEndsWith() async {
+    @Test("a mistake exits with code 2 and a suggestion") func suggestsCommand() async {
         let run = await CommandRun(["versoin"])
         #expect(run.code == .usage)
         #expect(run.errors.hasPrefix("reel: there is no command `versoin`; did you mean `version`?"))
         #expect(run.output.isEmpty)
     }
 
-    @Test("a port that this user may not have is told with what to do") func aPortThatThis() {
+    @Test("the command line suggests another port when the user may not open one") func suggestsAnotherPort() {
         let complaint = CommandError(NetError(.permissionDenied, "listening on 127.0.0.1:80: permission denied"))
         #expect(complaint.code == .failed)
         #expect(complaint.message.hasSuffix("need root or CAP_NET_BIND_SERVICE: choose another with --listen"))
@@ -125,7 +125,7 @@ import Testing
         #expect(!lines.contains { $0.contains("(default log.sqlite") }, "`\(command)` looks at no log by default")
     }
 
-    @Test("what stays so until somebody puts it right is no reason to try again") func whatStaysSoUntil() {
+    @Test("a lasting log error exits as failed, not as unreachable") func lastingErrorFails() {
         var error = LogError(.logUnavailable, "cannot write x: Permission denied")
         #expect(CommandError(error).code == .unreachable)
         error.isLasting = true
@@ -156,7 +156,8 @@ import Testing
         #expect(run.code == .usage && run.errors == "reel: --to is 2, below --from 4\n", "\(run)")
     }
 
-    @Test("a name that is no streams is told the whole rule", arguments: ["a b", "~a", ".."]) func aNameThatIs(
+    @Test("the command line prints the whole rule for an invalid stream name", arguments: ["a b", "~a", ".."])
+    func printsStreamNameRule(
         _ name: String
     ) async {
         let says = "`\(name)` is not a name of a stream; expected are 1 to 128 of A-Z a-z 0-9 . _ : ~ -,"
@@ -167,7 +168,7 @@ import Testing
         }
     }
 
-    @Test("who writes for nobody ends without a word") func whoWritesForNobody() async throws {
+    @Test("a command exits without a message when its output has no reader") func exitsWithoutReader() async throws {
         let folder = try TemporaryFolder(prefix: "reel-pipe-")
         let pipe = "'\(folder.path)/pipe'"
         let nobody = "mkfifo \(pipe); exec 3<>\(pipe) 4>\(pipe) 3>&-; exec >&4;"

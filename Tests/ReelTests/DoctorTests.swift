@@ -56,7 +56,7 @@ import Testing
         #expect(found[0].advice?.contains("`reel site retire todo --idle-events N --dry-run`") == true)
     }
 
-    @Test("streams that a node may not name are counted, and the right that is missing is said")
+    @Test("the doctor counts streams that a node may not name, and reports the missing right")
     func unnamedCrowdedStreams() throws {
         let metrics = """
             reel_snapshot_half_full_streams 2
@@ -141,8 +141,8 @@ import Testing
         #expect(try found(1_000_000 - 60_000).first?.text.contains("ahead of") == true)
     }
 
-    @Test("a node says why it is not ready")
-    func unready() throws {
+    @Test("a node reports why it is not ready")
+    func reportsUnreadyReason() throws {
         func reason(_ members: String) throws -> String {
             try NodeStanding(Array(#"{"ready":false\#(members)}"#.utf8)).reason
         }
@@ -173,7 +173,7 @@ import Testing
         #expect(finding.text.contains("it reads 300 a second, and needs about 3 s more"))
     }
 
-    @Test("what came between the looks is no lag") func whatCameBetweenThe() throws {
+    @Test("the doctor reports no lag for records that arrive between its probes") func ignoresNewRecords() throws {
         let findings = try findings([node(1, "gateway", [9], [5_000]), node(2, "serve", [9], [9])])
         #expect(findings.filter { $0.about == "lag" }.map(\.level) == [.ok])
     }
@@ -188,7 +188,7 @@ import Testing
         #expect(other.filter { $0.about == "lag" }.map(\.level) == [.ok], "their seqs are not of one log")
     }
 
-    @Test("whatever a node says is a number") func whateverANodeSays() throws {
+    @Test("the doctor accepts extreme and non-finite numbers in metrics") func acceptsExtremeNumbers() throws {
         let far = Seq(1) << 53 - 1
         let page =
             ["nan", "inf", "1e300", "-1e300"].map { "reel_gateway_nacks_total{code=\"stale\"} \($0)" }
@@ -211,14 +211,14 @@ import Testing
         #expect(found.contains { $0.text.hasPrefix("1 node with both roles answers, build") }, "\(found)")
     }
 
-    @Test("the log itself says how far it goes") func theLogItselfSays() throws {
+    @Test("the doctor measures lag against the end of the log") func measuresLagAgainstLog() throws {
         let log = ClusterReport.Log(epoch: try #require(Epoch(epoch)), bounds: [LogBounds(first: 0, last: 30)])
         let report = ClusterReport(nodes: [try node(1, "serve")], log: .success(log))
         let finding = try #require(Diagnosis(report: report).findings.first)
         #expect(finding.text.contains("is 21 records behind"))
     }
 
-    @Test("what no node reads is the logs fault") func whatNoNodeReads() throws {
+    @Test("the doctor blames the log when no node reads its records") func blamesUnreadLog() throws {
         let log = ClusterReport.Log(epoch: try #require(Epoch(epoch)), bounds: [LogBounds(first: 0, last: 30)])
         let nodes = try [node(1), node(2, "snapshot", [8]), node(3, "snapshot")]
         let lag = Diagnosis(report: ClusterReport(nodes: nodes, log: .success(log))).findings.filter {
@@ -229,7 +229,9 @@ import Testing
         #expect(lag.first?.advice?.contains("not the nodes") == true)
     }
 
-    @Test("what nodes say that they do not read is not the logs fault") func whatNodesSayThat() throws {
+    @Test("the doctor does not blame the log when the nodes report that they have stopped") func blamesStoppedNodes()
+        throws
+    {
         let log = ClusterReport.Log(epoch: try #require(Epoch(epoch)), bounds: [LogBounds(first: 0, last: 30)])
         func lag(_ nodes: [ClusterReport.Node]) -> [Finding] {
             Diagnosis(report: ClusterReport(nodes: nodes, log: .success(log))).findings.filter { $0.about == "lag" }
@@ -287,7 +289,7 @@ import Testing
         #expect(!texts.contains { $0.contains("no node has announced itself") })
     }
 
-    @Test("where a log is a file nobody is told of brokers") func whereALogIs() throws {
+    @Test("the doctor advises about brokers only when the log has brokers") func advisesAboutBrokers() throws {
         var report = ClusterReport(log: .failure(CommandError(.unreachable, "there is no log at `x`")))
         let advice = { try #require(Diagnosis(report: report).findings.first { $0.about == "log" }?.advice) }
         #expect(try advice().hasPrefix("Correct --log."))
@@ -311,7 +313,7 @@ import Testing
         #expect(finding.text.contains("refuses requests: ") && finding.advice?.contains("--connections-max") == true)
     }
 
-    @Test("where nobody says who the nodes are none is said to be missing") func whereNobodySaysWho() throws {
+    @Test("the doctor reports no missing node when no node lists its peers") func missesNoUnlistedNode() throws {
         var gateway = try node(1, metrics: "reel_gateway_lagged_total 0")
         gateway.announced = nil
         gateway.secrecy = NodeProbe.NoSignOfLife(message: "found no token (unauthorized)", refusal: .unauthorized)
@@ -339,7 +341,7 @@ import Testing
         #expect(finding.advice != nil)
     }
 
-    @Test("a log whose last write failed is a warning with the reason")
+    @Test("the doctor warns of a failed write to the log, with the reason")
     func failedWrite() throws {
         var node = try node(1, "serve", log: "degraded")
         for index in node.looks.indices { node.looks[index].detail = "log_unavailable: the disk is full" }
@@ -349,7 +351,8 @@ import Testing
         #expect(finding.advice?.contains("publish an event") == true)
     }
 
-    @Test("while nobody can announce itself a node is known by its metrics") func whileNobodyCanAnnounce() throws {
+    @Test("the doctor identifies a node by its metrics while no node can announce itself")
+    func identifiesNodeByMetrics() throws {
         var lone = try node(1, "gateway", log: "unavailable", metrics: "reel_gateway_oldest_publish_seconds 7.3")
         lone.announced = nil
         let findings = findings([lone])
@@ -362,7 +365,7 @@ import Testing
         )
     }
 
-    @Test("a log in which nobody announces itself is a problem") func aLogInWhich() throws {
+    @Test("the doctor reports a log without announcements as a problem") func unannouncedNodes() throws {
         let log = ClusterReport.Log(epoch: try #require(Epoch(epoch)), bounds: [LogBounds(first: 0, last: 30)])
         let findings = Diagnosis(report: ClusterReport(log: .success(log))).findings
         #expect(findings.map(\.level) == [.problem, .ok])
@@ -370,7 +373,7 @@ import Testing
         #expect(findings.last?.text == "ok; epoch \(epoch), 1 partition")
     }
 
-    @Test("who left in good order is not missed") func whoLeftInGood() throws {
+    @Test("the doctor does not report a node as missing after it has left in order") func ignoresLeftNode() throws {
         func row(_ url: String, atMs: Int64, hasLeft: Bool = false) -> ClusterRow {
             var row = ClusterRow()
             (row.role, row.url, row.atMs, row.ageMs, row.hasLeft) = ("gateway", url, atMs, 2_149, hasLeft)
@@ -421,7 +424,7 @@ import Testing
         #expect(tokens == ["secret", isKept ? nil : "secret"])
     }
 
-    @Test("where all have left that is said") func whereAllHaveLeft() throws {
+    @Test("the doctor reports that all nodes have left") func reportsAllLeft() throws {
         let log = ClusterReport.Log(epoch: try #require(Epoch(epoch)), bounds: [LogBounds(first: 0, last: 30)])
         let report = ClusterReport(left: ["gateway http://127.0.0.1:7 (left 2.1 s ago)"], log: .success(log))
         let findings = Diagnosis(report: report).findings
@@ -492,7 +495,7 @@ import Testing
         #expect(ahead.advice?.contains("`reel epoch new`") == true)
     }
 
-    @Test("what clients were refused is told with what to do") func whatClientsWereRefused() throws {
+    @Test("the doctor reports refusals of clients, with advice") func reportsClientRefusals() throws {
         let page = """
             # TYPE reel_gateway_nacks_total counter
             reel_gateway_nacks_total{code="stale"} 3

@@ -62,7 +62,7 @@ import Testing
         #expect(try LogLine.read(bytes).isEmpty)
     }
 
-    @Test("what was dumped is folded") func whatWasDumpedIs() async throws {
+    @Test("the fold command folds the output of dump") func foldsDump() async throws {
         try await makeLog([("todo", event(0)), ("list", event(0)), ("todo", event(1))])
         let file = folder.path + "/lines.jsonl"
         try Data(await dump().output.utf8).write(to: URL(filePath: file))
@@ -116,7 +116,7 @@ import Testing
         #expect(await CommandRun(["dump", "--log", "kafka:x"]).code == .usage)
     }
 
-    @Test("a name that is no streams is told the rule") func aNameThatIsNo() async throws {
+    @Test("dump prints the rule for an invalid stream name") func dumpPrintsNameRule() async throws {
         try await makeLog([("todo", event(0))])
         let run = await dump(["--stream", "a b"])
         #expect(run.code == .usage && run.errors.contains("expected are \(StreamName.rule)"), "\(run)")
@@ -151,7 +151,9 @@ import Testing
         try bytes.write(to: URL(filePath: path))
     }
 
-    @Test("a dump of a damaged log ends there; told to, it prints what can be read, lists the rest, and fails as well")
+    @Test(
+        "dump ends at damage; with --skip-damaged it prints the readable records, lists the others, and fails as well"
+    )
     func skipDamaged() async throws {
         try await makeDamagedLog()
         let partition = todo.partition(of: 4)
@@ -168,8 +170,8 @@ import Testing
         #expect(behind.code == .done && behind.errors.isEmpty, "\(behind.errors)")
     }
 
-    @Test("a new epoch of a damaged log is made only if that is said, and prints what is lost")
-    func newEpochOfADamagedLog() async throws {
+    @Test("epoch new accepts a damaged log only with --skip-damaged, and prints the loss")
+    func newEpochSkipsDamage() async throws {
         try await makeDamagedLog()
         let words = ["epoch", "new", "--log", "sqlite:\(folder.path)/log.sqlite"]
         let refused = await CommandRun(words)

@@ -30,7 +30,7 @@ import Testing
         #expect(session.edits[0].patches[1] == EditingSession.Patch(offset: 1, removed: 0, text: "X"))
     }
 
-    @Test("what an author knew comes from the parents") func whatAnAuthorKnew() throws {
+    @Test("a session derives the base of each edit from its parents") func derivesBasesFromParents() throws {
         let edits = [
             edit(0, []), edit(1, []), edit(0, [0]), edit(1, [1, 0]), edit(1, [3]), edit(0, [2]), edit(0, [5, 3]),
         ]
@@ -42,14 +42,14 @@ import Testing
     }
 
     @Test(
-        "what is no session is refused",
+        "the parser refuses an invalid session",
         arguments: [
             #"{"txns":[]}"#, #"{"endContent":""#, #"{"endContent":"","txns":[{"patches":[[0,0]]}]}"#, "[]", "",
             #"{"endContent":"","txns":[{"patches":[[-1,0,""]]}]}"#,
             #"{"endContent":"","txns":[{"agent":2,"patches":[]}]}"#,
             #"{"endContent":"","txns":[{"parents":[0],"patches":[]}]}"#,
         ]
-    ) func whatIsNoSession(json: String) {
+    ) func refusesInvalidSession(json: String) {
         #expect(throws: ReelError.self) { try session(json) }
     }
 

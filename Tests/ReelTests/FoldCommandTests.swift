@@ -54,7 +54,7 @@ import Testing
         #expect(lines.last?.hasPrefix(#"{"count":2,"digest":""#) == true)
     }
 
-    @Test("seeds whose row is not whole are not left out without a word") func seedsWhoseRowIs() async throws {
+    @Test("the fold command warns of a seed if its row is incomplete") func warnsOfIncompleteRow() async throws {
         let seed = #"{"line":{"end":-1,"op":4,"site":"\#(site)"},"type":"seed"}"#
         let run = try await fold([line(3, "todo", seed), line(4, "~reel", #"{"open":true,"type":"barrier"}"#)])
         #expect(run.code == .done && run.errors.contains("warning: 1 seed of the stream"), "\(run)")
@@ -117,7 +117,7 @@ import Testing
         #expect(try await fold(two).errors.contains("--partitions"))
     }
 
-    @Test("what is no record is named by its line") func whatIsNoRecord() async throws {
+    @Test("the fold command names the line of an invalid record") func namesInvalidLine() async throws {
         let run = try await fold([line(0, "todo", insert(0)), #"{"partition":0,"seq":1,"key":"todo"}"#])
         #expect(run.code == .badData)
         #expect(run.errors.contains("line 2: a member is missing"))

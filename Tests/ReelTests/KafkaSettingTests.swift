@@ -33,14 +33,14 @@ import Testing
     }
 
     @Test(
-        "what correctness needs is refused with a reason",
+        "the command line refuses a Kafka property that correctness depends on, with a reason",
         arguments: [
             "acks=1", "request.required.acks=1", "enable.idempotence=false", "message.timeout.ms=1000",
             "delivery.timeout.ms=1000", "retries=3", "isolation.level=read_committed", "auto.offset.reset=earliest",
             "enable.auto.commit=true", "partitioner=random", "check.crcs=false", "group.id=mine", "transactional.id=t",
             "bootstrap.servers=a:1", "allow.auto.create.topics=true", "message.max.bytes=2000",
         ]
-    ) func whatCorrectnessNeedsIs(property: String) {
+    ) func refusesUnsafeProperty(property: String) {
         let name = property.prefix { $0 != "=" }
         let said = complaint(["--kafka.\(property)"])
         #expect(said.hasPrefix("--kafka.\(name) cannot be set: "), "\(said)")
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(
-        "what is wrong is said",
+        "the command line explains a wrong Kafka property",
         arguments: [
             ("socket.timeout.ms=soon", "--kafka.socket.timeout.ms is `soon`; expected is 10 .. 300000"),
             ("socket.timeout.ms=50x", "--kafka.socket.timeout.ms is `50x`; expected is 10 .. 300000"),
@@ -60,7 +60,7 @@ import Testing
             ("secruity.protocol=ssl", "has no --kafka.secruity.protocol, did you mean --kafka.security.protocol?"),
             ("rebalance_cb=1", "has no --kafka.rebalance_cb"),
         ]
-    ) func whatIsWrongIsSaid(property: String, says: String) {
+    ) func explainsWrongProperty(property: String, says: String) {
         #expect(complaint(["--kafka.\(property)"]).contains(says), "\(complaint(["--kafka.\(property)"]))")
     }
 

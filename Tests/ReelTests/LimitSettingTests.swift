@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(
-        "what contradicts itself does not start",
+        "a gateway does not start with contradictory or out-of-range limits",
         arguments: [
             (
                 ["--event-bytes", "1048576"],
@@ -59,7 +59,7 @@ import Testing
             (["--frame-bytes", "1000"], "--frame-bytes is `1000`; expected is a whole number from 65536 to 8388608"),
             (["--idle-ms", "0"], "--idle-ms is `0`; expected is a whole number from 1000 to 3600000"),
         ]
-    ) func whatContradictsItselfDoes(words: [String], says: String) async throws {
+    ) func refusesContradictoryLimits(words: [String], says: String) async throws {
         let run = await CommandRun(["gateway"] + words + ["--listen", "127.0.0.1:0"])
         #expect(run.code == .usage, "\(run)")
         #expect(run.errors.contains(says), "\(run.errors)")

@@ -11,7 +11,7 @@ import Testing
 /// docs/reference/metrics.md says of every metric what the nodes themselves say of it, and tools of others read what
 /// they say.
 @Suite(.timeLimit(.minutes(20))) struct MetricsPageTests {
-    @Test("the page says of each metric what nodes say") func thePageSaysOf() async throws {
+    @Test("the metrics page describes each metric as the nodes do") func pageMatchesNodes() async throws {
         let page = try text("docs/reference/metrics.md")
         var said: [String: String] = [:]
         for exposition in try await expositions() { said.merge(rows(exposition)) { $1 } }
@@ -32,13 +32,13 @@ import Testing
     }
 
     @Test(
-        "promtool finds no fault in what nodes say",
+        "promtool accepts the metrics of every node",
         .enabled(
             if: Installed.promtool,
             "promtool is missing, so it has judged no metrics: apt-get install prometheus"
         )
     )
-    func promtoolFindsNoFault() async throws {
+    func promtoolAcceptsMetrics() async throws {
         let folder = try TemporaryFolder(prefix: "reel-promtool-")
         for (index, exposition) in try await expositions().enumerated() {
             let file = "\(folder.path)/\(index)"

@@ -33,7 +33,7 @@ import Testing
         #"{"type":"insert","model":"task","id":"\#(op)","fields":{"title":"Milk \#(op)"}}"#
     }
 
-    @Test("what is published is fetched and folded") func whatIsPublishedIsFetched() async throws {
+    @Test("fetch and get return published events and their state") func fetchesAndGets() async throws {
         let published = await reel("publish", "todo", milk(0), milk(1), "--json", "--no-outcome")
         #expect(published.code == .done, "\(published.errors)")
         let acks = published.output.split(separator: "\n")
@@ -80,7 +80,8 @@ import Testing
         #expect(await reel("publish", "no/stream", milk(0)).code == .usage)
     }
 
-    @Test("whose event is refused hears which one and what is published before") func whoseEventIsRefused() async throws
+    @Test("publish names a refused event and counts the events published before it") func namesRefusedEvent()
+        async throws
     {
         let sound = [String](repeating: #"{"type":"noop"}"#, count: 502)
         let words = ["publish", "todo"] + sound + [#"{"type":"insert"}"#, "--url", cluster.gateway.url]
@@ -91,7 +92,7 @@ import Testing
         #expect(await reel("fetch", "todo").output.split(separator: "\n").count == 500)
     }
 
-    @Test("a tail goes on through another gateway") func aTailGoesOn() async throws {
+    @Test("a tail continues through another gateway") func continuesThroughAnotherGateway() async throws {
         let second = try cluster.startGateway("gateway-b")
         let tail = try ChildProcess(
             reelExecutable,
@@ -106,7 +107,9 @@ import Testing
         tail.killNow()
     }
 
-    @Test("a tail goes on through a gateway that its own has named") func aTailGoesOnThrough() async throws {
+    @Test("a tail continues through a gateway that its first gateway has named") func continuesThroughNamedGateway()
+        async throws
+    {
         let words = ["gateway", "--log", "sqlite:\(cluster.folder.path)/log.sqlite"]
         let second = try NodeProcess(words, in: cluster.folder, name: "gateway-b")
         try second.restart(adding: ["--advertise", second.url])
@@ -132,7 +135,7 @@ import Testing
         tail.killNow()
     }
 
-    @Test("what an event came to is said where it is asked for") func whatAnEventCame() async throws {
+    @Test("the command line prints the outcome of an event on request") func printsOutcomes() async throws {
         _ = await reel("publish", "todo", milk(0))
         try await eventually("the gateway hears of the snapshot node") { await reel("streams").code == .done }
         let published = await reel("publish", "todo", milk(1), milk(2), "--outcome", isTerminal: true)
@@ -165,8 +168,8 @@ import Testing
         #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix(#"{"seq":6,"outcome":"applied","#) == true)
     }
 
-    @Test("a tail of what comes in another epoch is refused, and a new epoch of no log says where it looked")
-    func wrongPlaces() async throws {
+    @Test("tail refuses an epoch that is not current, and epoch new names a missing log")
+    func refusesWrongPlaces() async throws {
         let url = cluster.gateway.url
         let tail = await CommandRun(["tail", "todo", "--epoch", "0000000000000000", "--url", url])
         #expect(tail.code != .done && tail.errors.contains("(epoch_changed)"), "\(tail)")
@@ -240,7 +243,9 @@ import Testing
     }
 
     /// `script` gives the program a terminal.
-    @Test("on a terminal it is said what is waited for and how to end it") func onATerminalIt() async throws {
+    @Test("the command line states on a terminal what it waits for and how to end it") func explainsTerminalInput()
+        async throws
+    {
         guard try await Shell.has("command -v script", "script") else { return }
         let words = "--url \(cluster.gateway.url)"
         let publish = "'\(reelExecutable)' publish todo \(words)"
@@ -310,7 +315,7 @@ import Testing
         }
     }
 
-    @Test("a tail of a stream that does not exist says so, names the nearest, and waits for the first event")
+    @Test("tail of a missing stream reports it, suggests the nearest name, and waits for the first event")
     func missingTail() async throws {
         _ = await reel("publish", "todo", milk(0))
         try await eventually("it is folded") { await reel("streams").output.contains("todo") }

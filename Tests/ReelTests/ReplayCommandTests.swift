@@ -15,7 +15,7 @@ import Testing
         return run
     }
 
-    @Test("two authors who type at once keep their words whole") func twoAuthorsWhoType() async throws {
+    @Test("replay keeps the words of two concurrent authors whole") func keepsWordsWhole() async throws {
         let edits = [(0, "[]", 0, "a"), (1, "[]", 0, "x"), (0, "[0]", 1, "b"), (1, "[1]", 1, "y")].map {
             #"{"agent":\#($0.0),"parents":\#($0.1),"patches":[[\#($0.2),0,"\#($0.3)"]]}"#
         }
@@ -31,7 +31,7 @@ import Testing
         #expect(run.output.contains("the final text is WRONG"))
     }
 
-    @Test("what is no session is bad data") func whatIsNoSessionIs() async throws {
+    @Test("replay reports an invalid session as bad data") func reportsInvalidSession() async throws {
         let run = try await replay("{}")
         #expect(run.code == .badData)
         #expect(run.errors.contains("endContent"))

@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test("what is no JSON is named by its place in the text that was given") func whatIsNoJSON() {
+    @Test("publish names the position of invalid JSON in the given text") func namesInvalidJSON() {
         let text = #"{"type":"insert","model":"task","id":"1","fields":{"n":1e999}}"#
         for (events, says) in [
             ([noop, text], "event 2: found 1e999 at byte 55,"), ([text, noop], "(bad_number)"),
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test("a request whose answer is lost is sent again with its key, and the following ones name its epoch")
+    @Test("publish sends a request again with its key after a lost answer, and later requests name its epoch")
     func lostAnswer() async throws {
         let node = try LossyNode()
         let events = [String](repeating: noop, count: 501)

@@ -49,8 +49,8 @@ import Testing
         #expect(await list("--ended", "--json").output.isEmpty)
     }
 
-    @Test("a stream that nobody has written, and a log that is not there, are named")
-    func absent() async throws {
+    @Test("site list names a stream without events and a missing log")
+    func namesMissingLog() async throws {
         let none = await list()
         #expect(none.code == .failed && none.errors.contains("there is no log at `\(sites.path)`"), "\(none)")
         try await makeTen()

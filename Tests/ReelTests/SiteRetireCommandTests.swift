@@ -70,7 +70,7 @@ import Testing
         #expect(try sites.last == 10)
     }
 
-    @Test("a number that reaches beyond the beginning of the log retires nothing, and says so")
+    @Test("site retire with a number beyond the start of the log retires nothing and reports it")
     func belowTheLog() async throws {
         try await makeTen()
         for idle in [10, 1_000_000, 1 << 53 - 1] {
@@ -98,7 +98,7 @@ import Testing
         #expect(await retire(3).code == .done)
     }
 
-    @Test("a stream that nobody has written, and a name that is none, are named")
+    @Test("site retire names a stream without events and an invalid stream name")
     func noStream() async throws {
         try await makeTen()
         let run = await retire(4, stream: "tudo")
@@ -132,7 +132,7 @@ import Testing
         #expect(try sites.last == 10)
     }
 
-    @Test("a barrier that this version does not know stops both commands, which say so")
+    @Test("a barrier unknown to this version stops site list and site retire with an error")
     func unknownBarrier() async throws {
         try await makeTen()
         let value = #"{"retire":{"before":5,"more":1,"stream":"todo"},"type":"barrier"}"#

@@ -43,13 +43,15 @@ import Testing
         #expect(found.first?.advice?.hasPrefix("Its file is wrong") == true)
     }
 
-    @Test("a node that is behind is a warning with the codes advice") func aNodeThatIsBehind() throws {
+    @Test("the doctor warns of a lagging node with the advice of its error code") func warnsOfLaggingNode() throws {
         let behind = StreamVisit.Failure(code: .nodeBehind, message: "not begun yet")
         let found = try findings(report([.failure(behind), .success(fold(upTo: 9))]))
         #expect(found.filter { $0.level == .warning }.map(\.advice) == [ErrorCode.nodeBehind.entry.advice])
     }
 
-    @Test("states that disagree are a problem and nobody is said to agree") func statesThatDisagreeAre() throws {
+    @Test("the doctor reports disagreeing states as a problem and claims no agreement") func reportsDisagreement()
+        throws
+    {
         var report = try report([.success(fold(upTo: 9)), .success(fold(upTo: 9))])
         report.disagreements = ["at seq 9 a has the digest 1 and b 2"]
         let found = findings(report)
@@ -57,8 +59,8 @@ import Testing
         #expect(!found.contains { $0.text.contains("agree") })
     }
 
-    @Test("a state that was not checked, or only at some nodes, is said to be so")
-    func unchecked() throws {
+    @Test("the doctor reports a state that no node or only some nodes have checked")
+    func reportsUncheckedState() throws {
         let none = try findings(report([]))
         #expect(none.map(\.level) == [.warning], "\(none)")
         #expect(none.first?.text.hasPrefix("the state of todo was not checked: no snapshot node") == true)
@@ -69,7 +71,7 @@ import Testing
         #expect(!found.contains { $0.text.contains("agree") || $0.text.contains("one snapshot node") }, "\(found)")
     }
 
-    @Test("what is not folded yet is said") func whatIsNotFolded() throws {
+    @Test("the doctor reports records that are not folded yet") func reportsUnfoldedRecords() throws {
         let found = try findings(report([.success(fold(upTo: 5))], head: 9))
         #expect(found.contains { $0.text == "partition 2 ends at seq 9, the state is folded up to 5" })
     }
@@ -84,7 +86,8 @@ import Testing
         #expect(Finding.crowd("todo", sites: sites, about: "stream")?.level == level)
     }
 
-    @Test("a stream that nobody has written is a problem once all is folded") func aStreamThatNobodyHas() throws {
+    @Test("the doctor reports a stream without events as a problem after the fold is complete")
+    func reportsEmptyStream() throws {
         func finding(_ report: StreamReport) throws -> Finding {
             try #require(findings(report).first { $0.text.hasPrefix("todo has no events: ") })
         }
@@ -104,7 +107,8 @@ import Testing
         #expect(found.map(\.level) == [.warning] && found[0].text.hasSuffix(": the brokers are away"), "\(found)")
     }
 
-    @Test("a site whose first ops are missing is told the first of the log") func aSiteWhoseFirst() throws {
+    @Test("the doctor names the first op in the log when earlier ops of a site are missing") func namesFirstOp() throws
+    {
         var report = try report([.success(fold(upTo: 9))])
         report.site = site
         report.siteEvents = [StreamReport.SiteEvent(seq: 4, op: 3, atMs: nil)]
@@ -128,7 +132,7 @@ import Testing
         #expect(found.first?.advice?.hasPrefix("The device takes a new site.") == true)
     }
 
-    @Test("a site whose events are not folded yet waits") func aSiteWhoseEvents() throws {
+    @Test("the doctor notes a site while its events are not folded yet") func notesUnfoldedSite() throws {
         var report = try report([.success(fold(upTo: 9))], head: 12)
         report.site = site
         report.siteEvents = [10, 11].map { StreamReport.SiteEvent(seq: $0, op: $0 - 10, atMs: nil) }

@@ -72,7 +72,9 @@ import Testing
         }
     }
 
-    @Test("what a refused token says is shown and then why it is refused") func whatARefusedToken() async throws {
+    @Test("token inspect prints the content of a refused token and then the reason") func inspectsRefusedToken()
+        async throws
+    {
         defer { try? FileManager.default.removeItem(at: folder) }
         let keys = try write(await CommandRun(["token", "keygen"]).output, "keys")
         let key = try #require(
@@ -108,7 +110,7 @@ import Testing
         #expect(wrong.code == .usage && wrong.errors.contains("`a*b` is not a pattern"), "\(wrong)")
     }
 
-    @Test("a missing key file, and a kid that is not in it, are errors that say what to do")
+    @Test("a missing key file and an unknown kid are errors with advice")
     func missingKeys() async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let none = folder.path + "/none"
@@ -148,7 +150,7 @@ import Testing
         #expect(said[0].contains("reel token keygen --public FILE"), "\(said)")
     }
 
-    @Test("a key file that is none is named") func aKeyFileThat() async throws {
+    @Test("the token command names an invalid key file") func namesInvalidKeyFile() async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = try write("[]", "letter")
         for words in [

@@ -18,7 +18,7 @@ import Testing
         return (0..<parts).map { part in (0..<count).filter { $0 % parts == part }.map { first &+ $0 } }
     }()
 
-    @Test("everybody comes to the same end", arguments: parts.indices) func everybodyComesToThe(_ part: Int) throws {
+    @Test("all clients reach the same state", arguments: parts.indices) func clientsConverge(_ part: Int) throws {
         let seeds = Self.parts[part]
         let folder = Self.folder
         defer { try? FileManager.default.removeItem(atPath: folder) }

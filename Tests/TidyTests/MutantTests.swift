@@ -30,7 +30,9 @@ import Testing
 
     /// The header of each patch says what is broken, which check finds that, and how to see it. The suites that it
     /// names exist.
-    @Test("each says what it is", arguments: patches) func eachSaysWhatIt(_ patch: String) throws {
+    @Test("each mutant describes its bug and names existing checks", arguments: patches) func mutantsDescribeThemselves(
+        _ patch: String
+    ) throws {
         let header = try Repository.file(patch).lines.prefix { !$0.text.hasPrefix("diff ") }.map(\.text)
         func field(_ name: String) -> Substring? {
             header.first { $0.hasPrefix("\(name): ") }?.dropFirst(name.count + 2)

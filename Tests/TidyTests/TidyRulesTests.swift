@@ -35,8 +35,11 @@ import Testing
         #expect(Rules.unfinished(TrackedFile(source, line)).count == 1)
     }
 
-    @Test("a word inside another is none", arguments: ["let TO" + "DOs = 1", "HA" + "CKNEY", "let todo = 1"])
-    func aWordInsideAnother(line: String) {
+    @Test(
+        "the rule for unfinished work ignores a marker inside another word",
+        arguments: ["let TO" + "DOs = 1", "HA" + "CKNEY", "let todo = 1"]
+    )
+    func ignoresMarkerInsideWord(line: String) {
         #expect(Rules.unfinished(TrackedFile(source, line)).isEmpty)
     }
 

@@ -13,16 +13,16 @@ extension LoadProfile.Number {
     /// The help text, without a full stop.
     public var help: String {
         switch self {
-        case .streams: "so many streams, NAME-0, NAME-1 and so on; 1 if nothing is said"
-        case .publishers: "clients that publish; 10 if nothing is said"
+        case .streams: "number of streams: NAME-0, NAME-1, …; default 1"
+        case .publishers: "clients that publish; default 10"
         case .sleepers: "publishers that are offline for four of every ten seconds"
-        case .readers: "clients that listen; 10 if nothing is said"
-        case .editors: "clients that publish and listen, and write in one text together"
-        case .coldstarts: "readers a second that begin with nothing"
-        case .rate: "events a second, all who publish together; 100 if nothing is said"
-        case .size: "bytes of an event, about; 200 if nothing is said"
-        case .storm: "every so many seconds all connections are cut at once"
-        case .seconds: "so long; until Ctrl-C if nothing is said"
+        case .readers: "clients that subscribe; default 10"
+        case .editors: "clients that publish and subscribe, and edit one text together"
+        case .coldstarts: "readers that start without data, per second"
+        case .rate: "events per second of all publishers together; default 100"
+        case .size: "approximate bytes of an event; default 200"
+        case .storm: "seconds between two cuts of all connections at once"
+        case .seconds: "seconds to run; until Ctrl-C by default"
         }
     }
 }

@@ -34,6 +34,11 @@ final class FileLock: Sendable {
         var file = stat()
         if fstat(descriptor, &file) == 0, file.st_mode & 0o777 == 0o644 { fchmod(descriptor, 0o600) }
         var byte: UInt8 = 10
+        // A file system without locks fails here and not at each commit.
+        guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 || errno == EWOULDBLOCK else {
+            throw LogError(errno: errno, "lock \(path)")
+        }
+        flock(descriptor, LOCK_UN)
         guard lseek(descriptor, 0, SEEK_END) > 0 || pwrite(descriptor, &byte, 1, 0) == 1 else {
             throw LogError(errno: errno, "write \(path)")
         }

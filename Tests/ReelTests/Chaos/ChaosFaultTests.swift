@@ -17,7 +17,7 @@ import Testing
         #expect(Set(schedule(1).map(\.kind)) == Set(ChaosFault.Kind.allCases))
     }
 
-    @Test("no target has two faults at a time and brokers go one by one") func noTargetHasTwo() {
+    @Test("a target has one fault at a time, and brokers fail one after another") func faultsDoNotOverlap() {
         for seed in 0..<50 as Range<UInt64> {
             var until: [String: Int64] = [:]
             for fault in schedule(seed) {

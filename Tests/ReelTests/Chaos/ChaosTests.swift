@@ -34,7 +34,7 @@ import Testing
         #expect(!folder.isEmpty && !FileManager.default.fileExists(atPath: String(folder)), "\(folder) is still there")
     }
 
-    @Test("a run whose load ends says why at once") func aRunWhoseLoad() async throws {
+    @Test("a chaos run reports the reason at once when its load ends") func reportsEndOfLoad() async throws {
         let folder = try TemporaryFolder(prefix: "reel-chaos-test-")
         var plan = ChaosPlan()
         (plan.gateways, plan.snapshots) = (1, 1)
@@ -64,7 +64,7 @@ import Testing
         #expect(run.output.contains("there was no fault, so nothing is proven"), "\(run)")
     }
 
-    @Test("where nobody publishes nothing is started") func whereNobodyPublishesNothing() async throws {
+    @Test("chaos without publishers starts nothing") func requiresPublishers() async throws {
         let run = try await BuiltProgram.run(["chaos", "--seconds", "5", "--publishers", "0"])
         #expect(run.code == 2 && run.output.isEmpty, "\(run)")
         #expect(run.errors.contains("found 0 publishers, expected at least one"), "\(run)")

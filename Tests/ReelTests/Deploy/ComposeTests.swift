@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test("every node is told where others reach it") func everyNodeIsTold() throws {
+    @Test("every node advertises the URL at which its peers reach it") func nodesAdvertiseURLs() throws {
         for (name, service) in nodes where ["gateway", "snapshot"].contains(service["command"]?.strings.first) {
             let variables = environment(of: service)
             let own = try NodeAddress(try #require(variables["REEL_NODE_URL"]))
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("the brokers differ only in who they are") func theBrokersDifferOnly() throws {
+    @Test("the brokers differ only in their ids and addresses") func brokersDifferByIdentity() throws {
         let voters = try #require(services["kafka-1"].map(environment)?["KAFKA_CONTROLLER_QUORUM_VOTERS"])
         for number in 1...3 {
             let variables = environment(of: try #require(services["kafka-\(number)"]))
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test("what is published is listened on and told") func whatIsPublishedIs() throws {
+    @Test("the compose file publishes exactly the documented ports") func publishesDocumentedPorts() throws {
         let published = services.mapValues { ($0["ports"]?.strings ?? []).map(defaults) }.filter { !$0.value.isEmpty }
         // Prometheus and Grafana listen there unless they are told otherwise.
         #expect(
@@ -177,7 +177,7 @@ import Testing
         #expect(chosen.map { String($0.1) } == source["uid"]?.string)
     }
 
-    @Test("the front is told what its file asks for") func theFrontIsTold() throws {
+    @Test("the front gets exactly the variables that its configuration reads") func frontGetsVariables() throws {
         let file = try text("deploy/haproxy.cfg")
         let preset = file.matches(of: /presetenv ([A-Z0-9_]+)\s/).map { String($0.1) }
         let asked = Set(file.matches(of: /\$\{([A-Z0-9_]+)\}/).map { String($0.1) }).subtracting(preset)
@@ -187,8 +187,8 @@ import Testing
         for name in asked { #expect(local.contains(" \(name)="), "deploy/local/up says no \(name)") }
     }
 
-    @Test("gateways believe the front's PROXY header, and nobody else's")
-    func gatewaysTrustTheFrontAlone() throws {
+    @Test("gateways trust the PROXY header of the front alone")
+    func gatewaysTrustFrontAlone() throws {
         let front = try #require(services["front"]?["networks"]?["default"]?["ipv4_address"]?.string)
         for (name, service) in services where name.hasPrefix("gateway-") {
             #expect(environment(of: service)["REEL_TRUSTED_PROXIES"] == front, "\(name)")
@@ -209,7 +209,7 @@ import Testing
         for (name, node) in nodes { #expect(node["read_only"]?.string == "true", "\(name)") }
     }
 
-    @Test("every gateway stands behind the front") func everyGatewayStandsBehind() throws {
+    @Test("the front has every gateway as a backend") func frontHasAllGateways() throws {
         let front = environment(of: try #require(services["front"])).values
         for name in services.keys where name.hasPrefix("gateway-") { #expect(front.contains("\(name):7350")) }
     }

@@ -17,7 +17,7 @@ import Testing
         #expect(installs.last == packages(readme.1))
     }
 
-    @Test("what the image runs is understood") func whatTheImageRuns() throws {
+    @Test("the command line accepts the variables and commands of the image") func acceptsImageCommands() throws {
         let dockerfile = try text("Dockerfile")
         let variables = dockerfile.matches(of: /(REEL_[A-Z_]+)=([^ \n]+)/).map { (String($0.1), String($0.2)) }
         let parser = ArgumentParser(
@@ -42,10 +42,10 @@ import Testing
     }
 
     @Test(
-        "the service has little of the system: systemd-analyze security says at most 3.0",
+        "the service has an exposure of at most 3.0 in systemd-analyze security",
         .enabled(if: Installed.has("systemd-analyze"), "systemd-analyze is missing, so the unit was not judged")
     )
-    func theServiceIsShutIn() async throws {
+    func serviceIsSandboxed() async throws {
         let path = repository.appending(path: "deploy/systemd/reel.service").path
         let run = try await Shell.run("exec systemd-analyze security --offline=true --threshold=30 '\(path)'")
         #expect(run.code == 0, "\(run)")

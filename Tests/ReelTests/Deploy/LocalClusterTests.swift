@@ -31,7 +31,7 @@ struct LocalClusterTests {
         )
     }
 
-    @Test("a gateway is killed and nobody at the front notices") func aGatewayIsKilled() async throws {
+    @Test("the front stays ready while a killed gateway restarts") func frontSurvivesKilledGateway() async throws {
         let line = """
             before=$(cat $CLUSTER/gateway-2.pid)
             kill -KILL $before
@@ -111,7 +111,7 @@ struct LocalClusterTests {
     }
 
     @Test(
-        "what is set wrongly is said before anything starts",
+        "the cluster script reports a wrong setting before it starts anything",
         arguments: [
             (
                 "PARTITIONS=abc",
@@ -121,19 +121,19 @@ struct LocalClusterTests {
             ("PORT=abc", "PORT is `abc`; expected is a whole number from 1 to 65519"),
             ("PORT=99990", "PORT is `99990`; expected is a whole number from 1 to 65519"),
         ]
-    ) func whatIsSetWrongly(setting: String, says: String) async throws {
+    ) func reportsWrongSetting(setting: String, says: String) async throws {
         try await refuses("unset KAFKA_HOME; REEL=\"$1\" \(setting) exec \"$0\" true", Self.up, "cluster: \(says)")
     }
 
     @Test(
-        "failover says what is set wrongly",
+        "the failover script reports a wrong setting",
         arguments: [
             ("REEL_URL=", "REEL_URL is not set; run it in a cluster: deploy/local/up deploy/local/failover"),
             ("RATE=0", "RATE is `0`; expected is a whole number from 1 to 999999"),
             ("HANG=abc", "HANG is `abc`; expected is a whole number from 1 to 999999"),
             ("GOAL=2", "GOAL is `2`; expected is a time, such as 2s or 1500ms"),
         ]
-    ) func failoverSaysWhatIs(setting: String, says: String) async throws {
+    ) func failoverReportsWrongSetting(setting: String, says: String) async throws {
         let line = "CLUSTER=/nowhere PORT=1 REEL=/nowhere REEL_LOG=l REEL_URL=u \(setting) exec \"$0\""
         try await refuses(line, Self.failover, "failover: \(says)")
     }

@@ -64,8 +64,8 @@ struct ProxyLimitTests {
         return node
     }
 
-    @Test("behind a trusted proxy each address has its own limit; behind another one all clients have one together")
-    func addresses() async throws {
+    @Test("a node limits each address behind a trusted proxy, and all clients together behind another proxy")
+    func limitsProxiedAddresses() async throws {
         for isTrusted in [true, false] {
             let words = ["--publishes-per-second", "1"] + (isTrusted ? ["--trusted-proxies", "127.0.0.1"] : [])
             let node = try await node(words)

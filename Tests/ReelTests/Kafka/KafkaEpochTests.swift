@@ -175,7 +175,8 @@ import Testing
         }
     }
 
-    @Test("an operator who is killed anywhere runs it again") func anOperatorWhoIs() async throws {
+    @Test("an operator can run epoch new again after a kill at any moment") func repeatsKilledKafkaChange() async throws
+    {
         var numbers = SeededNumbers(TestSeed.value)
         let ground = try await Ground()
         let before = try await ground.settled()

@@ -38,7 +38,7 @@ import Testing
         #expect(text.map { Array($0.utf8) } == session.endValue)
     }
 
-    @Test("what a device publishes is folded and the log alone tells where the nodes are") func whatADevicePublishes()
+    @Test("a snapshot node folds a device's events, and the log alone lists the nodes") func foldsAndListsNodes()
         async throws
     {
         let deployment = try await KafkaDeployment()
@@ -75,7 +75,7 @@ import Testing
         }.sorted()
     }
 
-    @Test("a broker that dies is noticed though nobody publishes, and the doctor says so")
+    @Test("a gateway notices a dead broker without publishes, and the doctor reports it")
     func deadBroker() async throws {
         let deployment = try await KafkaDeployment()
         let gateway = deployment.gateway

@@ -106,7 +106,8 @@ import Testing
         }
     }
 
-    @Test("who may does and who may not is told") func whoMayDoesAnd() async throws {
+    @Test("a user with the right succeeds, and a user without it sees an error that names it")
+    func enforcesKafkaRights() async throws {
         let guarded = try await Guarded()
         let check = ["topic", "check"]
         try await BuiltProgram.complains(
@@ -167,8 +168,8 @@ import Testing
         try await eventually("the log is ok") { try await gateway.members("/readyz")["log"] as? String == "ok" }
     }
 
-    @Test("a password that is never sent lets in who knows it where the library speaks as Kafka 4 does")
-    func aPasswordThatIs() async throws {
+    @Test("the broker accepts a correct SCRAM password from a librdkafka that supports Kafka 4")
+    func acceptsScramPassword() async throws {
         let guarded = try await Guarded()
         try guarded.allow("Read", "Write", "Describe", "DescribeConfigs", "Create", to: "device")
         // `make test-kafka` puts a newer library there; its tests run with Debian's.
@@ -217,7 +218,9 @@ import Testing
         }
     }
 
-    @Test("a certificate lets in whose authority the broker knows") func aCertificateLetsIn() async throws {
+    @Test("the broker accepts only a certificate of an authority that it trusts") func acceptsTrustedCertificate()
+        async throws
+    {
         let guarded = try await Guarded()
         try guarded.allow("Read", "Write", "Describe", "DescribeConfigs", "Create", to: "CN=device")
         let made = await CommandRun(

@@ -7,8 +7,8 @@ import Testing
 
 /// `reel site retire` against a real broker that is killed meanwhile.
 @Suite(.realKafka, .serialized, .timeLimit(.minutes(8))) struct KafkaSiteRetirementTests {
-    @Test("an idle site ends on a real Kafka, and its device goes on as another one without a loss")
-    func retired() async throws {
+    @Test("a device of a retired idle site continues as another site on a real Kafka without loss")
+    func continuesAsAnotherSite() async throws {
         let deployment = try await KafkaDeployment()
         let snapshot = try NodeProcess(
             ["snapshot", "--log", deployment.log, "--data", deployment.folder.path + "/state"],

@@ -17,7 +17,7 @@ import Testing
         try kafka.tool("kafka.admin.ConfigCommand", Array(words.dropFirst(3)))
     }
 
-    @Test("whoever creates there is one log afterwards") func whoeverCreatesThereIs() async throws {
+    @Test("concurrent topic create commands produce one log") func createsOneLog() async throws {
         let kafka = try LocalKafka(try RealKafka.home(), brokers: 1)
         let before = await topic(["check"], kafka)
         #expect(before.code == .badData)

@@ -27,15 +27,15 @@ import Testing
     }
 
     @Test(
-        "where the log knows less or nobody knows it another site publishes what is left",
+        "a load client publishes the remaining events as another site if the log has fewer ops or unknown ops",
         arguments: [nil, 0] as [Op?]
     )
-    func whereTheLogKnows(op: Op?) async throws {
+    func changesSite(op: Op?) async throws {
         let (isAnotherSite, unacked, handedOver) = try await goOn(knowing: op)
         #expect(isAnotherSite && unacked == 1 && handedOver == 0)
     }
 
-    @Test("where the log knows all the site goes on") func whereTheLogKnowsAll() async throws {
+    @Test("a load client keeps its site when the log has all of its acked ops") func keepsSite() async throws {
         let (isAnotherSite, unacked, handedOver) = try await goOn(knowing: 1)
         #expect(!isAnotherSite && unacked == 1 && handedOver == 2)
     }

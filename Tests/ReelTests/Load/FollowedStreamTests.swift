@@ -62,7 +62,7 @@ import Testing
         #expect([first, second] == [[0...99_999], [100_000...199_999]])
     }
 
-    @Test("a new epoch begins anew") func aNewEpochBegins() {
+    @Test("a followed stream restarts from the beginning in a new epoch") func restartsInNewEpoch() {
         var view = FollowedStream()
         _ = view.subscribed(subscribed(1, after: 50))
         view.received(from: 51, to: 60, isFetched: false)
@@ -70,7 +70,7 @@ import Testing
         #expect(isNew && view.reached == -1 && view.epoch == Epoch(2))
     }
 
-    @Test("a folded state stands for what lies below") func aFoldedStateStands() {
+    @Test("a followed stream counts a folded state as all earlier seqs") func countsFoldedState() {
         var view = FollowedStream()
         view.loaded(Epoch(1), seq: 40)
         #expect(view.reached == 40)

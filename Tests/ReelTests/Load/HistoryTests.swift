@@ -42,7 +42,8 @@ import Testing
         }
     }
 
-    @Test("what others have not written yet is written afterwards") func whatOthersHaveNot() throws {
+    @Test("a history folder writes the remaining histories after it discards those of clients")
+    func writesAfterDiscard() throws {
         let folder = try TemporaryFolder(prefix: "reel-history-")
         let histories = try HistoryFolder("\(folder.path)/run")
         let driver = histories.history(of: "driver", .driver)

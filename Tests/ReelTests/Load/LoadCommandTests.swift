@@ -175,7 +175,7 @@ import Testing
         #expect(ignored & 1 << (SIGHUP - 1) != 0, "\(status)")
     }
 
-    @Test("all kinds of clients at once come to their end") func allKindsOfClients() async throws {
+    @Test("a load with all kinds of clients completes") func allKindsComplete() async throws {
         let kinds = [
             "--publishers", "3", "--sleepers", "2", "--readers", "4", "--editors", "3", "--coldstarts", "4", "--storm",
             "1", "--html", folder.path + "/report.html", "--expect", "acked>=250", "--history",
@@ -225,8 +225,8 @@ import Testing
     }
 
     /// A load that waited for longer would not end before the limit.
-    @Test("where no gateway is none is waited for and nothing is left", .timeLimit(.minutes(10)))
-    func whereNoGatewayIs() async throws {
+    @Test("a load without a gateway fails at once and leaves no files", .timeLimit(.minutes(10)))
+    func failsWithoutGateway() async throws {
         let nobody = try HeldPort()
         for url in ["http://127.0.0.1:\(nobody.number)", snapshot.url] {
             var plan = LoadPlan(urls: [url], streams: try #require(LoadPlan.streams("load", count: 1)))
@@ -241,7 +241,7 @@ import Testing
         withExtendedLifetime(nobody) {}
     }
 
-    @Test("what cannot be meant is said before anything is done") func whatCannotBeMeant() async throws {
+    @Test("load refuses invalid options before it does anything") func refusesInvalidOptions() async throws {
         let nobody = try await BuiltProgram.run(["load", "--url", "http://127.0.0.1:1"])
         #expect(nobody.code == 3 && nobody.errors.contains("http://127.0.0.1:1"), "\(nobody)")
         let long = String(repeating: "x", count: 127)

@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test(
-        "what is expected is judged",
+        "a report states whether it meets an expectation",
         arguments: [
             ("p99<1s", true), ("p99<980ms", false), ("ack.p50<=510ms", true), ("max<=1s", true), ("max<1s", false),
             ("p99.9 < 1.1s", true), ("pause<2s", true), ("pause<1500ms", false), ("pause.p50<500ms", true),
@@ -32,18 +32,18 @@ import Testing
             ("p50>400ms", true), ("p50<900000us", true),
         ]
     )
-    func whatIsExpectedIs(text: String, isReached: Bool) throws {
+    func evaluatesExpectation(text: String, isReached: Bool) throws {
         #expect(try LoadExpectation(text).judge(report).isReached == isReached)
     }
 
     @Test(
-        "what cannot be read says what was expected",
+        "an invalid expectation produces an error with an example",
         arguments: [
             "", "p99", "p99<", "p99<25", "p99<fast", "p0<1ms", "p100<1ms", "speed<1ms", "acked>1ms", "p99=1ms", "<1ms",
             "p99<-1ms", "p99<nanms", "p99<infs", "delivery<1ms",
         ]
     )
-    func whatCannotBeRead(text: String) {
+    func refusesInvalidExpectation(text: String) {
         let error = #expect(throws: LoadFailure.self) { try LoadExpectation(text) }
         #expect(error?.message.contains("expected is such as p99<25ms") == true)
     }
@@ -57,15 +57,15 @@ import Testing
     }
 
     @Test(
-        "a line that is none is named",
+        "a load profile names an invalid line",
         arguments: ["readers", "readers=", "readers=-1", "reader=1", "readers=1=2", "rate=0", "size=9999999", "{}"]
     )
-    func aLineThatIs(line: String) {
+    func namesInvalidProfileLine(line: String) {
         let error = #expect(throws: LoadFailure.self) { try LoadProfile(name: "own", text: "rate=1\n\(line)") }
         #expect(error?.message.hasPrefix("line 2 of the profile") == true)
     }
 
-    @Test("the page stands alone") func thePageStandsAlone() throws {
+    @Test("the HTML page loads nothing from elsewhere and escapes its text") func pageIsSelfContained() throws {
         var report = report
         report = LoadReport(
             plan: report.plan,
@@ -81,7 +81,7 @@ import Testing
         #expect(!page.contains("http://") && !page.contains("src="), "nothing is loaded from elsewhere")
     }
 
-    @Test("the object stands for itself") func theObjectStandsFor() throws {
+    @Test("the JSON report contains the plan and the result of each expectation") func reportsJSON() throws {
         let found = report.judge([try LoadExpectation("p99<1ms"), try LoadExpectation("acked>=1000")])
         let json = report.json(found)
         #expect(json.hasPrefix(#"{"complete":true,"as_expected":false,"#), "\(json)")

@@ -57,7 +57,7 @@ import Testing
     }
 
     /// An append that failed before it was handed over is told before those that are on their way.
-    @Test("a nack of a lower op is news though the queue has begun anew") func aNackOfA() {
+    @Test("the queue handles a nack of a lower op after it has rewound") func handlesLowerNack() {
         var queue = queue(6)
         _ = ops(&queue)
         #expect(queue.nacked(4, retryMs: 10, generation: 0) == .sendAgain(afterMs: 10))
@@ -67,7 +67,7 @@ import Testing
         #expect(ops(&queue) == [2, 3, 4, 5])
     }
 
-    @Test("what was made offline is due when the client is back") func whatWasMadeOffline() {
+    @Test("an event from an offline period is due when the client is back") func offlineEventsAreDue() {
         var queue = queue(3)
         _ = queue.next(1, backNs: 0)
         let entries = queue.next(5, backNs: 70)
@@ -77,7 +77,7 @@ import Testing
         #expect(again.map(\.dueNs) == [0, 70, 70], "sent again it is the same event")
     }
 
-    @Test("another site goes on with what is not acked") func anotherSiteGoesOn() {
+    @Test("the queue gives its unacked events to another site") func restartsAsAnotherSite() {
         var queue = queue(6)
         _ = ops(&queue)
         for op in [0, 1, 3] as [Op] { _ = queue.acked(op) }

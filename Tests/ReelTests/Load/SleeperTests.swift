@@ -6,7 +6,7 @@ import Testing
 
 /// A client that was offline on purpose counts the time from when it wants to be back, whoever is there to welcome it.
 @Suite struct SleeperTests {
-    @Test("what waits for a gateway after a rest is late") func whatWaitsForA() async throws {
+    @Test("a client counts its wait for a gateway after a rest as delay") func countsWaitAsDelay() async throws {
         let loop = try EventLoop()
         defer { loop.stop() }
         let stream = try #require(StreamName("s"))

@@ -158,7 +158,7 @@ import Testing
         try await good.check(nothingButItsOwn: true)
     }
 
-    @Test("who is too slow is let go") func whoIsTooSlow() async throws {
+    @Test("a node disconnects a client that sends too slowly") func disconnectsSlowClient() async throws {
         let folder = try TemporaryFolder(prefix: "reel-bytes-")
         // The limit is 10 s for a head and for the hello, 30 s for a body.
         let words = ["serve", "--data", folder.path + "/data", "--handshake-ms", "10000"]

@@ -77,8 +77,8 @@ import Testing
         (["fetch", "todo", "--epoch", "zz"], 2, "--epoch is `zz`"), (["dump", "--epoch", "zz"], 2, "--epoch is `zz`"),
     ]
 
-    @Test("a mistake has its exit code and says what helps", arguments: mistakes.indices)
-    func aMistakeHasIts(index: Int) async throws {
+    @Test("a mistake exits with its code and a helpful message", arguments: mistakes.indices)
+    func mistakesHaveExitCodes(index: Int) async throws {
         let (words, code, says) = Self.mistakes[index]
         let place = folder.path + "/data"
         let run = try await BuiltProgram.run(
@@ -90,7 +90,7 @@ import Testing
         #expect(run.output.isEmpty)
     }
 
-    @Test("a file of somebody else stays as it is and alone") func aFileOfSomebody() async throws {
+    @Test("a node neither changes a foreign file nor adds files beside it") func preservesForeignFile() async throws {
         let file = folder.path + "/letter"
         try write("Dear Sir or Madam,", to: file)
         let asLog = try await BuiltProgram.run(["gateway", "--log", "sqlite:\(file)", "--listen", "127.0.0.1:0"])
@@ -102,7 +102,7 @@ import Testing
     }
 
     /// Only root may open everything, so somebody else tries.
-    @Test("a log that this user may not open is not told to come later") func aLogThatThis() async throws {
+    @Test("a command that may not open the log fails without advice to retry") func deniedLogIsLasting() async throws {
         guard getuid() == 0 else {
             print("NOT TESTED: run as root to become a user without rights")
             return
@@ -184,7 +184,9 @@ import Testing
     }
 
     /// After `epoch new --partitions` the setting that a node was started with is not the log's number any more.
-    @Test("a node with the number of a former epoch is told what to do") func aNodeWithThe() async throws {
+    @Test("a node explains a partition count that belongs to a former epoch") func explainsFormerPartitions()
+        async throws
+    {
         let log = ["--log", "sqlite:\(folder.path)/log.sqlite"]
         try SQLiteLog(path: folder.path + "/log.sqlite", partitions: 4).close()
         let change = try await BuiltProgram.run(["epoch", "new", "--partitions", "8"] + log)
@@ -199,10 +201,10 @@ import Testing
     }
 
     @Test(
-        "no log is made in an empty file by who reads",
+        "a command that only reads creates no log in an empty file",
         arguments: [["dump"], ["dump", "--epoch", "0123456789abcdef"], ["cluster"], ["doctor"]]
     )
-    func noLogIsMade(words: [String]) async throws {
+    func readersCreateNoLog(words: [String]) async throws {
         let path = folder.path + "/empty.sqlite"
         try write("", to: path)
         var run = try await BuiltProgram.run(words + ["--log", "sqlite:\(path)"])
@@ -215,7 +217,8 @@ import Testing
         #expect(try contents(path).isEmpty)
     }
 
-    @Test("an empty file is no log for who has folded one and a new one elsewhere") func anEmptyFileIs() async throws {
+    @Test("a node refuses an empty log file after it has folded that log, and otherwise creates a log")
+    func refusesEmptyLog() async throws {
         let node = try NodeProcess.serve(in: folder)
         try await publishAll(0..<3, to: node)
         _ = try await node.snapshot(of: "todo", upTo: 2)
@@ -248,7 +251,9 @@ import Testing
         #expect(gateway.logger.contains(#"event="a new log was made in a file that was empty" log=sqlite:\#(log)"#))
     }
 
-    @Test("what a mistaken snapshot folder or data folder lacks is said") func whatAMistakenSnapshot() async throws {
+    @Test("the command line reports a missing snapshot folder or parent of a data folder") func reportsMissingFolder()
+        async throws
+    {
         let none = folder.path + "/none"
         try await BuiltProgram.complains(
             ["epoch", "new", "--data", folder.path, "--from-snapshot", none],
@@ -291,10 +296,10 @@ import Testing
     }
 
     @Test(
-        "a damaged snapshot is put aside and made anew",
+        "a snapshot node sets a damaged snapshot aside and builds it again",
         arguments: ["zeros", "text", "nothing", "a page in the middle"]
     )
-    func aDamagedSnapshotIs(kind: String) async throws {
+    func rebuildsDamagedSnapshot(kind: String) async throws {
         let node = try NodeProcess.serve(in: folder)
         try await publishAll(0..<500, to: node, String(repeating: "x", count: 200))
         let lines = try await node.snapshot(of: "todo", upTo: 499)
@@ -364,7 +369,8 @@ import Testing
 
     // MARK: Room and descriptors
 
-    @Test("a full disk refuses what it cannot keep and goes on when there is room") func aFullDiskRefuses() async throws
+    @Test("a node refuses publishes on a full disk and continues when there is room") func survivesFullDisk()
+        async throws
     {
         let disk = folder.path + "/disk"
         try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: false)
@@ -406,7 +412,8 @@ import Testing
         #expect(log.outcomes.values.count { $0 == "applied" } == op + 1)
     }
 
-    @Test("too few descriptors are said at the start and survived later") func tooFewDescriptorsAre() async throws {
+    @Test("a node reports too few file descriptors at the start and survives a shortage later")
+    func survivesDescriptorShortage() async throws {
         for limit in [12, 18] {
             let run = try await BuiltProgram.run(
                 ["serve", "--data", folder.path + "/few-\(limit)", "--listen", "127.0.0.1:0"],

@@ -20,11 +20,11 @@ import Testing
         #expect(!run.output.contains(/(light|todo|note|clip|total)-\d/), "a name that nobody would understand")
     }
 
-    @Test("too few descriptors are said at the start") func tooFewDescriptorsAreSaid() async throws {
+    @Test("demo reports too few file descriptors at the start") func reportsFewDescriptors() async throws {
         try await BuiltProgram.complains(["demo"], .failed, "allow more with `ulimit -n 128`", shell: "ulimit -n 64;")
     }
 
-    @Test("a demo that is interrupted leaves nothing behind") func aDemoThatIs() async throws {
+    @Test("an interrupted demo leaves no processes and no files") func interruptedDemoCleansUp() async throws {
         let parent = try TemporaryFolder(prefix: "reel-demo-test-")
         var (pids, end): ([Int32], ChildProcess.End?) = ([], nil)
         // Where the signal comes too late, the demo was over: another one is interrupted.

@@ -109,7 +109,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a cold device in a later epoch says within seconds that there is no snapshot node, and starts once there is")
+    @Test("a cold device in a later epoch reports a missing snapshot node within seconds, and starts once one runs")
     func noSnapshotNode() async throws {
         let folder = try TemporaryFolder(prefix: "reel-deployment-")
         let gateway = try NodeProcess.gateway(in: folder)

@@ -59,7 +59,7 @@ import Testing
         return (run.code, findings)
     }
 
-    @Test("a device that left out an op is told") func aDeviceThatLeft() async throws {
+    @Test("the doctor reports an op that a device has left out") func reportsMissingOp() async throws {
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let node = try NodeProcess.serve(in: folder)
         try await publish([0, 1, 5], to: node)
@@ -98,7 +98,7 @@ import Testing
         try await findings(words, code: 1) { $0.contains { $0.text.hasPrefix("op 9 is at seq") } }
     }
 
-    @Test("a device that nobody knows is a problem") func aDeviceThatNobody() async throws {
+    @Test("the doctor reports an unknown device as a problem") func reportsUnknownDevice() async throws {
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let node = try NodeProcess.serve(in: folder)
         try await publish([0], to: node)
@@ -109,7 +109,7 @@ import Testing
         #expect(found.contains { $0.text.hasPrefix("no event of \(other) was consumed") }, "\(found)")
     }
 
-    @Test("a stream that nobody has written is a problem") func aStreamThatNobody() async throws {
+    @Test("the doctor reports a stream without events as a problem") func reportsUnwrittenStream() async throws {
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let node = try NodeProcess.serve(in: folder)
         try await publish([0], to: node)
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test("a gateway that was told to leave is not missed") func aGatewayThatWas() async throws {
+    @Test("the doctor does not report a drained gateway as missing") func ignoresDrainedGateway() async throws {
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let nodes = [
             try NodeProcess.gateway(in: folder), try NodeProcess.snapshot(in: folder),
@@ -208,13 +208,13 @@ import Testing
         snapshot.process.killNow()
     }
 
-    @Test("nobody there is three") func nobodyThereIsThree() async throws {
+    @Test("the doctor exits with code 3 when no node answers") func unreachableExitCode() async throws {
         let run = try await BuiltProgram.run(["doctor", "--url", "http://127.0.0.1:1"])
         #expect(run.code == 3)
         #expect(run.output.hasPrefix("problem  nodes   http://127.0.0.1:1 does not answer: "), "\(run)")
     }
 
-    @Test("ready waits and says who is not") func readyWaitsAndSays() async throws {
+    @Test("ready waits for nodes and names a node that is not ready") func waitsForNodes() async throws {
         let folder = try TemporaryFolder(prefix: "reel-ready-")
         let node = try NodeProcess.gateway(in: folder)
         let well = try await BuiltProgram.run(["ready", "--wait", "100", "--url", node.url])

@@ -93,7 +93,7 @@ import Testing
         await busyClient.close()
     }
 
-    @Test("an operator who is killed anywhere runs it again") func anOperatorWhoIsKilled() async throws {
+    @Test("an operator can run epoch new again after a kill at any moment") func repeatsKilledChange() async throws {
         var numbers = SeededNumbers(TestSeed.value)
         let folder = try TemporaryFolder(prefix: "reel-epoch-")
         let node = try NodeProcess.gateway(in: folder)
@@ -131,7 +131,7 @@ import Testing
         await client.close()
     }
 
-    @Test("where the log is lost the next epoch begins with the snapshot and says what is lost") func whereTheLogIs()
+    @Test("epoch new without a log starts from the snapshot and reports the loss") func startsFromSnapshot()
         async throws
     {
         let folder = try TemporaryFolder(prefix: "reel-epoch-")

@@ -38,8 +38,8 @@ struct HealthTableTests {
     private static let root = URL(fileURLWithPath: #filePath).pathComponents.dropLast(4).joined(separator: "/")
         .dropFirst()
 
-    @Test("a node says of each state what docs/operations/health.md says", arguments: rows)
-    func state(row: Row) async throws {
+    @Test("a node behaves in each state as docs/operations/health.md describes", arguments: rows)
+    func matchesHealthTable(row: Row) async throws {
         let stand = try await HealthStand(row.state)
         do {
             try await stand.reach(row)

@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test("a node without keys outlives a hang up signal and says so") func aNodeWithoutKeys() async throws {
+    @Test("a node without keys survives SIGHUP and logs it") func survivesHangUp() async throws {
         let folder = try TemporaryFolder(prefix: "reel-keys-")
         let node = try NodeProcess(["serve", "--data", folder.path + "/data"], in: folder)
         node.process.signal(SIGHUP)

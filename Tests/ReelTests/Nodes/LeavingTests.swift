@@ -15,8 +15,8 @@ import Testing
         }
     }
 
-    @Test("a node that is told to leave ends with zero", arguments: ["serve", "gateway", "snapshot"])
-    func aNodeThatIsTold(kind: String) async throws {
+    @Test("a node exits with code 0 after SIGTERM", arguments: ["serve", "gateway", "snapshot"])
+    func exitsWithZero(kind: String) async throws {
         let folder = try TemporaryFolder(prefix: "reel-leaving-")
         // Its first line was `listening on HOST:PORT`, or it would not be here.
         let node = try Self.node(kind, in: folder)
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test("clients are told when to go and closed") func clientsAreToldWhen() async throws {
+    @Test("a node sends goaway to its clients and closes them") func sendsGoaway() async throws {
         let (heard, _) = try await withNode("serve") { node -> (goaway: [String: Any], code: Int?) in
             let client = try await RawClient.socket(port: node.port)
             node.process.signal(SIGTERM)
@@ -67,7 +67,7 @@ import Testing
         #expect(heard.code == 1012)
     }
 
-    @Test("what was taken before is acked before it ends") func whatWasTakenBefore() async throws {
+    @Test("a node acks the events that it has taken before it ends") func acksBeforeEnd() async throws {
         let (code, _) = try await withNode("serve") { node -> Int? in
             let client = try await RawClient.socket(port: node.port)
             let site = "00000000-0000-4000-8000-000000000001"
@@ -114,8 +114,8 @@ import Testing
         #expect(node.process.end == .exited(0), "\(node.logger)")
     }
 
-    @Test("who is told twice ends at once", arguments: ["serve", "gateway", "snapshot"])
-    func whoIsToldTwice(kind: String) async throws {
+    @Test("a node ends at once after a second signal", arguments: ["serve", "gateway", "snapshot"])
+    func endsAfterSecondSignal(kind: String) async throws {
         let (client, logger) = try await withNode(kind) { node -> RawClient in
             // Somebody who never goes on: a body that is not whole keeps the connection busy. The node has read the
             // head.

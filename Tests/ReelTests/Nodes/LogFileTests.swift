@@ -41,7 +41,7 @@ import Testing
         try await node.members("/v1/cluster")["epoch"] as? String ?? ""
     }
 
-    @Test("a clean stop leaves files that are whole alone; log.sqlite copied by itself has everything")
+    @Test("a clean stop leaves each file complete alone, and a copy of log.sqlite contains everything")
     func cleanStop() async throws {
         let node = try NodeProcess.serve(in: folder)
         try await publish(0..<300, to: node)
@@ -116,8 +116,8 @@ import Testing
         )
     }
 
-    @Test("a restore as deploy/README.md says it: the next epoch, and no client goes on in the former one")
-    func restored() async throws {
+    @Test("a restore as in deploy/README.md starts the next epoch, and no client continues in the former one")
+    func restoreStartsEpoch() async throws {
         let node = try NodeProcess.serve(in: folder)
         let log = "\(data)/log.sqlite"
         try await publish(0..<100, to: node)
@@ -171,8 +171,8 @@ import Testing
         #expect(run.code == 0 && run.output.contains(" 40 objects,"), "\(run)")
     }
 
-    @Test("a restore without the next epoch is warned of, also by who holds more than the backup")
-    func restoredOnly() async throws {
+    @Test("a node warns of a restore without a new epoch, also when a client is ahead of the backup")
+    func warnsOfBareRestore() async throws {
         let node = try NodeProcess.serve(in: folder)
         let log = "\(data)/log.sqlite"
         try await publish(0..<10, to: node)

@@ -38,8 +38,11 @@ import Testing
 
     private enum Event { case asked, heard, deadline }
 
-    @Test("what is no address is told what is expected", arguments: ["foo", "ftp://foo:1", "foo:bar", ""])
-    func whatIsNoAddress(node: String) async throws {
+    @Test(
+        "the transport states the expected form of an invalid node address",
+        arguments: ["foo", "ftp://foo:1", "foo:bar", ""]
+    )
+    func explainsInvalidAddress(node: String) async throws {
         let said = Mutex<[String]>([])
         let device = try Device()
         await device.use { transport in
@@ -57,7 +60,7 @@ import Testing
     /// The kernel says at once that it does not connect there, as where a device has no network.
     private let nowhere = "http://255.255.255.255:9"
 
-    @Test("what fails at once is told behind the call") func whatFailsAtOnce() async throws {
+    @Test("the transport reports an immediate failure after the call returns") func reportsAfterReturn() async throws {
         let said = Mutex<[String]>([])
         let device = try Device()
         await device.use { transport in

@@ -38,8 +38,8 @@ struct ReadyCommandTests {
         #expect(missing.code != 0 && missing.errors.contains("nothing"), "\(missing)")
     }
 
-    @Test("a port that no node can have is refused with what to say instead")
-    func port() async throws {
+    @Test("ready refuses a port that no node can have and suggests an option")
+    func refusesPortZero() async throws {
         let run = try await BuiltProgram.run(["ready", "--listen", "127.0.0.1:0"])
         #expect(run.code == 2 && run.errors.contains("name the node with --url"), "\(run)")
     }

@@ -63,8 +63,8 @@ import Testing
         #expect(try parsed(person.output) == parsed(program.output), "it is the same JSON")
     }
 
-    @Test("what is no object is printed nowhere", arguments: [true, false])
-    func object(isTerminal: Bool) async throws {
+    @Test("get prints nothing when the answer is not an object", arguments: [true, false])
+    func refusesInvalidObject(isTerminal: Bool) async throws {
         let node = try RogueServer { _ in answer("\u{1b}[31mno object") }
         let run = await CommandRun(
             ["get", "todo", "task", "1", "--url", "http://127.0.0.1:\(node.port)"],
@@ -118,14 +118,14 @@ import Testing
     }
 
     @Test(
-        "a gateway that speaks nonsense is told of, and another one is looked for",
+        "tail reports a gateway that violates the protocol and tries another gateway",
         arguments: [
             ["{"], [welcome.replacing(#""partitions":1"#, with: #""partitions":0"#)], [#"{"t":"what"}"#],
             [welcome, #"{"t":"error","code":"overloaded","message":"later","retry_ms":9007199254740991}"#],
             [welcome, #"{"t":"goaway","after_ms":0,"nodes":["\u001b[31m"]}"#],
         ]
     )
-    func nonsense(hello: [String]) async throws {
+    func reportsProtocolViolation(hello: [String]) async throws {
         let run = try await tail(hello, [])
         #expect(run.code == .unreachable && !holdsControls(run.errors) && run.errors.contains("127.0.0.1"), "\(run)")
     }
@@ -156,8 +156,8 @@ import Testing
         #expect(long.message.contains("a line of more than"))
     }
 
-    @Test("a state whose lines lie ends at the first wrong line, however many follow")
-    func lyingState() async throws {
+    @Test("a reader stops at the first wrong line of a state, however many lines follow")
+    func stopsAtWrongLine() async throws {
         let node = try RogueServer { _ in
             .endless(
                 RogueServer.http("HTTP/1.1 200 OK\ntransfer-encoding: chunked\n\n"),

@@ -73,8 +73,8 @@ import Testing
         #expect(try elsewhere.last == 0)
     }
 
-    @Test("a retire barrier with a member more stops the nodes before it, and they say that they need a newer version")
-    func unknownBarrier() async throws {
+    @Test("a node stops before a retire barrier with an unknown member and reports that it needs a newer version")
+    func unknownRetireBarrier() async throws {
         let folder = try TemporaryFolder(prefix: "reel-sites-")
         let path = folder.path + "/log.sqlite"
         let sites = SiteLog(path)

@@ -86,8 +86,8 @@ import Testing
         return (events, names.filter { $0.value.count > 1 }.map(\.key))
     }
 
-    @Test("users who take turns on a device, with and without a network, have each event once and under its own name")
-    func turns() async throws {
+    @Test("a device with alternating users, with or without a network, publishes each event once under its own user")
+    func alternatesUsers() async throws {
         try await write("1", "ann", as: "ann", isOnline: false)
         #expect(await refusal { _ = try await client("ann", user: "bob", token: "bob") } == "store_user")
         #expect(await refusal { _ = try await client("ann", user: nil, token: "bob") } == "store_user")
@@ -109,8 +109,8 @@ import Testing
         #expect(shared == [], "no event is foreign")
     }
 
-    @Test("a renewed token of another user is not said, and what waits goes out with the next one of the own user")
-    func renewal() async throws {
+    @Test("a client does not send a renewed token of another user, and sends its queue with the next own token")
+    func ignoresForeignToken() async throws {
         let (ann, bob) = (try await token("ann"), try await token("bob"))
         let source = Turns([bob, ann])
         let client = try SyncClient(
