@@ -22,7 +22,12 @@ public struct NaiveFold: Sendable {
         case notBegun, open, over
     }
 
-    /// Creates an empty fold of partition number `partition` of a log with `partitions` partitions.
+    /// Creates an empty fold of one partition.
+    ///
+    /// - Parameters:
+    ///   - epoch: the epoch of the log, as 16 lower-case hex digits.
+    ///   - partition: the number of the partition, from 0.
+    ///   - partitions: the number of partitions of the log.
     public init(epoch: String, partition: Int, of partitions: Int) {
         self.epoch = Text(epoch)
         self.partition = partition
@@ -40,8 +45,13 @@ public struct NaiveFold: Sendable {
         streams = [snapshot.stream: snapshot.state]
     }
 
-    /// Folds the next record. Seqs may skip numbers (records of other streams, holes) but never decrease. Returns nil
-    /// for a record at or below `seq`, which has been folded already.
+    /// Folds the next record.
+    ///
+    /// - Parameters:
+    ///   - n: the seq of the record. Seqs may skip numbers (records of other streams, holes) but never decrease.
+    ///   - key: the key of the record.
+    ///   - value: the value of the record.
+    /// - Returns: the result; nil for a record at or below `seq`, which has been folded already.
     public mutating func apply(seq n: Int64, key: [UInt8], value: [UInt8]) -> Judgement? {
         guard n > seq else { return nil }
         if isStopped { return .stopped }

@@ -38,6 +38,7 @@ public final class KafkaLog: EventLog {
     ///   - messageBytesMax: Asks the brokers for the largest batch that the topic accepts; returns nil if they do not
     ///     tell. Called after they have refused a batch as too large. May block.
     ///   - log: Called with librdkafka's log lines.
+    /// - Throws: `bad_request` if librdkafka refuses a property. Another `LogError` if the process has no thread left.
     public init(
         epoch: Epoch,
         partitions: Int,

@@ -24,6 +24,7 @@ public final class KafkaLogStore: LogStore {
     ///   - replicas: The number of replicas of new topics; nil: as many as the previous log has. The first log then has
     ///     3, or as many as there are brokers.
     ///   - log: Called with librdkafka's log lines.
+    /// - Throws: `bad_request` if librdkafka refuses a property.
     public init(
         _ configuration: KafkaConfiguration,
         replicas: Int? = nil,

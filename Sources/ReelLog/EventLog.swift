@@ -45,6 +45,12 @@ public protocol EventLog: AnyObject, Sendable {
     /// The tail ends with `LogTail.cancel`, with `close`, or after it has reported an error. The error is `truncated`
     /// if `from` is below the first seq, and `ahead_of_log` if it is above the last seq + 1. Witnesses are present for
     /// some records at both ends of a batch; records in the middle may lack them.
+    ///
+    /// - Parameters:
+    ///   - partition: The partition's number.
+    ///   - from: The first seq.
+    ///   - sink: The receiver of the batches and of the error.
+    /// - Returns: The handle that cancels the tail.
     func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail
 
     /// Returns the records of a partition from `from` to `to`. The batch's `seqs` say how far it reaches.

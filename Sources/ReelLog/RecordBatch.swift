@@ -29,6 +29,12 @@ public final class RecordBatch: @unchecked Sendable {
             @convention(c) (_ memory: UnsafeMutableRawPointer, _ place: UnsafeMutableRawPointer) -> Bool
 
         /// Creates a record over bytes in memory that the batch keeps.
+        ///
+        /// - Parameters:
+        ///   - seq: The record's seq in its partition.
+        ///   - witness: The last record that the gateway had read when it appended this one; nil: none.
+        ///   - key: The bytes of the key.
+        ///   - value: The bytes of the value.
         public init(
             seq: Seq,
             witness: Witness?,
@@ -38,7 +44,14 @@ public final class RecordBatch: @unchecked Sendable {
             self.init(seq, .known(witness), key, value)
         }
 
-        /// Creates a record with a witness that is found on demand, on any thread, in memory that the batch also keeps.
+        /// Creates a record with a witness that is found on demand, on any thread.
+        ///
+        /// - Parameters:
+        ///   - seq: The record's seq in its partition.
+        ///   - memory: The memory that `find` is called with, which the batch also keeps.
+        ///   - find: The function that finds the witness.
+        ///   - key: The bytes of the key, in memory that the batch keeps.
+        ///   - value: The bytes of the value, in memory that the batch keeps.
         public init(
             seq: Seq,
             witnessIn memory: UnsafeMutableRawPointer,
@@ -89,7 +102,14 @@ public final class RecordBatch: @unchecked Sendable {
     public let heldBytes: Int
     private let release: (() -> Void)?
 
-    /// Creates a batch over memory that stays in place until `release` is called, once, on any thread.
+    /// Creates a batch over memory that stays in place until `release` is called.
+    ///
+    /// - Parameters:
+    ///   - partition: The partition of the records.
+    ///   - seqs: The seqs that the batch covers. A seq without an entry is a hole.
+    ///   - entries: The records, by seq.
+    ///   - heldBytes: The size in bytes of the memory that the batch holds for its records; `.max`: unknown.
+    ///   - release: Called once, on any thread, when the last reference to the batch is dropped; nil: nothing to do.
     public init(
         partition: Int,
         seqs: Range<Seq>,

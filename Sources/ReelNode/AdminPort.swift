@@ -13,8 +13,13 @@ public final class AdminPort: Sendable {
     /// The maximum size of a request's body in bytes: no request of this port has a body.
     private static let bodyBytesMax = 1 << 10
 
-    /// Listens on `settings.adminListen`; nil if that is nil. Not on an event loop. Throws `NetError` if the node
-    /// cannot listen on the address.
+    /// Listens on `settings.adminListen`; nil if that is nil. Not on an event loop.
+    ///
+    /// - Parameters:
+    ///   - settings: The settings of the node.
+    ///   - answers: The answers of the node.
+    ///   - logger: The logger of the node.
+    /// - Throws: `NetError` if the node cannot listen on the address, or the process has no descriptor or thread left.
     public init?(_ settings: NodeSettings, answers: NodeAnswers, logger: Logger) throws {
         guard let place = settings.adminListen else { return nil }
         let wanted = try SocketAddress(parsing: place)

@@ -25,6 +25,11 @@ package struct AnnouncedHeads {
 
     /// Returns the lag of a position in records: the distance to the highest position announced before it or with it.
     /// Nil: the position is implausible.
+    ///
+    /// - Parameters:
+    ///   - partition: The number of the partition.
+    ///   - seq: The announced position.
+    ///   - heardMs: The time of the announcement in milliseconds, by the same clock as the times of all positions.
     package func lag(partition: Int64, seq: Seq, heardMs: Int64) -> Seq? {
         guard seq < Self.implausibleSeq else { return nil }
         let head = heads[partition]?.last { $0.heardMs <= heardMs }?.seq ?? .none

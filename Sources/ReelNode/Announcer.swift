@@ -23,6 +23,8 @@ public final class Announcer: Sendable {
     /// Makes an announcer.
     ///
     /// - Parameters:
+    ///   - log: The log through which nodes announce themselves.
+    ///   - logger: The logger of the node.
     ///   - ends: Returns the last seq of each partition of the log if the node knows it; nil: the log is queried.
     ///   - written: Called on the loop after an announcement was written, or failed.
     ///   - describe: Returns the current announcement of this node. Called on a thread that may block.

@@ -26,8 +26,14 @@ public struct CrowdedStream: Equatable, Sendable {
     /// The maximum number of streams in a response.
     private static let listedMax = 100
 
-    /// Returns the response to `GET /v1/sites`: the streams among `streams` that the client may inspect, the one with
-    /// the most sites first. Throws 403 if the client may inspect no stream at all.
+    /// Returns the response to `GET /v1/sites`: the streams that the client may inspect, the one with the most sites
+    /// first.
+    ///
+    /// - Parameters:
+    ///   - streams: The crowded streams of the node.
+    ///   - epoch: The epoch of the log.
+    ///   - access: The rights of the client.
+    /// - Throws: 403 if the client may inspect no stream at all.
     public static func response(
         _ streams: [CrowdedStream],
         of epoch: Epoch,

@@ -25,7 +25,14 @@ public final class EpochWatch: Sendable {
     private let hasEnded: @Sendable () -> Bool
     private let state = Mutex(State())
 
-    /// A watch for a node on the log `current`. `hasEnded` returns true once the node has read the end of the epoch.
+    /// Starts a watch, which lasts as long as the node's loop runs.
+    ///
+    /// - Parameters:
+    ///   - store: The store that names the current log.
+    ///   - current: The log of the node.
+    ///   - end: The shutdown that ends the node.
+    ///   - logger: The logger of the node.
+    ///   - hasEnded: Returns true once the node has read the end of the epoch. Called on the node's loop.
     public init(
         _ store: any LogStore,
         current: CurrentLog,

@@ -13,7 +13,12 @@ public struct EventRange: Sendable, Equatable {
     /// The events, separated by commas.
     public private(set) var body: [UInt8] = []
 
-    /// A chunk without events that proves the range `from ... to`. `room` is the expected size of the events in bytes.
+    /// A chunk without events that proves the range `from ... to`.
+    ///
+    /// - Parameters:
+    ///   - from: The first seq that the chunk proves.
+    ///   - to: The last seq that the chunk proves; `from − 1` proves nothing.
+    ///   - room: The expected size of the events in bytes.
     public init(from: Seq, to: Seq, room: Int = 0) {
         self.from = from
         self.to = to
@@ -29,7 +34,12 @@ public struct EventRange: Sendable, Equatable {
     /// bytes.
     public static func size(value: Int) -> Int { value + envelopeBytes }
 
-    /// Adds the event at `seq`, with its outcome if that is given.
+    /// Adds an event.
+    ///
+    /// - Parameters:
+    ///   - seq: The seq of the event.
+    ///   - value: The value of its record.
+    ///   - outcome: The outcome of the event; nil: it is not added.
     public mutating func append(seq: Seq, value: Bytes, outcome: String? = nil) {
         if count > 0 { body.append(UInt8(ascii: ",")) }
         count += 1

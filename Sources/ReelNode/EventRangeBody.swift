@@ -41,6 +41,11 @@ public struct EventRangeBody: Sendable {
     }
 
     /// Returns the bytes before the events.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream of the events.
+    ///   - epoch: The epoch of the log.
+    ///   - partition: The number of the partition that contains the stream.
     public func opening(_ stream: StreamName, _ epoch: Epoch, _ partition: Int) -> [UInt8] {
         var writer = JSONObjectWriter()
         writer.member("stream", stream.description)
@@ -61,6 +66,11 @@ public struct EventRangeBody: Sendable {
     }
 
     /// Returns the whole body.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream of the events.
+    ///   - epoch: The epoch of the log.
+    ///   - partition: The number of the partition that contains the stream.
     public func bytes(_ stream: StreamName, _ epoch: Epoch, _ partition: Int) -> [UInt8] {
         opening(stream, epoch, partition) + body + closing
     }

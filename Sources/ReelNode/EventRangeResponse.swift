@@ -16,8 +16,17 @@ public final class EventRangeResponse {
     private let isWhole: Bool
     private var hasBegun = false
 
-    /// Makes a response. If it fails midway and `isWhole` is true, the connection is aborted. Otherwise the response
-    /// ends early, and its `to` states the last seq.
+    /// Makes a response.
+    ///
+    /// - Parameters:
+    ///   - answer: The body up to now.
+    ///   - stream: The stream of the events.
+    ///   - epoch: The epoch of the log.
+    ///   - partition: The number of the partition that contains the stream.
+    ///   - headers: The header fields besides the content type.
+    ///   - isWhole: True if the connection is aborted when the response fails midway. False if the response then ends
+    ///     early, and its `to` states the last seq.
+    ///   - exchange: The exchange of the request.
     public init(
         _ answer: EventRangeBody,
         of stream: StreamName,

@@ -26,6 +26,9 @@ public final class GracefulShutdown: Sendable {
     /// Makes a shutdown. All closures are called on the loop.
     ///
     /// - Parameters:
+    ///   - loop: The loop of the node.
+    ///   - settings: The settings of the node, with the time limits of the shutdown.
+    ///   - logger: The logger of the node.
     ///   - leave: Tells the peers that the node leaves. Called once, at the first request to end.
     ///   - askToLeave: Stops new work and tells the clients to leave within `withinMs` milliseconds.
     ///   - connections: Returns the number of connections that are left.

@@ -25,7 +25,12 @@ package struct ListedSite: Equatable, Sendable {
     /// Returns the time since the last consumed event in milliseconds; nil: not known.
     package func idleMs(nowMs: Int64) -> Int64? { atMs.map { max(0, nowMs - $0) } }
 
-    /// Writes the members of the site in a listing as of the seq `head`.
+    /// Writes the members of the site in a listing.
+    ///
+    /// - Parameters:
+    ///   - object: The object to write to.
+    ///   - head: The seq as of which the listing is.
+    ///   - nowMs: The present time in milliseconds since 1970.
     package func write(to object: inout JSONObjectWriter, head: Seq, nowMs: Int64) {
         object.member("site", site.description)
         object.member("by", by)

@@ -23,8 +23,12 @@ public struct Logger: Sendable {
     private let format: Format
     private let write: @Sendable (String) -> Void
 
-    /// A logger that drops the lines below `threshold` and passes each other line, with its LF, to `write`. By default
-    /// `write` writes to standard error.
+    /// A logger that drops the less important lines.
+    ///
+    /// - Parameters:
+    ///   - threshold: The lowest level whose lines are written.
+    ///   - format: The format of the lines.
+    ///   - write: Called with each line and its LF, on the thread that logs. By default it writes to standard error.
     public init(
         threshold: Level = .info,
         format: Format = .text,

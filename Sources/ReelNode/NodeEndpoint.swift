@@ -37,7 +37,15 @@ public struct NodeAnswers: Sendable {
     /// Watches the node's requests.
     public let requests: RequestWatch
 
-    /// Makes the answers of a node. `health` returns the current health; it is called for each request.
+    /// Makes the answers of a node.
+    ///
+    /// - Parameters:
+    ///   - settings: The settings of the node.
+    ///   - log: The log of the node.
+    ///   - announcer: The announcer, which knows the nodes of the cluster.
+    ///   - metrics: The metrics of the node.
+    ///   - logger: The logger, for audit lines.
+    ///   - health: Returns the current health. Called for each request of `/readyz`, on any loop.
     public init(
         _ settings: NodeSettings,
         log: CurrentLog,
@@ -70,6 +78,11 @@ public struct NodeAnswers: Sendable {
     /// Returns the response of the clients' port to a request of one of these routes. `/readyz` is shorter if the node
     /// has an operator's port. On a node with keys it is also shorter, unless the client has the right `admin` or is on
     /// the same machine.
+    ///
+    /// - Parameters:
+    ///   - endpoint: The endpoint of the route.
+    ///   - request: The head of the request.
+    ///   - client: The address of the client; nil: unknown.
     public func response(
         _ endpoint: NodeEndpoint,
         _ request: HTTPRequestHead,
@@ -161,6 +174,12 @@ extension HTTPRequest {
 extension NodeAnswers {
     /// Returns the refusal of a request by its route, its `Origin`, or the error that `check` throws; nil: the request
     /// is not refused. Counts the refusal and writes its audit line.
+    ///
+    /// - Parameters:
+    ///   - head: The head of the request.
+    ///   - origins: The rules for the `Origin`.
+    ///   - router: The routes of the node.
+    ///   - check: Throws the problem of a request that matches a route.
     public func refusal<Endpoint>(
         of head: HTTPRequestHead,
         by origins: OriginRules,

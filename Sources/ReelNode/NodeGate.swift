@@ -9,7 +9,12 @@ public final class NodeGate: Sendable {
     private let memoryUse: @Sendable () -> Int
     private let logger: Logger
 
-    /// A gate with these settings. Registers its counters and the metrics of the process.
+    /// Makes a gate, and registers its counters and the metrics of the process.
+    ///
+    /// - Parameters:
+    ///   - settings: The settings of the node, with its limits.
+    ///   - metrics: The metrics of the node.
+    ///   - logger: The logger of the node.
     public init(_ settings: NodeSettings, metrics: Metrics, logger: Logger) {
         let gate = ConnectionGate(
             limit: settings.connections,

@@ -23,8 +23,13 @@ public final class NodeSignals: Sendable {
     /// The time that the log and the threads that use it may take to close, in milliseconds.
     private static let closingMs: Int64 = 4_000
 
-    /// Handles the signals until the process ends. `exit` ends the process with an exit code; nil: the system's
-    /// `_exit`.
+    /// Handles the signals until the process ends.
+    ///
+    /// - Parameters:
+    ///   - settings: The settings of the nodes. SIGHUP reads their files again.
+    ///   - logger: The logger of the process.
+    ///   - exit: Ends the process with an exit code; nil: the system's `_exit`.
+    /// - Throws: `NetError` if the process has no descriptor or thread left.
     public init(
         _ settings: NodeSettings,
         logger: Logger,

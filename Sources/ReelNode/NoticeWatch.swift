@@ -12,8 +12,14 @@ public final class NoticeWatch: Sendable {
 
     private static let pollInterval = Duration.seconds(1)
 
-    /// A watch for a node on this log, as long as the node's loop runs. `epochHasEnded` returns true once the node has
-    /// read the end of the log's epoch.
+    /// Makes a watch for a node, which lasts as long as the node's loop runs.
+    ///
+    /// - Parameters:
+    ///   - log: The log of the node.
+    ///   - end: The shutdown of the node, which has its loop.
+    ///   - logger: The logger of the node.
+    ///   - epochHasEnded: Returns true once the node has read the end of the log's epoch. Called on the thread that
+    ///     calls `start`, and then on the loop.
     public init(
         _ log: any EventLog,
         end: GracefulShutdown,

@@ -75,7 +75,11 @@ public struct OriginRules: Hashable, Sendable {
     }
 
     /// Returns the refusal of a request by these rules or by the error that `check` throws; nil: it is not refused.
-    /// `refused` is called with the reason.
+    ///
+    /// - Parameters:
+    ///   - request: The head of the request.
+    ///   - check: Throws the problem of a request that these rules permit.
+    ///   - refused: Called with the problem of a refused request.
     public func refusal(
         of request: HTTPRequestHead,
         _ check: () throws(Problem) -> Void,

@@ -35,8 +35,13 @@ public struct Router<Endpoint: Sendable>: Sendable {
     /// A router without routes: every request is `not_found`.
     public init() {}
 
-    /// Adds a route. In `pattern`, `{name}` is a placeholder for one segment. `query` has the permitted query
-    /// parameters.
+    /// Adds a route.
+    ///
+    /// - Parameters:
+    ///   - method: The method, such as `GET`.
+    ///   - pattern: The path, in which `{name}` is a placeholder for one segment.
+    ///   - query: The names of the permitted query parameters.
+    ///   - endpoint: The endpoint of the route.
     public mutating func add(_ method: String, _ pattern: String, query: Set<String> = [], _ endpoint: Endpoint) {
         let segments = pattern.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { part in
             part.hasPrefix("{") ? PathSegment.name(String(part.dropFirst().dropLast())) : .text(String(part))

@@ -52,7 +52,14 @@ public struct StateRequest: Equatable, Sendable {
         case snapshot, delta, object, outcomes, sites
     }
 
-    /// Reads an HTTP request that matched this route. Throws the problem for the client.
+    /// Reads an HTTP request.
+    ///
+    /// - Parameters:
+    ///   - route: The route that the request matched.
+    ///   - match: The match, with the placeholders and query parameters.
+    ///   - request: The request.
+    /// - Throws: The problem for the client, such as `bad_request` for a missing parameter, and `bad_range` for one out
+    ///   of range.
     public init<Endpoint>(_ route: Route, _ match: Router<Endpoint>.Match, _ request: HTTPRequest) throws(Problem) {
         self.init(try Self.kind(route, match, request), of: try match.stream)
         guard let seq = try match.integer("min_seq", from: 0) else { return }
@@ -142,7 +149,13 @@ extension Router.Match {
         }
     }
 
-    /// Returns a query parameter that is an integer from `lowest` to `highest`; nil: it is missing.
+    /// Returns a query parameter that is an integer; nil: it is missing.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the parameter.
+    ///   - lowest: The lowest integer that is accepted.
+    ///   - highest: The highest integer that is accepted.
+    /// - Throws: `bad_range` if the parameter is not such an integer.
     public func integer(_ name: String, from lowest: Int64, to highest: Int64 = largestInteger) throws(Problem)
         -> Int64?
     {
@@ -159,8 +172,15 @@ public protocol StateSource: Sendable {
     /// Answers through the exchange, now or later. On the exchange's loop.
     func respond(to request: StateRequest, _ exchange: HTTPExchange)
 
-    /// Calls `then` on the loop with the outcomes of events of a stream that were acknowledged in `epoch`, in the order
-    /// of `acks`. Waits at most `withinMs` milliseconds for events that are not folded yet. On the loop.
+    /// Finds the outcomes of acknowledged events of a stream. On the loop.
+    ///
+    /// - Parameters:
+    ///   - acks: The acknowledgements of the events.
+    ///   - stream: The stream of the events.
+    ///   - epoch: The epoch of the log in which the events were acknowledged.
+    ///   - withinMs: The maximum time in milliseconds to wait for events that are not folded yet.
+    ///   - loop: The loop of the caller.
+    ///   - then: Called on the loop with the outcomes, in the order of `acks`, or with the problem for the client.
     func outcomes(
         of acks: [ServerFrame.Acked],
         in stream: StreamName,
@@ -183,7 +203,12 @@ public protocol StateSource: Sendable {
     /// Returns true if the request can be answered; false if another node may know more. From any thread.
     func canAnswer(_ request: StateRequest) -> Bool
 
-    /// Answers with a page of the streams that the client may read, through the exchange. On the exchange's loop.
+    /// Answers with a page of the streams that the client may read. On the exchange's loop.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - access: The rights of the client.
+    ///   - exchange: The exchange of the request. It is answered now or later.
     func respond(to request: StreamListRequest, for access: Access, _ exchange: HTTPExchange)
 
     /// Returns true if the streams of all partitions can be listed. From any thread.

@@ -105,8 +105,12 @@ package struct ListedStream: Equatable, Sendable {
         (self.sites, self.seq, self.atMs) = (sites, seq, atMs)
     }
 
-    /// Returns the body of `GET /v1/streams`. `next` is the text after which the next page begins; nil: this page is
-    /// the last.
+    /// Returns the body of `GET /v1/streams`.
+    ///
+    /// - Parameters:
+    ///   - streams: The streams of the page.
+    ///   - epoch: The epoch of the log.
+    ///   - next: The text after which the next page begins; nil: this page is the last.
     package static func body(_ streams: [ListedStream], of epoch: Epoch, next: String?) -> [UInt8] {
         var writer = JSONObjectWriter()
         writer.member("epoch", epoch.description)

@@ -20,7 +20,12 @@ public struct VoidTally: Sendable {
     /// True if there are no void records.
     public var isEmpty: Bool { counts.isEmpty }
 
-    /// Counts the record at `seq`.
+    /// Counts a record without effect.
+    ///
+    /// - Parameters:
+    ///   - void: The reason why the record is void.
+    ///   - seq: The seq of the record.
+    ///   - key: The key of the record, of which a sample shows an excerpt.
     public mutating func add(_ void: VoidRecord, seq: Seq, key: Bytes) {
         counts[void.reason, default: 0] += 1
         if samples.count < Self.samplesMax {

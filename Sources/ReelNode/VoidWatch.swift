@@ -9,7 +9,13 @@ public final class VoidWatch: Sendable {
     private let counters: [VoidRecord.Reason: Counter]
     private let limiter = Mutex(LineLimiter(lines: 10, windowMs: 10_000))
 
-    /// Counters of the metric `name`, for a log of this epoch.
+    /// Registers a counter for each reason.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the metric.
+    ///   - epoch: The epoch of the log.
+    ///   - metrics: The metrics of the node.
+    ///   - logger: The logger of the node.
     public init(_ name: String, epoch: Epoch, metrics: Metrics, logger: Logger) {
         self.epoch = epoch
         self.logger = logger

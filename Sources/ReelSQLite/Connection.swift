@@ -41,6 +41,7 @@ public final class Connection {
     ///   - path: The path of the file.
     ///   - mode: The way in which the file is opened.
     ///   - busyMs: The time in milliseconds to wait for another connection's lock.
+    /// - Throws: The error of SQLite if the file cannot be opened.
     public init(path: String, mode: Mode, busyMs: Int32 = 0) throws(SQLiteError) {
         let flags =
             switch mode {

@@ -10,7 +10,13 @@ public struct SnapshotError: Error, Equatable, Sendable {
     public var message: String
     private let clientMessage: String?
 
-    /// An error of this code. `told` is the sentence for clients if `message` is for operators alone.
+    /// An error of this code.
+    ///
+    /// - Parameters:
+    ///   - code: The code.
+    ///   - message: The finding, the expectation and the remedy, for the operator.
+    ///   - told: The sentence for clients if `message` is for operators alone; nil: clients get `message`, or a general
+    ///     sentence for `internal`.
     public init(_ code: ErrorCode, _ message: String, told: String? = nil) {
         self.code = code
         self.message = message

@@ -5,8 +5,7 @@ public import ReelNode
 
 // Outcomes of acknowledged events.
 extension SnapshotNode {
-    /// Calls `then` on the loop with the outcomes of acknowledged events, in the order of `acks`. Waits up to
-    /// `withinMs` milliseconds for events that are not folded yet. On the loop.
+    /// Finds the outcomes of acknowledged events of a stream; see `StateSource.outcomes`.
     public func outcomes(
         of acks: [ServerFrame.Acked],
         in stream: StreamName,

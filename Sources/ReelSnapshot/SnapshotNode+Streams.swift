@@ -17,7 +17,7 @@ extension SnapshotNode {
         }
     }
 
-    /// Answers with a page of the streams that the client may read. On the exchange's loop.
+    /// Answers with a page of the streams that the client may read; see `StateSource.respond`.
     public func respond(to request: StreamListRequest, for access: Access, _ exchange: HTTPExchange) {
         let ranges: [NameRange]
         do throws(Problem) {

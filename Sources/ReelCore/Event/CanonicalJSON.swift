@@ -8,10 +8,14 @@ public enum CanonicalJSON {
         try reader.end()
     }
 
-    /// Appends the canonical form of a JSON value with at most `levels` levels of objects and arrays.
+    /// Appends the canonical form of a JSON value.
     ///
-    /// - Throws: `bad_json` if the bytes are not valid JSON; `bad_number` if no double represents a number. Such
-    ///   a number is too large, or is an integer literal that would become another number and is not the text of a
+    /// - Parameters:
+    ///   - bytes: the JSON text of the value.
+    ///   - levels: the maximum number of levels of objects and arrays.
+    ///   - output: the bytes to append to. After an error they may end with a part of the form.
+    /// - Throws: `bad_json` if the bytes are not valid JSON; `bad_number` if no double represents a number. Such a
+    ///   number is too large, or is an integer literal that would become another number and is not the text of a
     ///   double.
     public static func canonicalize(
         _ bytes: Bytes,

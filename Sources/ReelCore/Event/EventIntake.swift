@@ -33,6 +33,11 @@ public struct EventIntake {
     }
 
     /// Appends the record's value for an event that a client sent.
+    ///
+    /// - Parameters:
+    ///   - sent: the event as the client sent it.
+    ///   - stamp: the values that the gateway adds.
+    ///   - output: the bytes to append to.
     /// - Throws: `bad_json`, `bad_number`, `bad_event` or `too_large`; then nothing is appended.
     public mutating func take(_ sent: Bytes, stamp: Stamp, into output: inout [UInt8]) throws(ReelError) {
         if takeCanonical(sent, stamp, into: &output) { return }

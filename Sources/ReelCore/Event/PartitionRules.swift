@@ -53,7 +53,12 @@ public struct PartitionRules: Sendable {
         if phase == .seeds { phase = .open }
     }
 
-    /// Returns the kind of the next record. If it is an event, the tables of `event` hold it.
+    /// Returns the kind of the next record.
+    ///
+    /// - Parameters:
+    ///   - key: the key of the record.
+    ///   - value: the value of the record.
+    ///   - event: the tables that hold the event, if the record is one. Otherwise their content is undefined.
     public mutating func read(key: Bytes, value: Bytes, into event: inout ParsedEvent) -> Record {
         if case .ended(let epoch) = phase {
             return .void(VoidRecord(.behindEnd, "found a record after the end of the epoch; the next is \(epoch)"))
@@ -76,8 +81,13 @@ public struct PartitionRules: Sendable {
         }
     }
 
-    /// True if the record is an event or a barrier, under the assumption that it precedes the end of the epoch. Only
-    /// such a record's header `p` is trusted, because any other record may be a copy from another log.
+    /// Returns true if the record is an event or a barrier, under the assumption that it precedes the end of the epoch.
+    /// Only such a record's header `p` is trusted, because any other record may be a copy from another log.
+    ///
+    /// - Parameters:
+    ///   - key: the key of the record.
+    ///   - value: the value of the record.
+    ///   - event: tables to parse the record with. Their content is undefined afterwards.
     public func isWitness(key: Bytes, value: Bytes, event: inout ParsedEvent) -> Bool {
         var rules = PartitionRules(partition: partition, of: partitions, phase: .open)
         switch rules.read(key: key, value: value, into: &event) {

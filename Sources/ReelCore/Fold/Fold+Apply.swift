@@ -1,6 +1,10 @@
 extension Fold {
     /// Folds the event at `seq`.
-    /// - Parameter value: the record's value that `event` was parsed from.
+    ///
+    /// - Parameters:
+    ///   - event: the event, which belongs to the stream of the fold.
+    ///   - value: the record's value that `event` was parsed from.
+    ///   - seq: the seq of the event. It is above `self.seq`.
     public mutating func apply(_ event: ParsedEvent, _ value: Bytes, seq: Seq) -> Outcome {
         defer { advance(to: seq) }
         let by = event.by.map { value[$0] }

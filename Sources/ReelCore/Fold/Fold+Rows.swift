@@ -91,9 +91,15 @@ public struct FoldLoader: Sendable {
     private var fold: Fold
 
     /// Creates a loader of a stream that was folded up to `seq`.
+    ///
     /// - Parameters:
+    ///   - stream: the name of the stream.
+    ///   - partition: the number of the partition that contains the stream.
+    ///   - epoch: the epoch of the log that the seqs belong to.
+    ///   - seq: the last seq of the partition that was folded.
     ///   - head: the bytes that `writeHead` wrote.
     ///   - listsChanges: see `Fold.init`.
+    /// - Throws: `internal` for a head that `writeHead` cannot have written.
     public init(
         stream: StreamName,
         partition: Int,

@@ -1,7 +1,11 @@
 extension Fold {
     /// Folds a seed: one line of the state that a new epoch begins with. A later seed of the same site or object
     /// replaces the earlier one.
-    /// - Parameter value: the record's value that `seed` was parsed from.
+    ///
+    /// - Parameters:
+    ///   - seed: the seed, which belongs to the stream of the fold.
+    ///   - value: the record's value that `seed` was parsed from.
+    ///   - seq: the seq of the seed. It is above `self.seq`.
     public mutating func apply(_ seed: ParsedSeed, _ value: Bytes, seq: Seq) -> Outcome {
         switch seed.line {
         case .site(let site, let op, let by, let ended):

@@ -18,8 +18,11 @@ extension FoldDraft {
     /// - another site wrote the field plainly after the base;
     /// - the field holds no text;
     /// - an offset is beyond the text.
+    ///
     /// - Parameters:
-    ///   - operation: a splice of `part` of `event`.
+    ///   - operation: a splice of `part`.
+    ///   - part: the part of `event` that contains the splice.
+    ///   - event: the event of the splice.
     ///   - value: the bytes that `event` was parsed from.
     ///   - newBase: a seq at or above the base of the event. All events up to this seq are in the object.
     package func rebased(

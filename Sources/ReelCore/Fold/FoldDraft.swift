@@ -52,10 +52,13 @@ package struct FoldDraft: Sendable {
     }
 
     /// Applies an event to the draft as if it were at `seq`. All objects of the event must have been added before.
-    /// Returns the reason if the event has no effect, otherwise nil.
+    ///
     /// - Parameters:
+    ///   - event: the event.
     ///   - value: the bytes that `event` was parsed from.
+    ///   - seq: the assumed seq of the event.
     ///   - lost: the lost texts of the event's site.
+    /// - Returns: the reason if the event has no effect, otherwise nil.
     package mutating func lay(_ event: ParsedEvent, _ value: Bytes, seq: Seq, lost: LostTexts) -> ErrorCode? {
         defer { fold.dropBookkeeping() }
         return fold.change(event, value, seq: seq, lost: lost)

@@ -22,7 +22,14 @@ package struct LostTexts: Equatable, Sendable {
     /// The number of lost fields.
     var count: Int { fields.count }
 
-    /// True if a splice with this base may count on a lost text of the field.
+    /// Returns true if a splice with this base may count on a lost text of the field. All names are escaped as in
+    /// canonical JSON, without quotes.
+    ///
+    /// - Parameters:
+    ///   - model: the model of the object.
+    ///   - id: the id of the object.
+    ///   - name: the name of the field.
+    ///   - base: the base of the splice.
     package func covers(model: Bytes, id: Bytes, name: Bytes, base: Seq) -> Bool {
         if base < all { return true }
         if fields.isEmpty { return false }
@@ -32,9 +39,12 @@ package struct LostTexts: Equatable, Sendable {
     // MARK: Changes
 
     /// Notes the result of an event of the site that was consumed at `seq`.
+    ///
     /// - Parameters:
     ///   - refusal: the reason of the rejection; nil if the event was applied.
+    ///   - event: the event.
     ///   - value: the bytes that `event` was parsed from.
+    ///   - seq: the seq of the event.
     ///   - horizon: marks at or below this seq are not kept.
     ///   - others: the number of lost fields of the stream's other sites. If the site or the stream has too many, one
     ///     mark for all fields replaces the marks of this site.

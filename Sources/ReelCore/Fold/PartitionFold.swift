@@ -15,8 +15,11 @@ public struct PartitionFold: Sendable {
     private var event = ParsedEvent()
 
     /// Creates a partition that is read from its first record, or one that continues at `next`.
+    ///
     /// - Parameters:
+    ///   - partition: the number of the partition.
     ///   - partitions: the number of partitions of the log.
+    ///   - epoch: the epoch of the log.
     ///   - next: the next seq to read. If it is not 0, add the states of the streams by `add`.
     ///   - phase: the phase of the partition at `next`.
     public init(
@@ -40,8 +43,12 @@ public struct PartitionFold: Sendable {
         streams[fold.stream] = fold
     }
 
-    /// Reads the next record, and returns its kind. Seqs must ascend; a missing seq is a hole. If the record is an
-    /// unknown barrier, the state is unchanged.
+    /// Reads the next record, and returns its kind. If the record is an unknown barrier, the state is unchanged.
+    ///
+    /// - Parameters:
+    ///   - key: the key of the record.
+    ///   - value: the value of the record.
+    ///   - seq: the seq of the record. Seqs must ascend; a missing seq is a hole.
     public mutating func read(key: Bytes, value: Bytes, seq: Seq) -> PartitionRules.Record {
         if seq > next { rules.hole() }
         let record = rules.read(key: key, value: value, into: &event)

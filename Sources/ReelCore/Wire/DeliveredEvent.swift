@@ -22,8 +22,13 @@ public struct DeliveredEvent: Equatable, Sendable {
         value.append(contentsOf: delivered[reader.position...])
     }
 
-    /// Appends the event of a record in the form of delivery: `{"seq":n,` and the value without its first byte. If
-    /// `outcome` is given, its member is between both.
+    /// Appends the event of a record in the form of delivery: `{"seq":n,` and the value without its first byte.
+    ///
+    /// - Parameters:
+    ///   - seq: the seq of the event in its partition.
+    ///   - outcome: the outcome of the event, whose member follows the seq; nil: there is no such member.
+    ///   - value: the value of the record.
+    ///   - bytes: the bytes to append to.
     public static func write(seq: Seq, outcome: String? = nil, value: Bytes, to bytes: inout [UInt8]) {
         bytes.append(#"{"seq":"#)
         bytes.append(integer: seq)

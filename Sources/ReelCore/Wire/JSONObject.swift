@@ -12,7 +12,12 @@ public struct JSONObject {
 
     private var members: [Member] = []
 
-    /// Reads an object. `bytes` must contain nothing else, and must stay valid while the object is in use.
+    /// Reads an object.
+    ///
+    /// - Parameters:
+    ///   - bytes: the JSON text of the object, without anything else. It must stay valid while the object is in use.
+    ///   - levels: the maximum number of levels of objects and arrays, including the object itself.
+    ///   - shape: the code of the error for valid JSON of another shape than expected.
     /// - Throws: `bad_json` for invalid JSON; `shape` for any value except an object.
     public init(_ bytes: Bytes, levels: Int, shape: ErrorCode) throws(ReelError) {
         self.shape = shape
@@ -54,6 +59,12 @@ public struct JSONObject {
     }
 
     /// Returns a member's integer; nil if it is absent.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the member.
+    ///   - lowest: the lowest integer that is accepted.
+    ///   - highest: the highest integer that is accepted.
+    /// - Throws: the code for wrong shapes if the value is not such an integer.
     public func integer(
         _ name: StaticString,
         from lowest: Int64 = 0,

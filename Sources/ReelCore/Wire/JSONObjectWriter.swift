@@ -49,7 +49,12 @@ package struct JSONObjectWriter {
         if let raw { member(name) { $0.append(contentsOf: raw) } }
     }
 
-    /// Writes a member with an array; `element` appends each element.
+    /// Writes a member with an array.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the member, which needs no escapes.
+    ///   - elements: the elements of the array.
+    ///   - element: appends the JSON of one element to the bytes.
     package mutating func member<Element>(
         _ name: StaticString,
         _ elements: some Sequence<Element>,
@@ -67,7 +72,12 @@ package struct JSONObjectWriter {
         isEmpty = false
     }
 
-    /// Writes a member with an array of objects, one for each element; `members` writes the members of each.
+    /// Writes a member with an array of objects.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the member, which needs no escapes.
+    ///   - elements: the elements of the array.
+    ///   - members: writes the members of the object of one element.
     package mutating func objects<Element>(
         _ name: StaticString,
         _ elements: some Sequence<Element>,
@@ -126,6 +136,11 @@ extension [UInt8] {
     }
 
     /// Appends an array of two or three integers.
+    ///
+    /// - Parameters:
+    ///   - first: the first element.
+    ///   - second: the second element.
+    ///   - third: the third element; nil: the array has two elements.
     package mutating func append(integers first: Int64, _ second: Int64, _ third: Int64? = nil) {
         append(ASCII.openBracket)
         append(integer: first)

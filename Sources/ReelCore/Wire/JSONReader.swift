@@ -12,8 +12,12 @@ public struct JSONReader {
     /// The keys of the open objects, for the check of duplicates if they are not sorted.
     private var keys: [Slice] = []
 
-    /// Creates a reader of bytes that must stay valid while it is in use. It ends after 2^31 − 1 bytes, the maximum
-    /// that a slice can address.
+    /// Creates a reader. It ends after 2^31 − 1 bytes, the maximum that a slice can address.
+    ///
+    /// - Parameters:
+    ///   - bytes: the JSON text. It must stay valid while the reader is in use.
+    ///   - levels: the maximum number of levels of objects and arrays.
+    ///   - shape: the code of the error for valid JSON of another shape than requested.
     public init(_ bytes: Bytes, levels: Int, shape: ErrorCode) {
         self.bytes = Bytes(start: bytes.baseAddress, count: min(bytes.count, Int(Int32.max)))
         self.levels = levels

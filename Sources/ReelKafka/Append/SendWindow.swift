@@ -32,8 +32,12 @@ package struct SendWindow<Append> {
 
     package init() {}
 
-    /// Adds an append of `count` records. Returns the records to produce now, in order; the caller then calls
-    /// `handedOver`.
+    /// Adds an append. Returns the records to produce now, in order; the caller then calls `handedOver`.
+    ///
+    /// - Parameters:
+    ///   - append: The append, as the returned runs name it.
+    ///   - count: The number of its records.
+    ///   - nowMs: The present time in milliseconds.
     package mutating func take(_ append: Append, count: Int, nowMs: Int64) -> [Run] {
         if underWay == 0, let takenMs, nowMs - takenMs > Self.knownMs { renew() }
         waiting.append(Run(append: append, records: 0..<count))

@@ -19,7 +19,12 @@ package struct RangeGathering: Sendable {
     private var isEmpty = true
     private var size = 0
 
-    /// Creates the range from `next` to `to`. It has about `bytes` bytes, and at least one record if there is one.
+    /// Creates the range from `next` to `to`.
+    ///
+    /// - Parameters:
+    ///   - next: The first seq of the range.
+    ///   - to: The last seq of the range.
+    ///   - bytes: The approximate limit of the range in bytes. The range has at least one record if there is one.
     package init(next: Seq, to: Seq, bytes: Int) {
         self.next = next
         self.to = to

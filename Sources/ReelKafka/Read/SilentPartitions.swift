@@ -42,7 +42,12 @@ package struct SilentPartitions: Sendable {
         return partition.waitMs
     }
 
-    /// Called when a question has ended, with an answer or without.
+    /// Called when a question has ended.
+    ///
+    /// - Parameters:
+    ///   - number: The number of the partition.
+    ///   - answered: True if the partition has answered.
+    ///   - nowMs: The present time in milliseconds.
     package mutating func end(_ number: Int, answered: Bool, nowMs: Int64) {
         guard var partition = partitions[number] else { return }
         partition.asking -= 1

@@ -50,8 +50,16 @@ public final class ChaosRun {
     /// The duration of a run without a given end: one week.
     private static let secondsMax = 7 * 86_400
 
-    /// Starts the cluster, with all its files in `folder`, which must be new. `say` is called with the lines of the
-    /// timeline.
+    /// Starts the cluster.
+    ///
+    /// - Parameters:
+    ///   - plan: the processes, the load and the faults of the run.
+    ///   - reel: the path of the program `reel`.
+    ///   - folder: the path of a new folder, for all files of the run.
+    ///   - say: called with each line of the timeline.
+    /// - Throws: `LoadFailure` if the plan is not valid, or there are too few file descriptors. `ChildProcess.Failure`
+    ///   if the folder contains the histories of another run, or a process does not start. `NetError` if there is no
+    ///   descriptor or thread left.
     public init(_ plan: ChaosPlan, reel: String, folder: String, say: @escaping (String) -> Void) throws {
         try plan.check()
         self.plan = plan

@@ -34,6 +34,7 @@ public final class ChildProcess {
     ///   - outputLog: the path of a file to which standard output is appended; nil: it is read line by line with
     ///     `readLine`.
     ///   - errorLog: the path of a file to which standard error is appended; nil: it is shared with this process.
+    /// - Throws: An error if the program cannot be started, or there is no file descriptor left.
     public init(
         _ executable: String,
         _ arguments: [String],

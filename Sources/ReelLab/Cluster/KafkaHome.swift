@@ -42,8 +42,13 @@ public struct KafkaHome: Sendable {
         return try KafkaHome(path)
     }
 
-    /// Runs one of Kafka's own tools to its end, and returns the text that it printed. Throws an error with that text
-    /// if the tool failed.
+    /// Runs one of Kafka's own tools to its end, and returns the text that it printed.
+    ///
+    /// - Parameters:
+    ///   - mainClass: the name of the tool's Java class.
+    ///   - arguments: the arguments of the tool.
+    ///   - timeoutMs: the time in milliseconds after which the tool is killed.
+    /// - Throws: An error with the printed text if the tool failed or was killed.
     @discardableResult
     public func run(
         _ mainClass: String,

@@ -20,6 +20,8 @@ public final class LocalCluster {
     ///   - gateways: the number of gateways, at most 8.
     ///   - snapshots: the number of snapshot nodes, at most 8.
     ///   - common: the arguments of every node besides the log.
+    /// - Throws: `ChildProcess.Failure` if a node does not start or does not listen. `NetError` if the process has no
+    ///   descriptor or thread left.
     public init(
         reel: String,
         log: String,
@@ -66,7 +68,14 @@ public final class LocalCluster {
         return response.body
     }
 
-    /// Sends a request, and returns the node's answer with any status. `body`: JSON.
+    /// Sends a request, and returns the node's answer with any status.
+    ///
+    /// - Parameters:
+    ///   - method: the method, such as `GET`.
+    ///   - node: the node that the request is sent to.
+    ///   - target: the path, and the query if there is one.
+    ///   - body: the JSON of the body; empty: the request has no body.
+    /// - Throws: `NetError` if the node does not answer.
     public func ask(
         _ method: String,
         _ node: LocalNode,

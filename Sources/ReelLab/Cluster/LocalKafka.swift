@@ -20,6 +20,7 @@ public final class LocalKafka {
     ///   - isProxied: true for one more listener with a `FaultProxy` for each broker: see `proxied` and `proxy(_:)`.
     ///   - properties: further server properties, which replace those of this type.
     ///   - heapMiB: the heap of each broker, in MiB.
+    /// - Throws: An error if the files cannot be written, there are too few free ports, or a broker does not start.
     public init(
         _ home: KafkaHome,
         brokers: Int,

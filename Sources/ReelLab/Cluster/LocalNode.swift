@@ -24,6 +24,7 @@ public final class LocalNode {
     ///   - arguments: the arguments, beginning with a role.
     ///   - folder: the folder of the log file.
     ///   - timeoutMs: the maximum time in milliseconds until the node listens.
+    /// - Throws: An error if the program cannot be started, ends, or does not listen in time.
     public init(
         name: String,
         reel: String,

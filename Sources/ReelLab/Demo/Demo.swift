@@ -19,6 +19,8 @@ public final class Demo {
     ///   - kafka: the Kafka whose three brokers hold the log, and one of which is killed as well; nil: the log is a
     ///     SQLite file.
     ///   - screen: the output.
+    /// - Throws: `ChildProcess.Failure` if there are too few file descriptors, or a process does not start. `NetError`
+    ///   if the process has no descriptor or thread left.
     public init(reel: String, kafka: KafkaHome? = nil, screen: DemoScreen) throws {
         try Self.reserveDescriptors(kafka == nil ? 128 : 512)
         self.screen = screen

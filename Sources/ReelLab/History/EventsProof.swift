@@ -25,8 +25,13 @@ public struct EventsProof: Sendable {
     /// The sites of the events, each once.
     public var sites: [Site]
 
-    /// Creates the proof of a frame. `tables`: reused for parsing the events. `look`: called with each event and its
-    /// value before `tables` holds the next event.
+    /// Creates the proof of a frame.
+    ///
+    /// - Parameters:
+    ///   - frame: the frame.
+    ///   - tables: tables to parse the events with. Their content is undefined afterwards.
+    ///   - look: called with the tables and the value of each event, and not for barriers. The value is valid only
+    ///     during the call.
     public init(
         _ frame: ServerFrame.Events,
         tables: inout ParsedEvent,

@@ -20,7 +20,12 @@ extension History {
         }
     }
 
-    /// Notes that events of a site were handed over: those from the first op to the last.
+    /// Notes that events of a site were handed over.
+    ///
+    /// - Parameters:
+    ///   - stream: the stream of the events.
+    ///   - site: the site of the events.
+    ///   - ops: the ops of the events, from the first to the last.
     public func sent(_ stream: StreamName, _ site: Site, ops: ClosedRange<Op>) {
         write("sent", about: [site]) { line in
             line.member("stream", stream.description)
@@ -103,6 +108,11 @@ extension History {
     }
 
     /// Notes that a subscription has ended because its reader is too slow.
+    ///
+    /// - Parameters:
+    ///   - stream: the stream of the subscription.
+    ///   - seq: the last seq that the gateway has proven to the client.
+    ///   - head: the last seq of the partition.
     public func lagged(_ stream: StreamName, seq: Seq, head: Seq) {
         write("lagged") { line in
             line.member("stream", stream.description)
@@ -116,7 +126,12 @@ extension History {
         write("unsubscribed") { $0.member("stream", stream.description) }
     }
 
-    /// Notes that this client has loaded the folded state as of this seq, in place of the events up to it.
+    /// Notes that this client has loaded the folded state of a stream, in place of the events up to `seq`.
+    ///
+    /// - Parameters:
+    ///   - stream: the stream.
+    ///   - epoch: the epoch of the log that `seq` belongs to.
+    ///   - seq: the seq as of which the state is folded.
     public func loaded(_ stream: StreamName, _ epoch: Epoch, seq: Seq) {
         write("loaded") { line in
             line.member("stream", stream.description)
@@ -125,8 +140,12 @@ extension History {
         }
     }
 
-    /// Notes that this client shows its user all events of the stream up to this seq. Without an epoch, and with seq
-    /// −1, the client was never told anything of the stream.
+    /// Notes that this client shows its user all events of a stream up to `seq`.
+    ///
+    /// - Parameters:
+    ///   - stream: the stream.
+    ///   - epoch: the epoch of the log that `seq` belongs to; nil: the client was never told anything of the stream.
+    ///   - seq: the last seq that is shown; −1 without an epoch.
     public func reached(_ stream: StreamName, _ epoch: Epoch?, seq: Seq) {
         write("reached") { line in
             line.member("stream", stream.description)

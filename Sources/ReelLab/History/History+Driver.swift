@@ -2,7 +2,12 @@ public import ReelCore
 
 /// The lines of the driver of a run, and of a program that asks nodes.
 extension History {
-    /// Notes a fault of a part of the cluster, and the evidence that it took effect.
+    /// Notes a fault of a part of the cluster.
+    ///
+    /// - Parameters:
+    ///   - what: the kind of fault.
+    ///   - target: the part of the cluster.
+    ///   - proof: the evidence that the fault took effect.
     public func fault(_ what: String, on target: String, proof: String) {
         write("fault") { line in
             line.member("what", what)
@@ -16,7 +21,14 @@ extension History {
         write("heal") { _ in }
     }
 
-    /// Notes the state of the stream as of this seq, as a node or a folding client reports it.
+    /// Notes the state of a stream, as a node or a folding client reports it.
+    ///
+    /// - Parameters:
+    ///   - stream: the stream.
+    ///   - epoch: the epoch of the log that `seq` belongs to.
+    ///   - seq: the seq as of which the state is folded.
+    ///   - digest: the digest of the state, as 16 lower-case hex digits.
+    ///   - party: the node or client that reports the state.
     public func state(_ stream: StreamName, _ epoch: Epoch, seq: Seq, digest: String, of party: String) {
         write("state") { line in
             line.member("stream", stream.description)
@@ -28,6 +40,13 @@ extension History {
     }
 
     /// Notes which seqs of a partition can be read at a node, as the node reports it.
+    ///
+    /// - Parameters:
+    ///   - partition: the number of the partition.
+    ///   - epoch: the epoch of the log that the seqs belong to.
+    ///   - first: the first seq that can be read.
+    ///   - head: the last seq that can be read.
+    ///   - node: the node.
     public func head(partition: Int, _ epoch: Epoch, first: Seq, head: Seq, of node: String) {
         write("head") { line in
             line.member("epoch", epoch.description)

@@ -21,7 +21,13 @@ extension EditingSession {
         return event
     }
 
-    /// Appends the canonical event of an edit. `base`: the seq in the log of the edit's base.
+    /// Appends the canonical event of an edit.
+    ///
+    /// - Parameters:
+    ///   - edit: the edit.
+    ///   - site: the site of the edit's author.
+    ///   - base: the seq in the log of the edit's base.
+    ///   - event: the bytes to append to.
     public func write(_ edit: Edit, site: Site, base: Seq, to event: inout [UInt8]) {
         event.append(#"{"base":"#)
         event.append(integer: base)

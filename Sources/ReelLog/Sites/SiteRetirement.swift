@@ -8,7 +8,12 @@ public struct SiteRetirement {
     private let partition: Int
     private let readBackMs: Int
 
-    /// Creates a retirement in this log. `readBackMs`: timeout for reading the barrier back.
+    /// Creates a retirement in this log.
+    ///
+    /// - Parameters:
+    ///   - log: The log.
+    ///   - stream: The stream whose sites are ended.
+    ///   - readBackMs: The timeout for reading the barrier back, in milliseconds.
     public init(_ log: any EventLog, stream: StreamName, readBackMs: Int = 10_000) {
         self.log = log
         self.stream = stream

@@ -9,7 +9,12 @@ public struct NodeHealth: Sendable {
     /// A matter that an operator must attend to although the node serves, such as a setting of a topic; nil: none.
     public var notice: String?
 
-    /// The health of a node with these roles. `notices` are the notices about the log's storage; they are joined.
+    /// The health of a node with these roles.
+    ///
+    /// - Parameters:
+    ///   - roles: The roles of the node: one or both.
+    ///   - isLeaving: True once the node is leaving.
+    ///   - notices: The notices about the log's storage, which are joined; nil: no notice.
     public init(_ roles: [RoleHealth], isLeaving: Bool = false, notices: [String?] = []) {
         self.roles = roles
         self.isLeaving = isLeaving
@@ -43,7 +48,12 @@ public struct NodeHealth: Sendable {
             }.first
     }
 
-    /// Returns the body of `/readyz`. `forOperator` adds the sentences that may name files and addresses.
+    /// Returns the body of `/readyz`.
+    ///
+    /// - Parameters:
+    ///   - epoch: The epoch of the log.
+    ///   - deployment: The deployment of the log; nil: it is omitted.
+    ///   - forOperator: True to add the sentences that may name files and addresses.
     public func body(epoch: Epoch, deployment: Deployment? = nil, forOperator: Bool = true) -> [UInt8] {
         var body = JSONObjectWriter()
         body.member("ready", isReady)

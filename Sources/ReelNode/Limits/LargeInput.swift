@@ -21,6 +21,9 @@ public final class LargeInput {
     /// Reads the body of a request.
     ///
     /// - Parameters:
+    ///   - request: The request.
+    ///   - payer: The payer of the request, whose large inputs are read one after the other.
+    ///   - exchange: The exchange of the request.
     ///   - prepare: Called on the loop when the reading begins. Its result reads the body; a large one on another
     ///     thread.
     ///   - then: Called on the loop with the content. For a small body it is called before `read` returns. For a large
@@ -53,7 +56,12 @@ public final class LargeInput {
     }
 
     /// Reads a large message of a WebSocket. The WebSocket delivers no further message until the reading has ended.
-    /// `prepare` is as above. `then` is called later on the loop, if the WebSocket is still open.
+    ///
+    /// - Parameters:
+    ///   - socket: The WebSocket.
+    ///   - payer: The payer of the message, whose large inputs are read one after the other.
+    ///   - prepare: Called on the loop when the reading begins. Its result reads the message on another thread.
+    ///   - then: Called on the loop with the content, after `read` has returned, if the WebSocket is still open.
     public func read<Content: Sendable>(
         messageOf socket: WebSocket,
         of payer: Payer,

@@ -14,8 +14,13 @@ public struct RateLimit<Key: Hashable & Sendable>: Sendable {
         unitNs = most > 0 ? max(1, savedNs / Int64(most)) : 0
     }
 
-    /// Takes `count` units for a payer at `nowMs`, in milliseconds. Returns nil if it took them, else the milliseconds
-    /// after which the payer may retry. A payer with a full bucket may take any number at once, and then waits longer.
+    /// Takes units for a payer. A payer with a full bucket may take any number at once, and then waits longer.
+    ///
+    /// - Parameters:
+    ///   - count: The number of units.
+    ///   - payer: The payer.
+    ///   - nowMs: The present time in milliseconds.
+    /// - Returns: Nil if the units were taken; otherwise the milliseconds after which the payer may retry.
     public mutating func take(_ count: Int, of payer: Key, nowMs: Int64) -> Int64? {
         guard unitNs > 0, count > 0 else { return nil }
         let nowNs = nowMs * 1_000_000

@@ -25,6 +25,11 @@ public final class Metrics: Sendable {
 
     /// Registers a counter. A known name with other labels joins the family of that name. A second registration of the
     /// same name and labels, such as by another role of the process, returns the same counter.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the metric.
+    ///   - help: The sentence that explains the metric.
+    ///   - labels: The labels of the counter, by name.
     public func counter(_ name: String, _ help: String, labels: [String: String] = [:]) -> Counter {
         let text = text(of: labels)
         let known = families.withLock { families in
@@ -36,7 +41,13 @@ public final class Metrics: Sendable {
         return counter
     }
 
-    /// Registers a counter that `measure` returns at each read. From any thread.
+    /// Registers a counter whose count is stored elsewhere.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the metric.
+    ///   - help: The sentence that explains the metric.
+    ///   - labels: The labels of the counter, by name.
+    ///   - measure: Returns the count. Called at each read, from any thread.
     public func counter(
         _ name: String,
         _ help: String,
@@ -47,13 +58,24 @@ public final class Metrics: Sendable {
     }
 
     /// Registers a gauge.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the metric.
+    ///   - help: The sentence that explains the metric.
+    ///   - labels: The labels of the gauge, by name.
     public func gauge(_ name: String, _ help: String, labels: [String: String] = [:]) -> Gauge {
         let gauge = Gauge()
         add(name, help, "gauge", labels, .gauge(gauge))
         return gauge
     }
 
-    /// Registers a gauge that `measure` returns at each read. From any thread.
+    /// Registers a gauge whose value is stored elsewhere.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the metric.
+    ///   - help: The sentence that explains the metric.
+    ///   - labels: The labels of the gauge, by name.
+    ///   - measure: Returns the value. Called at each read, from any thread.
     public func gauge(
         _ name: String,
         _ help: String,
@@ -63,12 +85,23 @@ public final class Metrics: Sendable {
         add(name, help, "gauge", labels, .measured(measure))
     }
 
-    /// Registers a gauge of a time in seconds that `time` returns at each read. From any thread.
+    /// Registers a gauge of a time in seconds.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the metric.
+    ///   - help: The sentence that explains the metric.
+    ///   - time: Returns the time. Called at each read, from any thread.
     public func gauge(_ name: String, _ help: String, time: @escaping @Sendable () -> Duration) {
         add(name, help, "gauge", [:], .timed(time))
     }
 
-    /// Registers a counter of a time in seconds that `time` returns at each read. From any thread.
+    /// Registers a counter of a time in seconds.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the metric.
+    ///   - help: The sentence that explains the metric.
+    ///   - labels: The labels of the counter, by name.
+    ///   - time: Returns the time. Called at each read, from any thread.
     public func timedCounter(
         _ name: String,
         _ help: String,
@@ -78,7 +111,13 @@ public final class Metrics: Sendable {
         add(name, help, "counter", labels, .timed(time))
     }
 
-    /// Registers a histogram of times in seconds. `bounds` are the upper bounds of the buckets, ascending.
+    /// Registers a histogram of times in seconds.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the metric.
+    ///   - help: The sentence that explains the metric.
+    ///   - bounds: The upper bounds of the buckets, ascending.
+    ///   - labels: The labels of the histogram, by name.
     public func histogram(
         _ name: String,
         _ help: String,

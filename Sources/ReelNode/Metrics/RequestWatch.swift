@@ -46,6 +46,11 @@ public final class RequestWatch: Sendable {
     public func count(_ route: String?, _ code: Int) { meters(route ?? "none", code).0.add() }
 
     /// Counts a refusal without an exchange, and writes its audit line.
+    ///
+    /// - Parameters:
+    ///   - problem: The problem that the client gets.
+    ///   - route: The pattern of the matched route; nil: none.
+    ///   - client: The address of the client; nil: unknown.
     public func refused(_ problem: Problem, _ route: String?, _ client: SocketAddress?) {
         count(route, problem.status)
         audit(problem, route, client)
@@ -53,13 +58,23 @@ public final class RequestWatch: Sendable {
 
     /// Writes the audit line of a problem of a token or a right; no line for other problems. A refused page gets no
     /// line, since any page could use up the limit of lines.
+    ///
+    /// - Parameters:
+    ///   - problem: The problem that the client gets.
+    ///   - route: The pattern of the matched route; nil: none.
+    ///   - client: The address of the client; nil: unknown.
     public func audit(_ problem: Problem, _ route: String?, _ client: SocketAddress?) {
         guard !problem.isOfPage else { return }
         audit(ReelError(problem.code, problem.detail), route, client, subject: problem.subject)
     }
 
-    /// Writes an audit line if the error is a missing token or right; at most ten lines a second. `route` is the
-    /// pattern of the matched route, since a target may contain a token.
+    /// Writes an audit line if the error is a missing token or right; at most ten lines a second.
+    ///
+    /// - Parameters:
+    ///   - error: The error that the client gets.
+    ///   - route: The pattern of the matched route, since a target may contain a token; nil: none.
+    ///   - client: The address of the client; nil: unknown.
+    ///   - subject: The subject of the token; nil: there is no valid token.
     public func audit(_ error: ReelError, _ route: String?, _ client: SocketAddress?, subject: String? = nil) {
         guard error.code == .unauthorized || error.code == .forbidden else { return }
         guard let leftOut = state.withLock({ $0.lines.admit(nowMs: WallClock.nowMs()) }) else { return }

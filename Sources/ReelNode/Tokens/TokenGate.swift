@@ -121,7 +121,12 @@ public struct Access: Sendable {
     public let grant: TokenGrant?
     private let token: KeptToken?
 
-    /// The rights of `grant`; nil: all rights. `token` and `gate` are the token and the gate that checked it.
+    /// The rights of a grant.
+    ///
+    /// - Parameters:
+    ///   - grant: The rights that the token gives; nil: all rights.
+    ///   - token: The token; nil: there is none.
+    ///   - gate: The gate that checked the token; nil: there is none.
     public init(_ grant: TokenGrant?, token: String? = nil, of gate: TokenGate? = nil) {
         self.grant = grant
         self.token = token.map { KeptToken($0, gate) }

@@ -31,7 +31,12 @@ public struct SeqWaits<Waiter> {
     /// ended.
     public var nextDeadlineMs: Int64? { waits.isEmpty ? nil : byDeadline.first }
 
-    /// Adds a wait for `seq`. `untilMs` is its deadline, in milliseconds of the clock of `due`; nil: no deadline.
+    /// Adds a wait.
+    ///
+    /// - Parameters:
+    ///   - waiter: The waiter, which is returned when the wait ends.
+    ///   - seq: The seq that ends the wait.
+    ///   - untilMs: The deadline in milliseconds, by the clock of `due`; nil: no deadline.
     @discardableResult
     public mutating func add(_ waiter: Waiter, for seq: Seq, untilMs: Int64? = nil) -> Ticket {
         lastNumber += 1
