@@ -24,6 +24,10 @@ import Testing
         expectNone(files.flatMap { file in Language.all.flatMap { $0(file) } })
     }
 
+    @Test("doc comments of functions describe parameters and errors by name") func docCommentsDescribe() {
+        expectNone(files.flatMap(ParameterDocs.all))
+    }
+
     @Test("every source is in a module and imports point one way") func everySourceIsIn() {
         expectNone(files.flatMap(modules.offences))
     }
