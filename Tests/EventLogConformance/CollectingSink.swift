@@ -2,7 +2,7 @@ package import ReelCore
 package import ReelLog
 import Synchronization
 
-/// A sink that keeps what arrives and can be asked.
+/// A sink that keeps all records and errors that it receives, so that a test can read them.
 package final class CollectingSink: LogSink {
     private struct State {
         var records: [Seen] = []

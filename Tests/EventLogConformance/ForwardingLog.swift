@@ -1,9 +1,9 @@
 package import ReelCore
 package import ReelLog
 
-/// A log that hands what it is asked on to another one, but for what it does itself.
+/// A log that forwards every call to another log. A conforming type replaces only the methods that it changes.
 package protocol ForwardingLog: EventLog {
-    /// The log behind it.
+    /// The log that receives the calls.
     var log: any EventLog { get }
 }
 

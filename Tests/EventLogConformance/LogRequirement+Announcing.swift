@@ -4,12 +4,12 @@ import ReelLog
 import Testing
 
 extension LogRequirement {
-    /// How nodes find each other.
+    /// The requirements on the announcements by which nodes find each other.
     static let announcing: [LogRequirement] = [
         LogRequirement("nodes announce themselves, and the latest word counts") {
             log in
             let now = Int64(Date.now.timeIntervalSince1970 * 1000)
-            // Whoever else uses the same brokers announces itself too.
+            // Other users of the same brokers announce nodes too, so the test only looks at ids of its own run.
             let run = UUID().uuidString
             func ours() throws -> [NodeAnnouncement] { try log.nodes().filter { $0.id.hasSuffix(run) } }
             var node = NodeAnnouncement(

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension LogRequirement {
-    /// What becomes of what is appended.
+    /// The requirements on appends, their answers, and the end of a log.
     package static let appending: [LogRequirement] = [
         LogRequirement("an empty log has empty bounds, its partitions and one epoch", partitions: 3) { log in
             #expect(log.partitions == 3)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 extension LogRequirement {
-    /// Tails and ranges.
+    /// The requirements on tails and on reads of ranges.
     package static let reading: [LogRequirement] = [
         LogRequirement("a tail begins at any seq, goes on as the log grows, and leaves nothing out") { log in
             try await log.append("0", "1", "2")

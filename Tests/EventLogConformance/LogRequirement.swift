@@ -1,7 +1,7 @@
 package import ReelLog
 package import Testing
 
-/// One thing that every log does, whatever lies behind it.
+/// A behavior that every kind of log must have, with its test.
 package struct LogRequirement: Sendable, CustomTestStringConvertible {
     package let testDescription: String
     private let partitions: Int
@@ -13,17 +13,17 @@ package struct LogRequirement: Sendable, CustomTestStringConvertible {
         self.check = check
     }
 
-    /// What is asked of every log.
+    /// All requirements on a log.
     package static let all = appending + reading + announcing
 
-    /// Checks it on a fresh log.
+    /// Checks the requirement on a new log.
     package func hold(for kind: some LogKind) async throws {
         try await kind.withLog(partitions: partitions, check)
     }
 }
 
-/// A kind of log that can be made for a test.
+/// A kind of log that can be created for a test.
 package protocol LogKind: Sendable, CustomTestStringConvertible {
-    /// Runs `body` with an empty log that lives as long.
+    /// Creates an empty log, runs `body` with it, and then removes it.
     func withLog(partitions: Int, _ body: (any EventLog) async throws -> Void) async throws
 }

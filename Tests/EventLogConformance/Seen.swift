@@ -1,7 +1,7 @@
 package import ReelCore
 package import ReelLog
 
-/// A record as a test compares it.
+/// A copy of a record that a test can compare.
 package struct Seen: Equatable, Sendable {
     package var seq: Seq
     package var key: String
@@ -33,7 +33,7 @@ extension LogAppend {
 }
 
 extension EventLog {
-    /// Appends and waits for the answer.
+    /// Appends records in one call and waits for their seqs.
     @discardableResult
     package func append(_ records: [LogAppend], to partition: Int = 0) async throws -> [Seq] {
         try await withCheckedThrowingContinuation { continuation in
@@ -41,7 +41,7 @@ extension EventLog {
         }
     }
 
-    /// Appends one record for each text, one call for all.
+    /// Appends one record for each text, all in one call, and waits for their seqs.
     @discardableResult
     package func append(_ texts: String..., to partition: Int = 0) async throws -> [Seq] {
         try await append(texts.map { LogAppend("s", $0) }, to: partition)

@@ -3,9 +3,9 @@ package import ReelLog
 import TestSupport
 import Testing
 
-/// One thing that every log does whose beginning can be removed.
+/// A behavior that every log must have whose first records can be removed, with its test.
 package struct TrimRequirement: Sendable, CustomTestStringConvertible {
-    /// Removes the records of partition 0 before a seq.
+    /// A function that removes the records of partition 0 before a seq.
     typealias Trim = @Sendable (_ before: Seq) throws -> Void
 
     package let testDescription: String
@@ -16,14 +16,14 @@ package struct TrimRequirement: Sendable, CustomTestStringConvertible {
         self.check = check
     }
 
-    /// Checks it on a fresh log.
+    /// Checks the requirement on a new log.
     package func hold(for kind: some TrimmableLog) async throws {
         try await kind.withLog(partitions: 1) { log in
             try await check(log) { try kind.trim(log, before: $0) }
         }
     }
 
-    /// What is asked of every such log.
+    /// All requirements on a log whose first records can be removed.
     package static let all = [
         TrimRequirement("what was trimmed is truncated for who reads it, and the rest goes on") { log, trim in
             try await log.append("0", "1", "2", "3", "4")
@@ -61,7 +61,7 @@ package struct TrimRequirement: Sendable, CustomTestStringConvertible {
     ]
 }
 
-/// A kind of log whose beginning can be removed.
+/// A kind of log whose first records can be removed.
 package protocol TrimmableLog: LogKind {
     /// Removes the records of partition 0 before a seq.
     func trim(_ log: any EventLog, before seq: Seq) throws

@@ -28,7 +28,7 @@ func appendAll(_ arguments: [String]) {
     }
 }
 
-/// One write for a line, so that a killed process leaves whole lines.
+/// Writes a line with one system call, so that a killed process leaves only whole lines.
 private func say(_ line: String) {
     _ = line.withCString { write(1, $0, strlen($0)) }
 }
