@@ -1,17 +1,17 @@
 import Foundation
 
-/// How much more than usual the random tests do: `REEL_EFFORT`, 1 at least.
+/// The factor for the number of random cases in tests: `REEL_EFFORT`, at least 1.
 package let effort = max(1, environmentNumber("REEL_EFFORT").flatMap { Int(exactly: $0) } ?? 1)
 
-/// What random tests start from.
+/// The seeds of random tests.
 package enum TestSeed {
-    /// `REEL_SEED`, which plays a run again.
+    /// The value of `REEL_SEED`, which repeats an earlier run; nil if the variable is not set.
     package static let given = environmentNumber("REEL_SEED")
 
-    /// The one that is given, or else this one.
+    /// Returns `given`, or `standard` if `given` is nil.
     package static func given(or standard: UInt64) -> UInt64 { given ?? standard }
 
-    /// The one that is given, or another one for each run of the tests; printed once.
+    /// The seed of this run: `given`, or a random number if `given` is nil. The first use prints it.
     package static let value: UInt64 = {
         let seed = given ?? UInt64(UInt32.random(in: 0 ... .max))
         print("REEL_SEED=\(seed)")
@@ -19,7 +19,8 @@ package enum TestSeed {
     }()
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers from the same seed, everywhere.
+/// A generator of random numbers that are the same for the same seed on every machine: SplitMix64 (Steele, Lea, Flood
+/// 2014).
 package struct SeededNumbers: RandomNumberGenerator {
     private var state: UInt64
 
@@ -33,13 +34,13 @@ package struct SeededNumbers: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// True once in so many times.
+    /// Returns true with a probability of 1 in `count`.
     package mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 
-    /// From 0 up to below this; 0 if there is nothing below.
+    /// Returns a number from 0 to `bound` − 1, or 0 if `bound` is not positive.
     package mutating func below(_ bound: Int) -> Int { bound > 0 ? Int.random(in: 0..<bound, using: &self) : 0 }
 
-    /// One of them; there is at least one.
+    /// Returns a random element of a collection that is not empty.
     package mutating func pick<C: Collection>(_ choices: C) -> C.Element { choices.randomElement(using: &self)! }
 }
 

@@ -1,15 +1,12 @@
 import Synchronization
 
-/// Lines of text that a journal, or anything else, has written.
+/// A list of text lines, such as the log lines of a node, that several threads can add to.
 package final class Lines: Sendable {
     private let texts = Mutex<[String]>([])
 
-    /// None yet.
     package init() {}
 
-    /// Writes one more.
     package func add(_ text: String) { texts.withLock { $0.append(text) } }
 
-    /// All that were written.
     package var all: [String] { texts.withLock { $0 } }
 }

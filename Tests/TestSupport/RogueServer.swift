@@ -2,31 +2,31 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A server on 127.0.0.1 that answers requests with any bytes, right or wrong. A connection stays open behind an answer
-/// until the client closes it.
+/// A server on 127.0.0.1 that answers requests with arbitrary bytes, valid or not. After an answer, the connection
+/// stays open until the client closes it.
 package final class RogueServer: Sendable {
-    /// What the server does with a request.
+    /// The reaction of the server to a request.
     package enum Answer: Sendable {
-        /// These bytes.
+        /// Sends these bytes.
         case bytes([UInt8])
-        /// These bytes, then this piece again and again, as long as the client reads, at most so many times.
+        /// Sends the bytes, then the piece up to `atMost` times, for as long as the client reads.
         case endless([UInt8], piece: [UInt8], atMost: Int = .max)
-        /// These bytes, then this piece again and again with this pause between two.
+        /// Sends the bytes, then the piece repeatedly, with a pause of `pauseMs` milliseconds before each.
         case dripping([UInt8], piece: [UInt8], pauseMs: UInt32)
-        /// These bytes, then the end of the connection.
+        /// Sends these bytes, then closes its side of the connection.
         case cut([UInt8])
 
-        /// A text with line feeds, as HTTP wants it.
+        /// Returns the answer that sends the text with the line ends of HTTP.
         package static func text(_ text: String) -> Answer { .bytes(RogueServer.http(text)) }
     }
 
-    /// The port that it listens on.
+    /// The port of the server.
     package let port: UInt16
     private let listener: Int32
     private let descriptors = Mutex<(open: Set<Int32>, isOver: Bool)>(([], false))
     private let asked = Mutex<[String]>([])
 
-    /// Answers each request, of which `answer` gets the head.
+    /// Starts a server that calls `answer` with the head of each request.
     package init(_ answer: @escaping @Sendable (_ head: String) -> Answer) throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         self.listener = listener
@@ -67,10 +67,10 @@ package final class RogueServer: Sendable {
         for descriptor in open { shutdown(descriptor, Int32(SHUT_RDWR)) }
     }
 
-    /// The heads of all requests so far.
+    /// The heads of all requests that the server has received.
     package var requests: [String] { asked.withLock { $0 } }
 
-    /// A message with its line feeds as HTTP wants them.
+    /// Returns the text as bytes, with each line feed replaced by CR LF, as HTTP requires.
     package static func http(_ text: String) -> [UInt8] {
         Array(text.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n").utf8)
     }
@@ -118,7 +118,7 @@ package final class RogueServer: Sendable {
         }
     }
 
-    /// The next head; what follows it up to the next one is its body, which is left out.
+    /// Returns the head of the next request and skips its body. Returns nil at the end of the connection.
     private static func nextHead(_ descriptor: Int32, _ read: inout [UInt8]) -> String? {
         let end = Array("\r\n\r\n".utf8)
         while true {

@@ -1,4 +1,5 @@
-/// Waits until a condition holds; after a generous time it throws what was waited for, and where.
+/// Waits until the condition is true. After `seconds` it throws an error that names the condition and the caller's
+/// line.
 package func eventually(
     _ what: String = "what is waited for",
     seconds: Int = 100,
@@ -13,7 +14,7 @@ package func eventually(
     }
 }
 
-/// What a test waited for in vain.
+/// The error of a test that has waited for a condition in vain.
 package struct NeverCame: Error, CustomStringConvertible {
     package let description: String
 
