@@ -8,7 +8,7 @@
 // covers: Sources/ReelCore/Wire/ServerFrame+Encode.swift
 import ReelCore
 
-/// What libFuzzer calls with each input.
+/// The function that libFuzzer calls with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let fault = DecoderProperties.frame(Bytes(start: data, count: count))

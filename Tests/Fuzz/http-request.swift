@@ -2,7 +2,7 @@
 // with: Tests/ReelNetTests/DecoderProperties.swift
 import ReelNet
 
-/// What libFuzzer calls with each input.
+/// The function that libFuzzer calls with each input.
 @_cdecl("LLVMFuzzerTestOneInput")
 func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let fault = DecoderProperties.request(Array(UnsafeBufferPointer(start: data, count: count)))
