@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs HAProxy with deploy/haproxy.cfg before three small servers that stand for gateways, and checks what clients see.
+"""Runs HAProxy with deploy/haproxy.cfg in front of three small servers, and checks how clients are served.
 
-It needs HAProxy, and Linux, where every address in 127.0.0.0/8 is local. It prints a line per check and fails at the
-first that does not hold. `front.py gateway PORT` is one of the servers.
+The servers stand for gateways; `front.py gateway PORT` runs one of them. The program needs HAProxy, and Linux, where
+every address in 127.0.0.0/8 is local. It prints a line for each check, and ends at the first check that fails.
 """
 
 import contextlib
@@ -20,14 +20,18 @@ import time
 
 CONFIG = pathlib.Path(__file__).resolve().parents[2] / "deploy" / "haproxy.cfg"
 SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
-# The handshake that RFC 6455 shows. HAProxy checks both halves.
+# The handshake in the example of RFC 6455. HAProxy checks both the request and the response.
 UPGRADE = "upgrade: websocket\r\nconnection: upgrade\r\n"
 ASKED = UPGRADE + "sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 ACCEPTED = UPGRADE + "sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"
 
 
 class Gateway(socketserver.StreamRequestHandler):
-    """Answers `/readyz` with the status that `/set/STATUS` set, `/socket` with an echo, the rest with its port."""
+    """A stand-in for a gateway.
+
+    `/set/STATUS` sets the status of the answers to `/readyz`. `/socket` opens a WebSocket that echoes all bytes. The
+    other paths are answered with the port of the server.
+    """
 
     status = 200
 
@@ -56,7 +60,10 @@ class Gateway(socketserver.StreamRequestHandler):
             self.wfile.write(head.encode() + body)
 
     def proxy_header(self):
-        """The address in a PROXY header of version 2; "local" in that of a health check; None without a header."""
+        """Reads a PROXY header of version 2, and returns the client's address in it.
+
+        Returns "local" for the header of a health check, and None if there is no header.
+        """
         if self.rfile.peek(1)[:1] != b"\r":
             return None
         head = self.rfile.read(16)
@@ -84,7 +91,10 @@ class Answer:
 
 
 def ask(port, path, source="127.0.0.1", headers="connection: close\r\n", keep=None):
-    """Asks once. `keep` takes the connection, which then stays open. The status is None if no answer comes."""
+    """Sends one request and returns the answer. Its status is None if the connection closes without an answer.
+
+    If `keep` is a list, the connection is added to it and stays open.
+    """
     connection = socket.create_connection(("127.0.0.1", port), timeout=10, source_address=(source, 0))
     connection.sendall(f"GET {path} HTTP/1.1\r\nhost: front\r\n{headers}\r\n".encode())
     if keep is not None:
@@ -120,7 +130,7 @@ def is_cut(connection):
 
 
 def free_port():
-    """A port below those that the kernel gives to connections."""
+    """Returns a free port below the range from which the kernel chooses ports for outgoing connections."""
     while True:
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", random.randrange(10_000, 32_000)))
@@ -135,7 +145,7 @@ def listens(port):
 
 
 class Front:
-    """HAProxy and the three servers behind it."""
+    """An HAProxy with its three servers."""
 
     def __init__(self, stack, **variables):
         self.stack = stack
@@ -160,7 +170,7 @@ class Front:
         eventually("a gateway listens", lambda: listens(port))
 
     def state(self, port):
-        """The state of a gateway, as the metrics of HAProxy name it."""
+        """Returns the state of a gateway as HAProxy's metrics name it, or None if there are no metrics yet."""
         if not listens(self.stats):
             return None
         server = f'server="gateway-{self.gateways.index(port) + 1}"'
@@ -175,7 +185,10 @@ class Front:
         return {answer.port for answer in answers}
 
     def sockets(self, count=3):
-        """Open sockets, `count` on each gateway that serves: the front asks the one with the fewest connections."""
+        """Opens `count` sockets on each gateway that serves, and returns them by port.
+
+        HAProxy chooses the gateway with the fewest connections, so the sockets must be spread equally.
+        """
         opened = {port: [] for port in self.served_by()}
         while any(len(kept) < count for kept in opened.values()):
             new = []

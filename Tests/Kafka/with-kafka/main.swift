@@ -1,8 +1,8 @@
 import Foundation
 import ReelLab
 
-// `with-kafka BROKERS COMMAND…`: runs a command while there is a cluster of the Kafka that KAFKA_HOME names. The
-// command finds it in REEL_KAFKA; its exit code is ours.
+// `with-kafka BROKERS COMMAND…` starts a cluster of BROKERS brokers from the Kafka in KAFKA_HOME, and runs the command.
+// REEL_KAFKA gives the command the address of the cluster. The exit code is that of the command.
 
 struct CommandError: Error, CustomStringConvertible {
     let description: String
