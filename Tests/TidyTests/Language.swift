@@ -1,8 +1,6 @@
-/// The rules of language that a machine can check, for pages and for comments in `Sources`.
-///
-/// Phrases that are not used are written in two pieces here, since the rules hold for this file too.
+/// The rules of language that a program can check, for pages and for comments in `Sources`.
 enum Language {
-    /// The most words that a sentence may have.
+    /// The maximum number of words in a sentence.
     static let wordsMax = 28
 
     static let all: [Rules.Rule] = [sentences, phrases, beginnings, spellings]
@@ -23,7 +21,7 @@ enum Language {
         }
     }
 
-    /// Phrases that a reader with English as a second language has to read twice, and metaphors.
+    /// Pages and comments contain no metaphors, and no phrases that are hard to read with English as a second language.
     static func phrases(_ file: TrackedFile) -> [Offence] {
         paragraphs(of: file).flatMap { paragraph -> [Offence] in
             let text = withoutCode(paragraph.text)
@@ -34,7 +32,7 @@ enum Language {
         }
     }
 
-    /// A doc comment begins with what the thing is or does.
+    /// A doc comment starts with what the thing is or does.
     static func beginnings(_ file: TrackedFile) -> [Offence] {
         guard file.isSource, file.isSwift else { return [] }
         return comments(in: file, marker: "///").compactMap { comment -> Offence? in
@@ -70,25 +68,25 @@ enum Language {
     // MARK: Parts of a file
 
     struct Paragraph: Equatable {
-        /// The line that it begins at.
+        /// The number of the first line.
         var line: Int
-        /// Its words, in one line.
+        /// The text, joined into one line.
         var text: String
     }
 
-    /// The pages that people read: those below `docs`, and the ones at the top.
+    /// Returns true for the pages below `docs` and at the top of the repository.
     private static func isPage(_ file: TrackedFile) -> Bool {
         file.name.hasSuffix(".md") && !file.path.hasPrefix("Tests/")
     }
 
-    /// The prose of a page, or the comments of a source file.
+    /// Returns the prose of a page, or the comments of a source file.
     private static func paragraphs(of file: TrackedFile) -> [Paragraph] {
         if isPage(file) { return paragraphs(ofPage: file) }
         guard file.isSource, file.isSwift else { return [] }
         return comments(in: file, marker: "//")
     }
 
-    /// The paragraphs and items of lists of a page, without code, tables, headings and quotes.
+    /// Returns the paragraphs and list items of a page, without code, tables, headings and quotes.
     static func paragraphs(ofPage file: TrackedFile) -> [Paragraph] {
         var (found, isCode): ([Paragraph], Bool) = ([], false)
         var isOpen = false
@@ -112,7 +110,7 @@ enum Language {
         return found
     }
 
-    /// The comments of a file that stand alone on their lines; adjacent lines are one comment.
+    /// Returns the comments of a file that have lines of their own. Comments on adjacent lines are joined.
     static func comments(in file: TrackedFile, marker: String) -> [Paragraph] {
         var found: [Paragraph] = []
         var last = -1
@@ -132,7 +130,7 @@ enum Language {
 
     private static func withoutCode(_ text: String) -> String { text.replacing(/`[^`]*`/, with: "X") }
 
-    /// The sentences of a text. A colon and a semicolon end one, too, since a reader can rest there.
+    /// Returns the sentences of a text. A colon or a semicolon also ends a sentence, because a reader can pause there.
     static func sentences(in text: String) -> [String] {
         let plain = withoutCode(text).replacing(/\[([^\]]*)\]\([^)]*\)/) { String($0.output.1) }
         var (sentences, current): ([String], [Substring]) = ([], [])

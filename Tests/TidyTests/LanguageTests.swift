@@ -1,6 +1,6 @@
 import Testing
 
-/// Each rule of language sees an offence, and lets plain text through.
+/// Checks that each rule of language finds an offence and accepts plain text.
 @Suite struct LanguageTests {
     private func page(_ text: String) -> TrackedFile { TrackedFile("docs/page.md", text) }
     private func source(_ text: String) -> TrackedFile { TrackedFile("Sources/ReelCore/A.swift", text) }

@@ -4,14 +4,14 @@
 struct Modules: Equatable {
     var dependencies: [String: Set<String>]
 
-    /// The modules that every module may import besides: the standard library's own and the system's C library.
+    /// The modules that every module may import in addition: the C library and the standard library's own.
     static let system: Set<String> = ["Glibc", "Musl", "Darwin", "Synchronization"]
 
     init(dependencies: [String: Set<String>]) {
         self.dependencies = dependencies
     }
 
-    /// Reads the rows that begin with a module's name in backquotes.
+    /// Reads the rows that start with a module's name in backquotes.
     init(page: TrackedFile) {
         dependencies = [:]
         for line in page.lines {
@@ -23,8 +23,8 @@ struct Modules: Equatable {
         }
     }
 
-    /// Reads the targets of Package.swift with their dependencies: `library("ReelLog", ["ReelCore"])`, and the other
-    /// targets by name.
+    /// Reads the Reel targets of Package.swift and their dependencies, from calls such as
+    /// `library("ReelLog", ["ReelCore"])`.
     init(package: TrackedFile) {
         dependencies = [:]
         let text = package.lines.map(\.text).joined(separator: " ")
@@ -54,7 +54,7 @@ struct Modules: Equatable {
         }
     }
 
-    /// Returns the module that a line imports, without the words before `import` and after the module's name.
+    /// Returns the module that an import line names, or nil if the line is no import.
     static func module(imported line: Substring) -> String? {
         let words = line.split { $0 == " " || $0 == "." }
         guard let index = words.firstIndex(of: "import"),

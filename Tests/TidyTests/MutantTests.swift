@@ -28,8 +28,8 @@ import Testing
         }
     }
 
-    /// The header of each patch says what is broken, which check finds that, and how to see it. The suites that it
-    /// names exist.
+    /// Checks that the header of each patch describes the bug, the check that finds it, and the command that shows it.
+    /// The check and the suites that the header names must exist.
     @Test("each mutant describes its bug and names existing checks", arguments: patches) func mutantsDescribeThemselves(
         _ patch: String
     ) throws {

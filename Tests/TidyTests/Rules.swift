@@ -1,12 +1,12 @@
-/// The rules of the repository that a machine can check: each checks one file and returns its offences.
+/// The rules of the repository that a program can check. Each rule checks one file and returns its offences.
 ///
-/// Words that are banned are written in two pieces here, since the rules apply to this file too.
+/// Banned words are written in two parts here, because the rules apply to this file too.
 enum Rules {
     typealias Rule = @Sendable (TrackedFile) -> [Offence]
 
     static let all: [Rule] = [length, width, unfinished, names, traps, machine, weight]
 
-    /// A source file has one subject: 450 lines at most; a test file 600.
+    /// A source file has at most 450 lines, and a test file at most 600, so that each has one subject.
     static func length(_ file: TrackedFile) -> [Offence] {
         guard file.isSwift else { return [] }
         let limit = file.isTest ? 600 : 450
@@ -14,8 +14,8 @@ enum Rules {
         return count > limit ? [Offence(file, "has \(count) lines, at most \(limit) are allowed")] : []
     }
 
-    /// A line has at most 120 columns, also in comments, which the formatter does not check. A test may keep a text in
-    /// one line.
+    /// A line has at most 120 columns, also in comments, which the formatter does not check. A line of a test that
+    /// contains a string may be longer.
     static func width(_ file: TrackedFile) -> [Offence] {
         guard file.isSwift || file.name.hasSuffix(".h") || file.name == "run" else { return [] }
         return file.lines.filter { line in
@@ -23,14 +23,14 @@ enum Rules {
         }.map { Offence(file, line: $0.number, "is \($0.text.count) columns wide, at most 120 are allowed") }
     }
 
-    /// The files of the repository are finished.
+    /// No file contains a marker of unfinished work.
     static func unfinished(_ file: TrackedFile) -> [Offence] {
         let words = ["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"]
         return offences(in: file, words: words, "stands for unfinished work")
             + offences(in: file, words: ["fatalError" + #"("not"#, "fatalError" + #"("un"#], "is no implementation")
     }
 
-    /// A name says what a thing is, not that it helps.
+    /// The name of a file or type describes its subject, so it contains none of these empty words.
     static func names(_ file: TrackedFile) -> [Offence] {
         guard file.isSwift else { return [] }
         let words = ["Manager", "Helper", "Utils"]
@@ -52,8 +52,8 @@ enum Rules {
         return offences(in: file, words: words, "has no place in Sources")
     }
 
-    /// The project is independent of the machine that it was written on, so it contains no path of it. Only the script
-    /// that runs on that machine may use files outside the project.
+    /// No file contains a path of one particular machine, because the project must work on every machine. Only
+    /// `.ci/run` may use files outside the project.
     static func machine(_ file: TrackedFile) -> [Offence] {
         guard file.path != ".ci/run" else { return [] }
         let folders = ["/wo" + "rk/", "/ho" + "me/", "/ro" + "ot/", "/op" + "t/", "../sha" + "red", "/tmp/re" + "el"]
@@ -61,7 +61,7 @@ enum Rules {
         return offences(in: file, words: folders + pages, "belongs to another place than this project")
     }
 
-    /// Files are text for people: no binaries except a fuzzer's corpus, and no file above 300 KB.
+    /// Every file is text of at most 300,000 bytes. Only the fuzzers' corpus may be binary.
     static func weight(_ file: TrackedFile) -> [Offence] {
         if file.bytes.count > 300_000 {
             return [Offence(file, "has \(file.bytes.count) bytes, at most 300,000 are allowed")]

@@ -1,7 +1,7 @@
 import Testing
 
-/// Checks that the repository follows its rules. Each rule is a function on one file; `TidyRulesTests` shows that each
-/// of them finds an offence.
+/// Checks that the repository follows its rules. Each rule is a function on one file. `TidyRulesTests` shows that each
+/// rule finds an offence.
 @Suite struct Tidy {
     let files: [TrackedFile]
     let modules: Modules

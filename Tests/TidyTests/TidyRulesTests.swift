@@ -1,6 +1,6 @@
 import Testing
 
-/// Checks that each rule finds the offence that it is made for, and accepts similar text that is none.
+/// Checks that each rule finds an offence, and accepts similar text without an offence.
 @Suite struct TidyRulesTests {
     private let source = "Sources/ReelCore/Some.swift"
 

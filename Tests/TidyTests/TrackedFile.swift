@@ -22,8 +22,8 @@ struct TrackedFile {
             .enumerated().map { ($0.offset + 1, Substring($0.element)) }
     }
 
-    /// Returns true if the text contains the word. This is the fast check, because most files contain none of the
-    /// words.
+    /// Returns true if the text contains the word. Rules call it first because it is fast, and most files contain none
+    /// of their words.
     func holds(_ word: String) -> Bool {
         text?.withCString { strstr($0, word) != nil } ?? false
     }
@@ -40,7 +40,7 @@ struct TrackedFile {
     }
 }
 
-/// A place in a file that breaks a rule of the repository.
+/// An offence against a rule of the repository, with the file and the line.
 struct Offence: Equatable, CustomStringConvertible {
     var path: String
     var line: Int?
@@ -74,7 +74,7 @@ enum Repository {
         git.waitUntilExit()
         return listed.split(separator: 0).compactMap { path in
             let path = String(decoding: path, as: UTF8.self)
-            // A file that was removed and not yet committed is still listed.
+            // Git still lists a file that was removed but not committed.
             guard let data = FileManager.default.contents(atPath: top.appending(path: path).path) else { return nil }
             return TrackedFile(path: path, bytes: Array(data))
         }
