@@ -20,7 +20,7 @@ import Testing
             (#" { "b" : [ 1 , 2.50 , true ] , "a" : null } "#, #"{"a":null,"b":[1,2.5,true]}"#),
             (#""\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/""#, #""€$\u000f\nA'B\"\\\\\"/""#),
             (#""\ud83d\ude02\u007f""#, "\"\u{1F602}\u{7f}\""), (#""\b\t\n\f\r\u0008""#, #""\b\t\n\f\r\b""#),
-            // The sample of RFC 8785 for the order of members: by UTF-16 code units.
+            // The sample of RFC 8785 for the order of members: they are sorted by UTF-16 code units.
             (
                 #"{"\u20ac":1,"\r":2,"\ufb33":3,"1":4,"\ud83d\ude00":5,"\u0080":6,"\u00f6":7}"#,
                 "{\"\\r\":2,\"1\":4,\"\u{80}\":6,\"ö\":7,\"€\":1,\"\u{1F600}\":5,\"\u{fb33}\":3}"
@@ -87,7 +87,7 @@ import Testing
                     (text[0], text[size + 1]) = (0x22, 0x22)
                     text[place] = byte
                     let isPlain = (0x20..<0x80).contains(byte) && byte != 0x22 && byte != 0x5c
-                    // A backslash in front of a letter `a` or the quote is no text either.
+                    // A backslash before a letter `a` or before the closing quote is not valid text either.
                     guard isCanonical(text) == isPlain, ((try? canonical(text)) != nil) == isPlain else {
                         Issue.record("byte \(byte) at \(place) of \(size)")
                         return
@@ -105,9 +105,9 @@ import Testing
             #expect(isCanonical(first), "REEL_SEED=\(TestSeed.value)")
             #expect(try canonical(first) == first)
             #expect(try canonical(Array(value.written(&random).utf8)) == first, "REEL_SEED=\(TestSeed.value)")
-            // Foundation drops a byte order mark in front of a text, unless it is written as an escape.
+            // Foundation drops a byte order mark at the start of a text, unless it is escaped.
             guard !String(decoding: first, as: UTF8.self).unicodeScalars.contains("\u{feff}") else { continue }
-            // Another reader of JSON finds the same value in it.
+            // An independent JSON reader must find the same value in the canonical form.
             let plain = try JSONSerialization.jsonObject(with: Data(first), options: .fragmentsAllowed)
             let other = try JSONSerialization.jsonObject(
                 with: Data(value.written(&random).utf8),

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct CanonicalNumberTests {
-    /// The canonical form of a JSON text, or the code with which it is refused.
+    /// Returns the canonical form of a JSON text.
     private func canonical(_ text: String) throws -> String {
         var output: [UInt8] = []
         try Array(text.utf8).withUnsafeBytes { try CanonicalJSON.canonicalize($0, into: &output) }
@@ -43,7 +43,7 @@ import Testing
             let text = try canonical(String(format: "%.17e", value))
             let digits = text.prefix { $0 != "e" }.filter(\.isNumber).drop { $0 == "0" }
             let significant = text.contains(".") ? digits.count : digits.trimmingSuffix { $0 == "0" }.count
-            // One digit fewer, nearest to the number, already names another.
+            // The text is the shortest if the nearest number with one digit less is another double.
             let isShortest =
                 significant == 1 || Double(String(format: "%.\(significant - 2)e", value)) != value
             let isPlain = abs(value) >= 1e-6 && abs(value) < 1e21

@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    /// The files of a folder of Tests/Corpus.
+    /// Returns the contents of all files in a folder of Tests/Corpus.
     private static func corpus(_ folder: String) throws -> [[UInt8]] {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let files = try FileManager.default.contentsOfDirectory(
@@ -36,7 +36,8 @@ import Testing
         return try files.sorted { $0.path < $1.path }.map { Array(try Data(contentsOf: $0)) }
     }
 
-    /// One input with a few bytes changed, taken out, put in, doubled, or joined with a piece of another.
+    /// Returns an input of the corpus with up to four changes: bytes are replaced, removed, inserted, repeated, or
+    /// copied from another input.
     private static func mutated(_ corpus: [[UInt8]], _ random: inout SeededNumbers) -> [UInt8] {
         var bytes = corpus.randomElement(using: &random) ?? []
         let tokens = ["\"", "\\", "{", "}", "[", "]", ",", ":", "0", "-", "e", "\\u0000", "\\ud800", "\u{1F602}", " "]

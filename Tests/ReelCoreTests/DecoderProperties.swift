@@ -1,9 +1,11 @@
 import ReelCore
 
-/// What must hold of the decoders for any bytes whatever. Each says what does not hold, nil if all does; the tests ask
-/// on mutations of a corpus, libFuzzer (Tests/Fuzz) on what it finds.
+/// The properties that the decoders must have for all bytes. Each function returns a description of the violation, or
+/// nil if the property holds. The tests check mutations of a corpus. libFuzzer (Tests/Fuzz) checks the inputs that it
+/// finds.
 enum DecoderProperties {
-    /// Canonical JSON: strict reader and writer agree on what is canonical, and making canonical is done once.
+    /// Canonical JSON: the strict reader accepts exactly the bytes that the writer leaves unchanged, and the writer is
+    /// idempotent.
     static func json(_ bytes: Bytes) -> String? {
         let isCanonical = (try? CanonicalJSON.check(bytes)) != nil
         var output: [UInt8] = []
@@ -22,7 +24,8 @@ enum DecoderProperties {
         }
     }
 
-    /// Events: one in the log is canonical JSON with sound slices, and the intake makes such ones only.
+    /// Events: the parser accepts only canonical JSON and returns slices inside the value. The intake writes only valid
+    /// events.
     static func event(_ bytes: Bytes) -> String? {
         var event = ParsedEvent()
         if (try? event.parse(bytes)) != nil {
@@ -55,7 +58,7 @@ enum DecoderProperties {
         return inside ? nil : "slices beyond the value"
     }
 
-    /// Frames: what was read is written so that the same is read again.
+    /// Frames: decoding an encoded frame returns the same frame.
     static func frame(_ bytes: Bytes) -> String? {
         if let frame = try? ClientFrame(bytes) {
             let again = try? frame.encoded().withUnsafeBytes { try ClientFrame($0) }

@@ -92,7 +92,8 @@ import Testing
         #expect(error?.code == code)
     }
 
-    /// White space in front is nothing canonical, so the event goes the long way.
+    /// Compares the fast path with the slow path. An event with a space before it is not canonical, so it takes the
+    /// slow path.
     @Test("the short way takes what the long way takes") func theShortWayTakes() throws {
         var random = SeededNumbers(TestSeed.value)
         let heads = [

@@ -2,14 +2,14 @@ import Foundation
 import ReelCore
 import Testing
 
-/// Tests/Vectors/events.json: what any implementation must make of these bytes.
+/// Checks the vectors in Tests/Vectors/events.json, which every implementation must match.
 @Suite struct EventVectorTests {
     struct File: Decodable {
         var records: [Record]
         var intake: [Taken]
     }
 
-    /// The first record of partition 0 of 1, and what it is.
+    /// A record at seq 0 of the only partition of a log, with its kind.
     struct Record: Decodable, Sendable, CustomTestStringConvertible {
         var about: String
         var key: String
@@ -18,7 +18,7 @@ import Testing
         var testDescription: String { about }
     }
 
-    /// An event as it was sent, and the record's value made of it, or why none was.
+    /// A sent event, and the record value that the intake makes of it, or the code of the error.
     struct Taken: Decodable, Sendable, CustomTestStringConvertible {
         var about: String
         var sent: String

@@ -2,10 +2,10 @@ import Testing
 
 @testable import ReelCore
 
-/// What the fold keeps for the digest.
+/// Tests the sums that the fold keeps for the digest and for the size.
 @Suite struct FoldDigestTests {
-    /// Objects and sites that come and go as the horizon passes them, some in batches that are rejected, while two
-    /// objects and one site stay.
+    /// Folds 60 rounds of events, and calls `step` in each. Objects and sites are created and ended, and the horizon
+    /// passes them. Each round contains a batch that is rejected. Two objects and one site remain.
     @discardableResult
     private static func comingAndGoing(_ step: (Int, inout FoldScript) throws -> Void) rethrows -> FoldScript {
         var script = FoldScript()
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    /// The digest of a fold that has hashed nothing yet.
+    /// Returns the digest of a copy of the fold that has no hashes yet.
     private static func hashedAnew(_ fold: inout Fold) throws -> UInt64 {
         var read = try fold.lines().withUnsafeBytes { try Fold(snapshot: $0) }
         return read.digest()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelCore
 
-/// What events do.
+/// Tests the effects of applied events on objects.
 @Suite struct FoldEffectTests {
     @Test("insert creates, or writes over what is alive; null removes; the last writer counts")
     func writes() {
@@ -69,7 +69,7 @@ import Testing
         #expect(loaded.digest() == script.fold.digest())
         #expect(script.batch(parts) == .applied)
         #expect(script.fold.object(model: "m", id: "1")?.isDeleted == true)
-        // A part sees the earlier ones.
+        // A part of a batch sees the effects of the earlier parts.
         let twice = [
             FoldScript.part("insert", id: "9"), FoldScript.part("update", id: "9", ops: "{\"n\":{\"inc\":2}}"),
         ]

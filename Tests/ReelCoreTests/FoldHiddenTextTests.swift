@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelCore
 
-/// What an object remembers of the history of its texts.
+/// Tests the limits on the history of texts that an object keeps.
 @Suite struct FoldHiddenTextTests {
     private static let length = 400_000
     private static let letters = String(repeating: "a", count: length)
@@ -12,7 +12,7 @@ import Testing
         "{\"\(name)\":{\"splice\":[[0,0,\"\(text)\"]]}}"
     }
 
-    /// Who has written the text and sees it as it was, and what the fold holds of it.
+    /// Returns a script in which site 1 has written three texts at seq 0, and sites 2 to 5 have a noop each.
     private static func written() -> FoldScript {
         var script = FoldScript()
         script.event("insert", 1, fields: "{\"t\":\"\(letters)\",\"u\":\"\",\"v\":\"vv\"}")
@@ -28,9 +28,9 @@ import Testing
         let last = script.fold.seq
         #expect(script.event("update", 2, base: 4, ops: Self.all) == .applied)
         #expect(script.event("update", 3, base: 4, ops: Self.splice("t")) == .applied)
-        // Three runs do not begin their texts.
+        // The weight is one for each deleted scalar, and 16 for each of the three runs after the first run of a text.
         #expect(script.fold.weight == Self.length + 1 + 3 * 16)
-        // Twice deleted is four times the weight.
+        // Two deleters give an element four times the weight of one deleter, which exceeds the limit.
         #expect(script.event("update", 4, base: 4, ops: Self.all) == .applied)
         #expect(script.fold.weight == 0)
         #expect(script.value("t") == "\"x\"")
@@ -41,13 +41,13 @@ import Testing
             for site in [1, 4] {
                 #expect(script.event("update", site, base: seq - 1, ops: Self.splice("t")) == .rejected(.stale))
             }
-            // Whoever has seen the last splice of a text has missed nothing of it.
+            // An author that has seen the last splice of a text has missed nothing of it, so its splice is applied.
             #expect(script.event("update", 5, base: last - 1, ops: Self.splice("v")) == .rejected(.stale))
             #expect(script.event("update", 3, base: last, ops: Self.splice("v")) == .applied)
             #expect(script.value("v") == "\"xwv\"")
             #expect(script.event("update", 2, base: seq, ops: "{\"t\":{\"splice\":[[0,1,\"y\"]]}}") == .applied)
             #expect(script.value("t") == "\"y\"")
-            // From a text without deleted elements nothing is taken.
+            // The history of a text without deleted elements is kept.
             #expect(script.event("update", 3, base: 4, ops: Self.splice("u", "v")) == .applied)
             #expect(script.value("u") == "\"vu\"")
         }
@@ -105,7 +105,7 @@ import Testing
         script.event("insert", 1, fields: #"{"t":"\#(String(repeating: "a", count: 33_000))"}"#)
         for site in 2...11 { script.noop(site) }
         let base = script.fold.seq
-        // Another letter behind each: two runs more for each triple.
+        // Inserts a letter after each letter of the range. Each triple adds two runs.
         func insertion(_ range: Range<Int>) -> String {
             let triples = range.reversed().map { #"[\#($0 + 1),0,"b"]"# }.joined(separator: ",")
             return #"{"t":{"splice":[\#(triples)]}}"#
@@ -115,7 +115,7 @@ import Testing
             #expect(script.event("update", 2 + part, base: base, ops: insertion(range)) == .applied)
         }
         #expect(script.fold.weight == 16 * 65_536)
-        // A splice that does nothing makes no run.
+        // A splice without an effect adds no run.
         #expect(script.event("update", 10, base: base, ops: #"{"t":{"splice":[[0,0,""]]}}"#) == .applied)
         #expect(script.fold.weight == 16 * 65_536)
         let last = script.fold.seq
@@ -150,7 +150,7 @@ import Testing
 }
 
 extension Fold {
-    /// What the texts of the object weigh, exactly.
+    /// The exact weight of all texts of the object.
     fileprivate var weight: Int {
         guard let slot = slot("m", "1") else { return -1 }
         return objects[slot].fields.reduce(0) { sum, field in
@@ -164,7 +164,7 @@ extension Fold {
         JSONText.withEscaped(model) { model in JSONText.withEscaped(id) { objects.find(model: model, id: $0) } }
     }
 
-    /// The fold that goes on from a snapshot of this one.
+    /// Creates a fold from a snapshot of another fold.
     fileprivate init(snapshotOf fold: inout Fold) throws {
         var writer = try fold.snapshot()
         var lines = [UInt8]()

@@ -2,8 +2,8 @@ import TestSupport
 
 @testable import ReelCore
 
-/// A random history of one stream: events of several sites with all that may be right or wrong with them. It folds what
-/// it makes, so that most splices fit what their author saw.
+/// A generator of a random history of one stream: events of several sites, both valid and invalid. It folds the events
+/// that it generates, so that most splices fit the text that their author saw.
 struct FoldHistory {
     struct Record {
         var seq: Seq
@@ -24,7 +24,7 @@ struct FoldHistory {
     private var authors: [Author] = []
     private var event = ParsedEvent()
 
-    /// In the order of canonical JSON's members: 😀 needs surrogates, U+FFFD comes behind them.
+    /// The names in the order of canonical JSON. 😀 is a surrogate pair in UTF-16, so it precedes U+FFFD.
     private static let names = ["a\"\\b", "count", "note", "tags", "text", "é", "😀", "\u{FFFD}"]
     private static let ids = ["1", "2", "\"q\\", "ü", "e\u{301}", "😀"]
 
@@ -42,8 +42,8 @@ struct FoldHistory {
         authors.append(Author(site: .random(using: &random), by: by))
     }
 
-    /// Makes the fold believe that it stands shortly before its next mark, and that marks lie in its recent past: so
-    /// the horizon moves without tens of thousands of events.
+    /// Changes the fold so that its next mark is near and its earlier marks are recent. The horizon then moves without
+    /// tens of thousands of events.
     mutating func jump() {
         let next = max(16, fold.consumed / Limits.markEvery + 1)
         fold.consumed = next * Limits.markEvery - Int64.random(in: 2...40, using: &random)
@@ -56,7 +56,7 @@ struct FoldHistory {
         fold.marks = marks.sorted()
     }
 
-    /// Appends the next record of the stream; seqs in between belong to others.
+    /// Appends the next record of the stream. The seqs that it skips belong to other streams.
     @discardableResult
     mutating func step() -> Record {
         let seq = fold.seq + Seq.random(in: 1...3, using: &random)
@@ -75,7 +75,7 @@ struct FoldHistory {
         return record
     }
 
-    /// Lends the fold, to be asked for what has changed.
+    /// Calls `body` with the fold, so that it can take the changes.
     mutating func withFold<R>(_ body: (inout Fold) -> R) -> R { body(&fold) }
 
     private mutating func resent() -> [UInt8] {
@@ -112,13 +112,13 @@ struct FoldHistory {
             members += last + stamp + [site, "\"type\":\"batch\""]
         default:
             let (front, middle, back) = part(viewer)
-            // fields, id, if · last · model · op · ops · site · type
+            // The order of the members is: fields, id, if, last, model, op, ops, site, type.
             members += front + last + [middle[0]] + stamp + middle.dropFirst() + [site] + back
         }
         return Array(("{" + members.joined(separator: ",") + "}").utf8)
     }
 
-    /// The members of a change: those before `last`, model and ops, type.
+    /// Returns the members of a change in three parts: those before `last`, then model and ops, then type.
     private mutating func part(_ viewer: TextViewer) -> ([String], [String], [String]) {
         let (model, id) = (random.pick(["m", "task"]), random.pick(Self.ids))
         let object = fold.object(model: model, id: id)
@@ -205,7 +205,7 @@ struct FoldHistory {
 }
 
 extension Fold {
-    /// Parses and folds a record's value; what is no event is void.
+    /// Parses and folds the value of a record. A value that is not an event is void.
     mutating func fold(_ value: [UInt8], seq: Seq, _ event: inout ParsedEvent) -> Outcome {
         value.withUnsafeBytes { bytes in
             do throws(ReelError) {
@@ -218,14 +218,14 @@ extension Fold {
         }
     }
 
-    /// Parses and folds a record's value.
+    /// Parses and folds the value of a record.
     @discardableResult
     mutating func fold(_ value: String, seq: Seq) -> Outcome {
         var event = ParsedEvent()
         return fold(Array(value.utf8), seq: seq, &event)
     }
 
-    /// How many elements of a text the viewer counts; 0 if it is none.
+    /// Returns the number of elements that the viewer counts in a text, or 0 if the field is not a text.
     func length(model: String, id: String, name: String, _ viewer: TextViewer) -> Int {
         let slot = JSONText.withEscaped(model) { model in
             JSONText.withEscaped(id) { objects.find(model: model, id: $0) }
@@ -239,7 +239,7 @@ extension Fold {
         }
     }
 
-    /// All lines of the snapshot or delta.
+    /// Returns all lines of the snapshot, or of the delta after a seq.
     mutating func lines(after: Seq = .none) throws -> [UInt8] {
         var bytes = [UInt8]()
         var writer = try snapshot(after: after)

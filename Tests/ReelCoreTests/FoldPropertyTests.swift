@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelCore
 
-/// What must hold for every history; each test prints its seed.
+/// Tests properties that must hold for every history. Each run prints its seed.
 @Suite struct FoldPropertyTests {
     private static let histories: Range<UInt64> = 0..<UInt64(2 * effort)
 
@@ -102,7 +102,8 @@ import Testing
         for _ in 0..<300 { history.step() }
         var random = history.random
         var event = ParsedEvent()
-        // Room for others between the seqs: only their order and distance to the bases matter.
+        // The gaps between the seqs leave room for the repeated records. Only the order of the seqs, and their relation
+        // to the bases, affect the fold.
         var plain = Fold(stream: FoldHistory.stream, partition: 0, epoch: FoldHistory.epoch)
         var noisy = plain
         var seen: [[UInt8]] = []
@@ -147,7 +148,7 @@ import Testing
     }
 }
 
-/// What a node keeps of a stream.
+/// The rows that a node stores for a stream.
 struct RowStore {
     var head: [UInt8] = []
     var objects: [[UInt8]: [UInt8]] = [:]

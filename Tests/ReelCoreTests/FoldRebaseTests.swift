@@ -3,11 +3,11 @@ import Testing
 
 @testable import ReelCore
 
-/// Splices that are expressed for a newer base.
+/// Tests the conversion of splices to a newer base.
 @Suite struct FoldRebaseTests {
     private static let site = FoldScript.site(1)
 
-    /// The triples of a splice by site 1 on `base`, as they are on the newest state; nil: stale.
+    /// Returns the triples that a splice of site 1 on `base` has on the newest state, or nil if the splice is stale.
     private static func rebased(_ triples: [String], base: Seq, _ script: FoldScript) -> [String]? {
         let text = """
             {"base":\(base),"id":"1","model":"m","op":0,"ops":{"t":{"splice":[\(triples.joined(separator: ","))]}},\
@@ -45,7 +45,7 @@ import Testing
                     base = script.fold.seq
                     length = script.value("t")!.unicodeScalars.count - 2
                 }
-                // Own events are seen by the author whatever its base says, so they count from now on.
+                // An author sees its own events whatever its base is, so an own event sets base and length.
                 if writer == 1 {
                     (base, length) = (script.fold.seq, script.value("t")!.unicodeScalars.count - 2)
                 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelCore
 
-/// Why a consumed event is rejected, row by row.
+/// Tests the reasons for which the fold rejects an event that it consumes.
 @Suite struct FoldRejectionTests {
     @Test("the fold rejects an event with a base at or after its own seq")
     func badBase() {
@@ -58,14 +58,14 @@ import Testing
         #expect(script.event("update", fields: "{\"a\":null}") == .applied)
         #expect(script.event("update", guards: "{\"a\":4}") == .rejected(.guard))
         #expect(script.event("update", guards: "{\"a\":-1}") == .applied)
-        // Both parts see the state before the batch, whatever the first one wrote.
+        // Guards of all parts compare the state before the batch, whatever an earlier part wrote.
         let write = FoldScript.part("update", fields: "{\"a\":5}")
         let check = FoldScript.part("update", guards: "{\"a\":-1}")
         #expect(script.batch([write, check]) == .applied)
         let make = FoldScript.part("insert", id: "2", fields: "{\"a\":1}")
         let other = FoldScript.part("delete", id: "2", guards: "{\"a\":-1}")
         #expect(script.batch([make, other]) == .applied)
-        // A guard comes before type.
+        // Guards are checked before types.
         #expect(script.event("update", guards: "{\"a\":0}", ops: "{\"a\":{\"add\":[1]}}") == .rejected(.guard))
     }
 
@@ -78,11 +78,12 @@ import Testing
         let splice = "{\"t\":{\"splice\":[[0,0,\"x\"]]}}"
         #expect(script.event("update", 2, base: 1, ops: splice) == .rejected(.stale))
         #expect(script.event("update", 1, base: 1, ops: splice) == .applied)
-        // A number written since is stale too, before its type is looked at.
+        // A splice is also stale if a number was written since its base. This is checked before the type.
         script.event("update", 1, fields: "{\"t\":1}")
         #expect(script.event("update", 2, base: 4, ops: splice) == .rejected(.stale))
         #expect(script.event("update", 2, ops: splice) == .rejected(.type))
-        // A removed field has no last write.
+        // A removed field has no last write, so a splice on an old base is applied. Only the mark of site 2 rejects
+        // its splice.
         script.event("update", 1, fields: "{\"t\":null}")
         #expect(script.event("update", 2, base: 1, ops: splice) == .rejected(.stale))
         #expect(script.lost(2) == ["m/1 t": 7])
@@ -100,7 +101,7 @@ import Testing
         #expect(script.event("update", base: 0, ops: more) == .rejected(.stale))
         #expect(script.event("update", base: 2, ops: more) == .rejected(.range))
         #expect(script.event("update", base: 3, ops: text) == .applied)
-        // A number that was rejected leaves no offsets; a string and a null do.
+        // A rejected number leaves no mark, because no offsets depend on it. A rejected string or null leaves a mark.
         let before = script.lost(1)
         #expect(script.event("update", fields: "{\"n\":1}", guards: "{\"t\":7}") == .rejected(.guard))
         #expect(script.lost(1) == before)
@@ -121,7 +122,7 @@ import Testing
         #expect(script.event("update", base: 1, id: "2", ops: splice("a")) == .applied)
         #expect(script.event("update", base: 1, ops: splice("a")) == .rejected(.stale))
         #expect(script.lost(1) == ["m/1 a": 2])
-        // Any part of a batch decides for all, and all their fields are lost then.
+        // A batch with one rejected part is rejected as a whole. The fields of all its parts then get a mark.
         let parts = [FoldScript.part("update", ops: splice("a")), FoldScript.part("update", ops: splice("b"))]
         #expect(script.batch(parts, base: 1) == .rejected(.stale))
         #expect(script.lost(1) == ["m/1 a": 2, "m/1 b": 2])
@@ -137,7 +138,7 @@ import Testing
         #expect(script.lost(1) == ["m/1 t": 2])
         #expect(script.event("update", 1, base: 1, ops: splice) == .rejected(.stale))
         #expect(script.event("update", 1, base: 2, ops: splice) == .applied)
-        // An event without a splice is refused by no mark: its author learns of its rejection from its own seq.
+        // A mark rejects only events with splices. Other events of the author get their result at their own seq.
         #expect(script.event("update", 1, base: 0, fields: "{\"t\":\"\"}", guards: "{\"t\":0}") == .rejected(.guard))
         #expect(script.lost(1) == ["m/1 t": script.fold.seq])
     }
@@ -243,7 +244,7 @@ import Testing
         #expect(script.value("x") == "2.5")
         #expect(script.value("y") == "[1,2]")
         #expect(script.value("z") == "\"hi\"")
-        // A text that was spliced is a string still.
+        // A text that was spliced still has the type string.
         #expect(script.event("update", ops: "{\"z\":{\"inc\":1}}") == .rejected(.type))
     }
 
@@ -282,7 +283,7 @@ import Testing
         #expect(script.event("update", fields: "{\"f10000\":null,\"x\":1}") == .applied)
         #expect(script.fold.object(model: "m", id: "1")?.fields.count == 1_024)
 
-        // {"t":"…"} of exactly 768 KiB.
+        // The object is {"t":"…"} with exactly 768 KiB.
         let room = 786_432 - 8
         let text = "\"" + String(repeating: "z", count: room) + "\""
         #expect(script.event("insert", id: "2", fields: "{\"t\":\(text)}") == .applied)

@@ -1,16 +1,16 @@
 @testable import ReelCore
 
-/// A stream written by hand: each call makes the next event of a site and folds it at the next seq.
+/// A stream that a test writes by hand. Each call creates the next event of a site and folds it at the next seq.
 struct FoldScript {
     var fold = Fold(stream: FoldHistory.stream, partition: 0, epoch: FoldHistory.epoch)
     private var ops: [Int: Op] = [:]
 
     static func site(_ number: Int) -> Site { Site(high: 0x6f1c, low: UInt64(number)) }
 
-    /// The seq that the next event gets.
+    /// The seq of the next event.
     var next: Seq { fold.seq + 1 }
 
-    /// One change: `members` are `fields`, `if` and `ops` as they stand in the event.
+    /// Returns one change as JSON. `fields`, `guards` (the member `if`) and `ops` are JSON values.
     static func part(_ type: String, id: String = "1", fields: String? = nil, guards: String? = nil, ops: String? = nil)
         -> String
     {
@@ -24,7 +24,7 @@ struct FoldScript {
         return "{" + members.joined(separator: ",") + "}"
     }
 
-    /// A batch of parts; with one, still a batch.
+    /// Folds a batch of the parts. A single part is a batch too.
     @discardableResult
     mutating func batch(_ parts: [String], _ site: Int = 1, base: Seq? = nil) -> Outcome {
         let events = "\"events\":[\(parts.joined(separator: ","))],"
@@ -43,7 +43,7 @@ struct FoldScript {
         send(site, op: op, base: base, by: by, last: last, front: "", middle: "", back: "\"type\":\"noop\"}")
     }
 
-    /// One change as an event of its own.
+    /// Folds an event with one change.
     @discardableResult
     mutating func event(
         _ type: String,
@@ -101,12 +101,12 @@ struct FoldScript {
         return outcome
     }
 
-    /// The value of a field of object 1.
+    /// Returns the value of a field of an object of model "m".
     func value(_ name: String, id: String = "1") -> String? {
         fold.object(model: "m", id: id)?.value(name).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The marks of a site's lost texts by field, `*` for all fields.
+    /// Returns the marks of a site's lost texts by field. The key `*` stands for all fields.
     func lost(_ site: Int) -> [String: Seq] {
         guard let lost = fold.site(Self.site(site))?.lost else { return [:] }
         let fields = lost.fields.map { ("\($0)", $0.seq) }
@@ -114,7 +114,7 @@ struct FoldScript {
         return Dictionary(uniqueKeysWithValues: fields + all)
     }
 
-    /// Makes the fold believe that its 16 marks are these and that the next one is far.
+    /// Sets the 16 marks of the fold so that its horizon is `seq` and the next mark is far away.
     mutating func setHorizon(_ seq: Seq) {
         fold.marks = (seq..<seq + 16).map { $0 }
         fold.consumed = 16 * 4_096 + 1

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelCore
 
-/// Arrays that `add` and `remove` keep as sets.
+/// Tests arrays that the operations `add` and `remove` treat as sets.
 @Suite struct FoldSetTests {
     @Test("a batch of adds and removes does what naive sets do, whatever the elements are", arguments: 0..<40 * effort)
     func agreesWithNaiveSets(number: Int) throws {
@@ -39,9 +39,9 @@ import Testing
         #expect(script.value("t") == expected)
     }
 
-    // MARK: What the sets are made of
+    // MARK: Elements
 
-    /// Where one ends is not plain to see, or one begins as another does.
+    /// JSON values whose end is hard to find, or that start with the bytes of another value.
     private static let awkward = [
         #""""#, #"",""#, #""]""#, #""[""#, #""}{""#, #""\"""#, #""\\""#, #""\\\"],""#, #""\",1""#, #""\\\\""#, #""\n""#,
         "[]", "{}", "[[]]", #"[[],"]"]"#, #"["\"]",[1,{}]]"#, #"{"":{}}"#, #"{"]":"[","}":["\\"]}"#,
@@ -58,7 +58,8 @@ import Testing
 
     private static func array(_ elements: [String]) -> String { "[\(elements.joined(separator: ","))]" }
 
-    /// Sorted by bytes, each once: as strings, texts in another normal form would be the same.
+    /// Returns the distinct elements, sorted by bytes. They are compared as bytes, because Swift strings in different
+    /// normal forms are equal.
     private static func set(_ elements: [String]) -> [String] {
         Set(elements.map { Array($0.utf8) }).sorted { $0.lexicographicallyPrecedes($1) }.map {
             String(decoding: $0, as: UTF8.self)
@@ -71,7 +72,8 @@ import Testing
 
     // MARK: Changes
 
-    /// A part that writes, removes or changes some of two fields, and does the same to the naive sets.
+    /// Returns a part that writes, removes or changes some of two fields, and applies the same change to the naive
+    /// sets.
     private static func part(
         _ sets: inout [String: [String]],
         _ pool: [String],
@@ -100,7 +102,7 @@ import Testing
         )
     }
 
-    /// Elements in any order, some of them twice; often none.
+    /// Returns random elements in random order, possibly with duplicates, and often none.
     private static func some(_ pool: [String], _ random: inout SeededNumbers) -> [String] {
         (0..<Int.random(in: 0...(random.oneIn(6) ? 40 : 4), using: &random)).map { _ in random.pick(pool) }
     }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelCore
 
-/// Who is heard at all: what is checked before an event is consumed.
+/// Tests the checks on the site of an event, which come before the event is consumed.
 @Suite struct FoldSiteRuleTests {
     @Test("a retirement ends the sites without an event after its seq, and no other")
     func retire() throws {
@@ -15,12 +15,12 @@ import Testing
         #expect((1...4).map { script.fold.site(FoldScript.site($0))?.seq } == [4, 1, 2, 3])
         #expect(script.fold.retired == 5)
         #expect(script.fold.liveSites == 2 && script.fold.endedSites == 2)
-        // It names this stream only.
+        // The retirement names one stream, so another stream ignores it.
         var other = script.fold
         let stream = try #require(StreamName("another"))
         other.apply(.retire(before: 5, stream: stream), seq: 6)
         #expect(other.retired == 5 && other.liveSites == 2 && other.seq == 6)
-        // A second one leaves the ended sites as they are.
+        // A second retirement does not change sites that have already ended.
         script.fold.apply(.retire(before: 5, stream: script.fold.stream), seq: 6)
         #expect((1...4).map { script.fold.site(FoldScript.site($0))?.end } == [6, 5, 5, 6])
         #expect(script.fold.liveSites == 0 && script.fold.retired == 6)
@@ -33,7 +33,7 @@ import Testing
         script.noop(2)
         script.fold.apply(.retire(before: 0, stream: script.fold.stream), seq: 2)
         #expect(script.event("insert", 1) == .gap)
-        // Site 1 is forgotten, and is then like any unknown site.
+        // A forgotten site is treated like an unknown site.
         script.setHorizon(2)
         script.fold.forget()
         #expect(script.fold.site(FoldScript.site(1)) == nil)
@@ -54,7 +54,7 @@ import Testing
         let lines = try script.fold.lines()
         var loaded = try lines.withUnsafeBytes { try Fold(snapshot: $0) }
         #expect(loaded.retired == 4 && loaded.endedSites == 2 && loaded.digest() == script.fold.digest())
-        // The retired sites wrote nothing after seq 2, and are in the delta all the same.
+        // The retired sites have no event after seq 2, but the delta must contain them.
         let delta = try script.fold.lines(after: 2)
         var reached = early
         try delta.withUnsafeBytes { try reached.apply(delta: $0) }

@@ -22,7 +22,7 @@ import Testing
         } catch { return error as? ReelError }
     }
 
-    /// A text with runs, a tombstone, an ended site, names that need escapes.
+    /// Returns a script with a text in several runs, a tombstone, an ended site, and names that need escapes.
     private func sample() -> FoldScript {
         var script = FoldScript()
         script.event("insert", 1, by: "ann", id: "2", fields: "{\"n\":[1,\"x\"],\"t\":\"abc\"}")
@@ -104,7 +104,7 @@ import Testing
         var fold = early
         try delta.withUnsafeBytes { try fold.apply(delta: $0) }
         #expect(fold.seq == 5)
-        // A wrong state below it is found by the digest.
+        // The digest of the delta reveals a wrong state below it.
         var wrong = early
         wrong.set(FoldScript.site(9), by: nil, op: 0, seq: 3, lost: LostTexts(), end: -1)
         let before = wrong.digest()

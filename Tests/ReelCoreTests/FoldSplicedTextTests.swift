@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelCore
 
-/// The text as the contract says it, element by element.
+/// A naive implementation of the merge rule for texts, which stores each element separately.
 private struct NaiveText {
     struct Element {
         var scalar: Unicode.Scalar
@@ -90,7 +90,7 @@ private struct NaiveText {
                 )
             }
             if Int.random(in: 0..<10, using: &random) == 0 {
-                // A batch that fails takes the old value back.
+                // A rejected batch restores the old value.
                 text = kept
                 continue
             }
@@ -135,7 +135,7 @@ extension SplicedText {
         return bytes.withUnsafeBytes { JSONText($0).string }
     }
 
-    /// How many runs the tree still tells apart.
+    /// The number of runs that the tree stores separately.
     fileprivate var storedRuns: Int {
         var count = 0
         forEachRun(above: .none) { _, _ in count += 1 }

@@ -2,7 +2,7 @@ import ReelCore
 import TestSupport
 import Testing
 
-/// What a reader says of what it does not find.
+/// Tests the error messages of the JSON reader.
 @Suite struct JSONReaderTests {
     private func error(_ text: String) -> ReelError? {
         Array(text.utf8).withUnsafeBytes { bytes in
@@ -37,7 +37,7 @@ import Testing
     }
 }
 
-/// Members of one object whose keys say the same, however they are written.
+/// Tests that an object with two equal keys is rejected, however the keys are escaped.
 @Suite struct UniqueKeysTests {
     private func error(_ text: String) -> ReelError? {
         Array(text.utf8).withUnsafeBytes { bytes in

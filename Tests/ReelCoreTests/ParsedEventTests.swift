@@ -4,7 +4,7 @@ import Testing
 @Suite struct ParsedEventTests {
     static let site = "6f1c0f0e-8d3b-4a6e-9c55-0123456789ab"
 
-    /// Parses the text, with SITE for a site, and returns the event.
+    /// Parses the text, in which SITE stands for a site, and returns the event.
     private func parse(_ text: String) throws -> ParsedEvent {
         var event = ParsedEvent()
         try Self.bytes(text).withUnsafeBytes { value throws in try event.parse(value) }

@@ -9,7 +9,7 @@ import Testing
     static let open = #"{"open":true,"type":"barrier"}"#
     static let end = #"{"end":"00000000000000ff","type":"barrier"}"#
 
-    /// What the rules of a log of one partition say of records, `KEY VALUE` each; an empty text is a hole.
+    /// Returns the kind of each record in partition 0. A record is written as `KEY VALUE`; an empty text is a hole.
     private func read(_ records: [String], of partitions: Int = 1, phase: PartitionRules.Phase = .seeds) -> [String] {
         var rules = PartitionRules(partition: 0, of: partitions, phase: phase)
         var event = ParsedEvent()

@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import Testing
 
-/// What a terminal and a reader of a log are shown of text from outside.
+/// Tests the form in which text from outside is printed to terminals and log lines.
 @Suite struct PrintableTextTests {
     @Test(
         "a control character and a bidi control become escapes of JSON",

@@ -29,7 +29,7 @@ indirect enum RandomJSON {
         return .object(members)
     }
 
-    /// Scalars from where encodings and orders differ.
+    /// Returns random scalars from ranges in which encodings and sort orders differ.
     static func text(_ random: inout SeededNumbers) -> [Unicode.Scalar] {
         let ranges: [ClosedRange<UInt32>] = [
             0x61...0x63, 0x20...0x7f, 0x00...0x1f, 0x22...0x22, 0x5c...0x5c, 0x80...0x7ff, 0xd000...0xd7ff,
@@ -41,7 +41,7 @@ indirect enum RandomJSON {
         }
     }
 
-    /// The value as some program might write it: members in any order, needless escapes, white space.
+    /// Returns the value in one of the valid JSON forms: with members in any order, needless escapes and white space.
     func written(_ random: inout SeededNumbers) -> String {
         let space = ["", "", "", " ", "\n\t"].randomElement(using: &random) ?? ""
         switch self {

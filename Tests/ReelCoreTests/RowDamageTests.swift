@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelCore
 
-/// Stored rows that are not as they were written.
+/// Tests that the fold tolerates stored rows that were changed after they were written.
 @Suite struct RowDamageTests {
     @Test("the fold reads damaged rows and continues without a trap", arguments: 0..<8)
     func damagedRows(number: UInt64) throws {
@@ -22,7 +22,7 @@ import Testing
         var unseen = 0
         for _ in 0..<400 * effort {
             guard var loaded = try? Self.damaged(store, &random).load() else { continue }
-            // A digest says nothing of what a text remembers of deleted elements.
+            // The digest does not cover the deleted elements of a text, so some damage leaves it unchanged.
             guard loaded.digest() == digest else { continue }
             unseen += 1
             var event = ParsedEvent()
