@@ -2,7 +2,7 @@ import Foundation
 import ReelCheck
 import Testing
 
-/// Acks of a site come in the order of op; what was handed over again is acked again, in the same order.
+/// Tests that the acks of a site come in the order of its ops. A resend is acked again, in the same order.
 @Suite struct AckOrderTests {
     private func verdict(_ lines: [String]) async throws -> Verdict {
         let folder = FileManager.default.temporaryDirectory.path + "/reel-acks-\(UUID().uuidString)"
@@ -17,7 +17,7 @@ import Testing
         let end = #"{"e":"end","ms":9,"unacked":0}"#
         try (head + lines + [end]).map { $0 + "\n" }.joined()
             .write(toFile: folder + "/ann.history.jsonl", atomically: true, encoding: .utf8)
-        // Each event stands in the log twice.
+        // The log contains each event twice.
         let log = (0..<6).map { seq in
             let event = #"{\"base\":-1,\"op\":\#(seq % 3),\"site\":\"\#(site)\",\"type\":\"noop\"}"#
             return #"{"partition":0,"seq":\#(seq),"key":"s","value":"\#(event)"}"# + "\n"

@@ -4,7 +4,7 @@ import Testing
 @testable import ReelCheck
 
 @Suite struct CanonicalTests {
-    /// The decimal behind each, where there is one, is what is read; the other is what must be printed.
+    /// The first text of each pair is read as a double; the second is the expected print.
     @Test(arguments: [
         ("0", "0"), ("-0", "0"), ("1", "1"), ("-1.5", "-1.5"), ("1e20", "100000000000000000000"), ("1e21", "1e+21"),
         ("123456789012345683968", "123456789012345680000"), ("0.000001", "0.000001"), ("1e-7", "1e-7"), ("0.1", "0.1"),
@@ -14,7 +14,8 @@ import Testing
         ("999999999999999700000", "999999999999999700000"), ("333333333.3333332", "333333333.3333332"),
         ("333333333.33333325", "333333333.33333325"), ("-0.0000033333333333333333", "-0.0000033333333333333333"),
         ("1424953923781206.2", "1424953923781206.2"),
-        // Powers of two: the nearest 16 digits of the first read back as another number, the next ones are right.
+        // Powers of two. For the first one, the nearest decimal with 16 digits reads back as another double, but the
+        // next decimal with 16 digits is correct.
         ("0x1p-44", "5.684341886080802e-14"), ("0x1p-1022", "2.2250738585072014e-308"),
         ("0x1p89", "6.189700196426902e+26"),
     ])
@@ -29,7 +30,7 @@ import Testing
             guard number.isFinite else { continue }
             let printed = ecmaScript(number)
             #expect(Double(printed) == number)
-            // Swift's own shortest digits are another man's work: as many, and the same.
+            // Swift's own shortest digits are an independent implementation, so both must be equal.
             #expect(digits(printed) == digits(number.description), "\(number)")
         }
     }

@@ -1,47 +1,48 @@
 @testable import ReelCheck
 
-/// A rule of rejected texts or of retired sites that decided what a record did.
+/// A rule about rejected texts or retired sites that determined the outcome of a record.
 enum DecidedRule: String, CaseIterable {
-    /// A splice is stale because of its field's mark alone.
+    /// A splice is stale only because of the mark of its field.
     case lostTextRefuses
-    /// A splice is stale because of its site's `r` alone.
+    /// A splice is stale only because of `r`, the mark for all fields of its site.
     case siteMarkRefuses
-    /// A splice of a field with a mark is applied, since its author has read up to the mark.
+    /// A splice of a field with a mark is applied, because its base is at or above the mark.
     case knownMarkPasses
-    /// The lowest of several marks above the base is taken.
+    /// Several marks are above the base, and the lowest one counts.
     case lowestMarkCounts
-    /// The mark of a rejected event is one of its site's, and not its own seq.
+    /// A rejected event gets a mark of its site, and not its own seq.
     case victimLeavesMark
-    /// An event without a splice is marked with its own seq, though `r` lies above its base.
+    /// A rejected event without a splice gets its own seq as mark, although `r` is above its base.
     case plainWriteIsNews
-    /// A mark is made for an object that is not there, or deleted.
+    /// A mark is made for an object that does not exist, or that is deleted.
     case absentObject, deletedObject
-    /// A mark is made for a part that was not evaluated.
+    /// A mark is made for a part of a batch that was not evaluated.
     case laterPart
     /// An applied plain write removes a mark.
     case plainWriteRemoves
-    /// Marks of a site become its `r`.
+    /// The marks of a site are replaced by its `r`.
     case marksBecomeSiteMark
-    /// No mark is made, since it would lie at or below the horizon.
+    /// No mark is made, because it would be at or below the horizon.
     case markBelowHorizon
-    /// Marks are forgotten because the horizon has moved.
+    /// Marks are removed because the horizon has moved.
     case marksForgotten
-    /// A barrier ends sites, or spares some of the stream.
+    /// A retirement ends sites of the stream, or leaves some of them alive.
     case sitesRetired, sitesSpared
-    /// A barrier acts on a stream without events, or on another one than the compared.
+    /// A retirement names a stream without events, or another stream than the one that is compared.
     case otherStreamRetired
-    /// An event of a retired site, and of an unknown one whose base is below the last retirement alone.
+    /// An event is refused because its site is retired, or only because its base is below the last retirement, and its
+    /// site is unknown.
     case retiredSiteRefused, unknownSiteRefused
-    /// A site begins after a retirement, and one that is known writes with a base below it.
+    /// A site begins after a retirement, or a known site writes with a base below the retirement.
     case newSiteAfterRetirement, knownSiteAfterRetirement
-    /// A retired site is forgotten.
+    /// A retired site is removed.
     case retiredSiteForgotten
-    /// A seed says that sites were retired.
+    /// A seed states that sites of the stream were retired.
     case retiredSeed
 }
 
 extension DecidedRule {
-    /// The rules that decided what a record at seq `n` did.
+    /// Returns the rules that determined the outcome of a record at seq `n`.
     static func all(
         of record: Record,
         at n: Int64,
@@ -132,7 +133,7 @@ extension DecidedRule {
         var rules: Set<DecidedRule> = []
         for (name, site) in before.sites {
             if let now = after.sites[name] {
-                // Its own event cannot have removed them if it has consumed none.
+                // An event of the site can remove marks too, so the site must have consumed no event.
                 if now.seq == site.seq, now.lost.count < site.lost.count { rules.insert(.marksForgotten) }
             } else if site.end > site.seq {
                 rules.insert(.retiredSiteForgotten)

@@ -4,8 +4,8 @@ import Testing
 
 @testable import ReelCheck
 
-/// The real fold against the naive one. What they disagree on is wrong in one of them, and the rules in
-/// docs/reference/fold.md say in which.
+/// Compares the real fold with the naive fold. If they disagree, one of them is wrong; docs/reference/fold.md decides
+/// which one.
 @Suite struct DifferentialTests {
     @Test(arguments: (0..<UInt64(8 * effort)).map { TestSeed.given(or: 1_000) + $0 })
     func `Both folds agree on every record of a random history`(seed: UInt64) throws {
@@ -47,7 +47,7 @@ import Testing
     }
 }
 
-/// The two folds over one random history.
+/// The two folds of one random history.
 private struct FoldPair {
     var generator: HistoryGenerator
     private var real = RealPartition(epoch: Epoch(0xaa))
@@ -65,13 +65,13 @@ private struct FoldPair {
         real.age(stream, toMarkWithin: events)
     }
 
-    /// Gives both a text that has nearly as many runs as it may.
+    /// Gives both folds a text with almost the maximum number of runs.
     mutating func splinter() throws {
         generator.splinter()
         if let snapshot = generator.fold.snapshot(of: stream) { try real.load(snapshot, of: stream) }
     }
 
-    /// Folds one record more; false where the outcomes differ.
+    /// Folds the next record. Returns false if the outcomes differ.
     mutating func foldNext() -> Bool {
         let (record, judgement) = generator.next()
         let outcome = real.apply(record).description
@@ -89,7 +89,7 @@ private struct FoldPair {
         return false
     }
 
-    /// Compares the snapshots of both, and deltas since what the snapshots were before.
+    /// Compares the snapshots of both folds, and the deltas since earlier snapshots.
     mutating func compareSnapshots() throws {
         guard let right = generator.fold.snapshot(of: stream) else { return }
         let found = try NaiveSnapshot(real.lines(of: stream, after: -1))
@@ -107,7 +107,7 @@ private struct FoldPair {
             #expect(delta.declaredDigest == found.digest, "\(name)")
             #expect(old.advanced(by: delta)?.normalForm == found.normalForm, "\(name), after \(old.seq)")
         }
-        // Now and then each goes on from what the other has written.
+        // Sometimes each fold continues from the snapshot of the other one.
         if generator.random.oneIn(3) {
             try real.load(right, of: stream)
             generator.load(found)

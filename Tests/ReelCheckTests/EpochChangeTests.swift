@@ -6,9 +6,10 @@ import Testing
 
 @testable import ReelCheck
 
-/// A new epoch of a log, judged by the naive fold: its state is that of the old one, whatever happened on the way.
+/// Tests the change to a new epoch. The naive fold checks that the new epoch has the state of the old one, whatever
+/// happened during the change.
 @Suite(.timeLimit(.minutes(5))) struct EpochChangeTests {
-    /// A store whose current log holds a random history of one partition.
+    /// Returns a store whose current log contains a random history of one partition.
     private func store(seed: UInt64, steps: Int) async throws -> FragileStore {
         var generator = HistoryGenerator(seed: seed)
         let store = FragileStore()
@@ -18,7 +19,7 @@ import Testing
         var records: [LogAppend] = []
         for _ in 0..<steps {
             let record = generator.next().record
-            // What is a hole to the generator is void here, which does the same.
+            // A hole of the generator becomes a void record, which has the same effect.
             while Seq(records.count) < record.seq { records.append(LogAppend(key: Array("~x".utf8), value: [])) }
             records.append(LogAppend(key: record.key, value: record.value))
         }
@@ -123,7 +124,7 @@ import Testing
         let error = #expect(throws: LogError.self) { try EpochChange(store, partitions: 2).run() }
         #expect(error?.code == .damaged)
         #expect(try store.current()?.number == 0)
-        // Written once more it is whole.
+        // The next run writes the seeds again, and the new log is then complete.
         _ = try EpochChange(store).run()
         #expect(try judged(store) == before)
     }
@@ -148,7 +149,7 @@ import Testing
         #expect(reads >= 4)
     }
 
-    /// Snapshots that hold nothing but the name of their log.
+    /// Snapshots that contain only the name of their log, and optionally one fold.
     private struct BareArchive: StateArchive {
         var epoch: Epoch
         var partitions: Int
@@ -187,7 +188,7 @@ import Testing
                 }
             }
             archive.fold = fold
-            // The log is rolled back to its beginning.
+            // The log is replaced by an empty log of the same epoch.
             store.lose(Epoch(0xaa))
             try store.create(Epoch(0xaa), partitions: 1)
 
@@ -202,8 +203,8 @@ import Testing
         #expect(step >= 5, "create, end, seeds, open, advance")
     }
 
-    /// A store whose log begins behind half of its history, or behind all of it, with what snapshots hold of that half
-    /// and of all of it.
+    /// Returns a store whose log was trimmed four seqs after its middle, or up to its end. The two archives hold the
+    /// state of the first half and of the whole history.
     private func trimmed(
         toItsEnd: Bool = false
     ) async throws -> (store: FragileStore, half: BareArchive, whole: BareArchive) {

@@ -2,11 +2,12 @@ import Testing
 
 @testable import ReelCheck
 
-/// What is lost between the end of an epoch and the beginning of the next one is found where both dumps are there.
+/// Tests that the checker finds losses between the end of an epoch and the start of the next one, if it has both dumps.
 @Suite struct EpochTransitionCheckTests {
     private static let next = "00000000000000bb"
 
-    /// The small run, whose epoch ends, with a dump of the next one that holds these records.
+    /// Returns the small run with a dump of the next epoch that contains the records. The first epoch ends if `ends` is
+    /// true.
     private func run(_ records: [(key: String, value: String)], ends: Bool = true) -> RecordedRun {
         var run = RecordedRun()
         if ends { run.log[0].append(("~reel", #"{"end":"\#(Self.next)","type":"barrier"}"#)) }
@@ -95,7 +96,7 @@ import Testing
     }
 
     @Test("an epoch without the one before proves nothing") func anEpochWithoutThe() async throws {
-        // The first one ends and names a second, of which there is nothing; clients go on in a third.
+        // The first epoch names a second one, which has no dump. The clients continue in a third epoch.
         var run = run([site(op: 5), object(5), open])
         run.log[0][6] = ("~reel", #"{"end":"00000000000000ab","type":"barrier"}"#)
         let verdict = try await verdict(run)
@@ -126,7 +127,7 @@ import Testing
         #expect(verdict.reasons.contains { $0.contains("names it as the next one") }, "\(verdict.text)")
     }
 
-    // MARK: Who goes over
+    // MARK: Clients that move to the next epoch
 
     private func reached(_ seq: Int, in epoch: String, ms: Int) -> String {
         #"{"e":"reached","ms":\#(ms),"stream":"s","epoch":"\#(epoch)","seq":\#(seq)}"#
@@ -134,7 +135,7 @@ import Testing
 
     private func connect(_ run: RecordedRun) -> String { run.connect().replacing(RecordedRun.epoch, with: Self.next) }
 
-    /// The lines of the small run's reader up to seq 2, and how it goes on in the next epoch with its state.
+    /// Returns the lines of the small run's reader up to seq 2, and its move to the next epoch with the state of seq 2.
     private func goesOver(_ run: RecordedRun) -> [String] {
         let loaded = #"{"e":"loaded","ms":50,"stream":"s","epoch":"\#(Self.next)","seq":2}"#
         return run.histories["reader"]!.prefix(6) + [
@@ -151,7 +152,7 @@ import Testing
         run.histories["reader"] = lines + [reached(2, in: Self.next, ms: 20_000), end]
         let valid = try await verdict(run)
         #expect(valid.word == .valid, "\(valid.text)")
-        // One that has said where it is in the next one, and is at the end in the former.
+        // The reader reports a position in the next epoch, but its last report is in the first epoch.
         run.histories["reader"] =
             lines + [reached(2, in: Self.next, ms: 60), reached(2, in: RecordedRun.epoch, ms: 20_000), end]
         let invalid = try await verdict(run)
@@ -186,10 +187,10 @@ import Testing
         }
     }
 
-    // MARK: Ops that are sent again in the next epoch
+    // MARK: Ops that are resent in the next epoch
 
-    /// Op 5 overtook op 4 and was acked, then the epoch ended; in the next one these events stand behind the seeds, and
-    /// each is acked.
+    /// Returns a run in which op 5 overtook op 4 and was acked before the epoch ended. In the next epoch, the events
+    /// follow the seeds, and each of them is acked.
     private func overtaken(_ events: [(op: Int, seq: Int)], ends: Bool = true) -> RecordedRun {
         let again = events.map { (key: "s", value: RecordedRun.event(site: 1, op: $0.op, base: 2)) }
         var run = run([site(op: 3), object(3), open] + again, ends: ends)
@@ -248,9 +249,10 @@ import Testing
         #expect(verdict.word == .valid && verdict.printedAsLost == 1, "\(verdict.text)")
     }
 
-    // MARK: A log that is lost
+    // MARK: A lost log
 
-    /// The small run, whose log is lost, and what was printed then; nil: nothing was.
+    /// Returns the small run with a lost log. `printed` is the loss in the epoch report; nil means that there is no
+    /// report.
     private func lost(_ records: [(key: String, value: String)], _ printed: String?) -> RecordedRun {
         var run = run(records, ends: false)
         run.files["0.epoch.txt"] = printed.map(self.printed)
@@ -343,9 +345,9 @@ import Testing
         #expect(verdict.word == .unknown, "\(verdict.text)")
     }
 
-    // MARK: A log that ends before what was kept
+    // MARK: A log without its last records
 
-    /// The small run, whose log has lost all behind seq 3 and was dumped then.
+    /// Returns the small run with a log that lost all records after seq 3 before it was dumped.
     private func cutAt3(_ seeds: [(key: String, value: String)], _ printed: String) -> RecordedRun {
         var run = lost(seeds + [open], printed)
         run.log[0].removeLast(2)

@@ -3,20 +3,21 @@ import ReelCore
 import ReelLog
 import Synchronization
 
-/// Logs in memory, one epoch after the other, whose user dies: at a chosen step nothing works any more, until `revive`.
+/// A store of logs in memory whose process can be killed: from a chosen step on, every step fails until `revive` is
+/// called.
 final class FragileStore: LogStore {
-    /// What became of the step at which the user died.
+    /// The fate of the step at which the process dies.
     enum Death: CaseIterable, Sendable {
-        /// It was not done.
+        /// The step is not executed.
         case before
-        /// It was done, and nobody heard of it.
+        /// The step is executed, but it throws as if the process had died.
         case behind
     }
 
     private struct State {
         var logs: [Epoch: MemoryLog] = [:]
         var current: CurrentLog?
-        /// One table for all epochs.
+        /// The announcements of nodes, in one table for all epochs.
         var nodes: [NodeAnnouncement] = []
         var steps = 0
         var death: (step: Int, Death)?
@@ -33,10 +34,10 @@ final class FragileStore: LogStore {
         for log in state.withLock({ $0.logs.values.map(\.self) }) { log.close() }
     }
 
-    /// How many steps were taken.
+    /// The number of steps since the last call of `die`.
     var steps: Int { state.withLock { $0.steps } }
 
-    /// From now on, the user dies at this step.
+    /// Kills the process at a step, counted from now.
     func die(atStep step: Int, _ death: Death) {
         state.withLock { state in
             state.steps = 0
@@ -44,7 +45,7 @@ final class FragileStore: LogStore {
         }
     }
 
-    /// Another process goes on.
+    /// Starts another process that uses the same logs.
     func revive() {
         state.withLock { state in
             state.death = nil
@@ -52,28 +53,28 @@ final class FragileStore: LogStore {
         }
     }
 
-    /// A log as it is, for the test.
+    /// Returns the log without injected faults.
     func log(_ epoch: Epoch) -> MemoryLog? { state.withLock { $0.logs[epoch] } }
 
-    /// The current log as it is, for the test.
+    /// Returns the current log without injected faults.
     func currentLog() throws -> MemoryLog {
         guard let current = try current(), let log = log(current.epoch) else { throw Self.died }
         return log
     }
 
-    /// Forgets which log is the current one.
+    /// Removes the name of the current log.
     func forget() { state.withLock { $0.current = nil } }
 
-    /// Loses a log.
+    /// Removes a log.
     func lose(_ epoch: Epoch) { state.withLock { $0.logs[epoch] = nil } }
 
-    /// Of the next seeds that are written, the log keeps all but the last, and says that it has all.
+    /// Makes the log drop the last seed of the next append of seeds, and report that append as successful.
     func loseSeed() { state.withLock { $0.losesSeed = true } }
 
-    /// The read behind the next `count` answers with nothing, as a broker does that lags behind the others.
+    /// Makes the read after the next `count` reads return an empty batch, as a lagging broker does.
     func lag(afterReads count: Int) { state.withLock { $0.readsToEmpty = count } }
 
-    /// The read that answers with nothing has not come yet.
+    /// True if the read that returns the empty batch is still to come.
     var lagIsToCome: Bool { state.withLock { $0.readsToEmpty ?? -1 >= 0 } }
 
     fileprivate var nodes: [NodeAnnouncement] { state.withLock { $0.nodes } }
@@ -95,7 +96,7 @@ final class FragileStore: LogStore {
         }
     }
 
-    /// Takes a step that changes something.
+    /// Runs a step that changes something, unless the process is dead.
     fileprivate func step(_ body: () throws(LogError) -> Void) throws(LogError) {
         let (isDead, dies) = state.withLock { state -> (Bool, Death?) in
             defer { state.steps += 1 }
@@ -138,7 +139,7 @@ final class FragileStore: LogStore {
     func close() {}
 }
 
-/// A log of a `FragileStore`, as its user sees it.
+/// A log of a `FragileStore` with its injected faults.
 private final class FragileLog: ForwardingLog {
     let log: any EventLog
     private let store: FragileStore

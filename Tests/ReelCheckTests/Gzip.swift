@@ -1,7 +1,7 @@
 import CZlib
 import Foundation
 
-/// What a gzip file holds.
+/// Returns the uncompressed contents of a gzip file.
 func unzipped(_ path: String) throws -> [UInt8] {
     guard let file = gzopen(path, "rb") else { throw CocoaError(.fileReadNoSuchFile) }
     defer { gzclose(file) }

@@ -2,9 +2,9 @@ import TestSupport
 
 @testable import ReelCheck
 
-// What meets the rules of rejected texts and of retired sites.
+// Events and barriers that trigger the rules about rejected texts and retired sites.
 extension HistoryGenerator {
-    /// A base beside one of the site's marks; nil if it has none.
+    /// Returns a base next to one of the site's marks, or nil if the site has none.
     mutating func baseAtMark(of site: Site, at n: Int64) -> Int64? {
         guard let known = state.sites[site] else { return nil }
         if known.r >= 0, known.r <= state.horizon { return known.r - 1 }
@@ -13,12 +13,12 @@ extension HistoryGenerator {
         return min(n - 1, random.pick(marks) + random.pick([-1, -1, 0, 1]))
     }
 
-    /// An update of a text that the site has lost; nil if there is none.
+    /// Returns an update of a text that the site has lost, or nil if there is none.
     mutating func partOfLostText(_ author: Author) -> [JSON.Member]? {
         let lost = (state.sites[author.site]?.lost ?? [:]).keys.sorted()
         guard !lost.isEmpty else { return nil }
         let name = random.pick(lost)
-        // What is deleted stays lost, and is not all there is to try.
+        // A field of a deleted object stays lost. It is tried less often, so that other fields are tried too.
         if state.tombstones[name.object] != nil, !random.oneIn(8) { return nil }
         var members: [JSON.Member] = [
             .init("type", .string("update")), .init("model", .text(name.object.model)),
@@ -29,7 +29,7 @@ extension HistoryGenerator {
             members.append(.init("fields", .object([.init(name.field, value)])))
             return members
         }
-        // Another text of the same object beside it now and then, which is lost or not.
+        // Sometimes the update includes another text of the same object, lost or not.
         let others = lost.filter { $0.object == name.object && $0.field != name.field }.map(\.field)
         let other = others.isEmpty || random.oneIn(2) ? Text("text") : random.pick(others)
         let names = other == name.field || !random.oneIn(3) ? [name.field] : [name.field, other]
@@ -42,7 +42,7 @@ extension HistoryGenerator {
         return members
     }
 
-    /// An update of so many texts that a site keeps no mark for each, guarded so that it is rejected as a rule.
+    /// Returns an update of 8 to 19 texts with a guard that fails, because a site keeps at most 16 separate marks.
     mutating func partOfManyTexts() -> [JSON.Member] {
         let name = object()
         let fields = (0..<(8 + random.below(12))).map { number in
@@ -54,7 +54,7 @@ extension HistoryGenerator {
         ]
     }
 
-    /// A barrier that retires sites.
+    /// Returns a barrier that retires sites.
     mutating func retirement(at n: Int64) -> [UInt8] {
         let seqs = state.sites.values.map(\.seq).sorted()
         let before: Int64

@@ -2,16 +2,16 @@ import TestSupport
 
 @testable import ReelCheck
 
-/// A record as it lies in the log.
+/// A record of the log.
 struct LogRecord {
     var seq: Int64
     var key: [UInt8]
     var value: [UInt8]
 }
 
-/// Makes random histories of one partition, record by record, that try everything: sites whose bases lag and fall back,
-/// resends, gaps, foreign authors, records that are none, other streams, holes, and all that an event can do. It looks
-/// into a naive fold of its own to hit what is there (and to miss it narrowly).
+/// A generator of random histories of one partition. It tries everything: sites whose bases lag and fall back, resends,
+/// gaps, foreign authors, invalid records, other streams, holes, and all operations of events. It reads its own naive
+/// fold, so that events refer to existing objects, or just miss them.
 struct HistoryGenerator {
     static let stream = Text("notes:1")
     static let otherStream = Text("~tasks".dropFirst() + "-2")
@@ -34,20 +34,20 @@ struct HistoryGenerator {
     let limit: Limit?
     private var isBig = false
     private var isHidden: Bool { isBig && limit == .hidden }
-    /// What is made now may not take the place of a text that comes to its limits.
+    /// True if the next change must not replace a text that is used to reach a limit.
     private var isKept: Bool { isBig && (limit == .hidden || limit == .runs) }
 
-    /// What an object comes to.
+    /// A limit that one object of the history reaches.
     enum Limit {
-        /// As many bytes as an object may have.
+        /// The maximum number of bytes of an object.
         case bytes
-        /// As many deleted elements as it may remember.
+        /// The maximum number of deleted elements that the texts of an object remember.
         case hidden
-        /// As many runs as it may remember (see `splinter`).
+        /// The maximum number of runs that the texts of an object remember (see `splinter`).
         case runs
     }
 
-    /// With a limit many changes are of an object that comes to it.
+    /// Creates a generator. With a limit, many of the changes are on the object that reaches the limit.
     init(seed: UInt64, to limit: Limit? = nil) {
         random = SeededNumbers(seed)
         self.limit = limit
@@ -55,7 +55,7 @@ struct HistoryGenerator {
         if random.oneIn(2) { seedsLeft = 1 + random.below(40) }
     }
 
-    /// The next record and what the naive fold makes of it.
+    /// Returns the next record and the result of the naive fold.
     mutating func next() -> (record: LogRecord, judgement: Judgement?) {
         key = random.oneIn(30) ? Self.otherStream : Self.stream
         var seq = fold.seq + 1
@@ -67,28 +67,28 @@ struct HistoryGenerator {
         return (made, judgement)
     }
 
-    /// How many records a whole history has.
+    /// The number of records of a history.
     static let steps = 1_500
 
-    /// After a first part below any horizon, marks come close behind one another, so that the horizon moves through
-    /// what has just been written.
+    /// True if the fold should get close to its next mark. After 200 records without marks, marks follow each other
+    /// closely, so that the horizon moves through recent records.
     func isToAge(at step: Int) -> Bool {
         step > 200 && step.isMultiple(of: 25)
     }
 
-    /// Lets as many events pass as are missing until the next few make a mark.
+    /// Raises the count of consumed events, so that the next mark is `events` events away.
     mutating func age(toMarkWithin events: Int) {
         let consumed = fold.streams[Self.stream]?.consumed ?? 0
         fold.streams[Self.stream]?.consumed = (consumed / 4_096 + 1) * 4_096 - events
     }
 
-    /// Goes on from a snapshot of the stream.
+    /// Replaces the state of the stream with a snapshot.
     mutating func load(_ snapshot: NaiveSnapshot) {
         fold.streams[Self.stream] = snapshot.state
     }
 
-    /// Gives the object that comes to its limits a text with a few runs less than it may remember. Some of them lie
-    /// where the next mark may put the horizon.
+    /// Gives the object that reaches a limit a text with 65,529 to 65,536 runs. Some of the runs are where the next
+    /// mark may put the horizon.
     mutating func splinter() {
         guard var stream = fold.streams[Self.stream], let (a, b) = stream.sites.keys.sorted().firstTwo else { return }
         var text = SharedText()
@@ -108,14 +108,14 @@ struct HistoryGenerator {
         fold.streams[Self.stream] = stream
     }
 
-    /// The next record is a barrier that ends the epoch, or one that nobody knows.
+    /// Makes the next record a barrier that ends the epoch, or an unknown barrier.
     mutating func end() {
         isEnding = true
     }
 
     var state: StreamState { fold.streams[key] ?? StreamState() }
 
-    /// The writer that writes seldom, so that the horizon passes it.
+    /// The index of the writer that rarely writes, so that the horizon passes its events.
     private var sleeper: Int { writers.count - 1 }
 
     private mutating func newWriter() -> Writer {
@@ -218,19 +218,19 @@ struct HistoryGenerator {
         return name
     }
 
-    /// Whether a text of the object that comes to its limits had too much to remember.
+    /// True if the history of a text of the object that reaches a limit was dropped.
     var hasFlattenedText: Bool {
         let fields = fold.streams[Self.stream]?.objects[big]?.fields ?? [:]
         return fields.values.contains { $0.plainWriter?.site == .nobody }
     }
 
-    /// What the texts of the object that comes to its limits weigh.
+    /// The weight of the texts of the object that reaches a limit.
     var weight: Int {
         let fields = fold.streams[Self.stream]?.objects[big]?.fields ?? [:]
         return fields.values.compactMap(\.sharedText).reduce(0) { $0 + $1.weight(above: state.horizon) }
     }
 
-    /// An object that comes to its limits.
+    /// The name of the object that reaches a limit.
     private var big: ObjectName { ObjectName(model: Text("big"), id: Text("1")) }
 
     private mutating func part(_ author: Author) -> [JSON.Member] {
@@ -346,7 +346,7 @@ struct HistoryGenerator {
         }
     }
 
-    // MARK: Seeds, and what is no record
+    // MARK: Seeds and invalid records
 
     private mutating func seed() -> [UInt8] {
         let line: [JSON.Member]
@@ -384,7 +384,7 @@ struct HistoryGenerator {
         case 0: record.key = Array(random.pick(["", "~reel", "~x", "..", "a b", "é"]).utf8)
         case 1: record.value = seed()
         case 2, 3:
-            // A member too many, too few, or of another type.
+            // A member is missing, has another type, or is not expected.
             guard case .object(var members)? = try? JSON(reading: record.value, depth: 40) else { break }
             let index = random.below(members.count)
             let strange: JSON = random.pick([

@@ -28,7 +28,7 @@ import Testing
             }
         }
 
-        // A hundred thousand sites have a test of their own.
+        // `too_many_sites` is not expected here, because it needs 100,000 sites. `ManySitesTests` tests it.
         let words = ["applied", "duplicate", "gap", "stale", "foreign", "seed", "barrier", "void", "stopped"]
         for word in words + ["flattened"] + Code.allCases.map({ Judgement.rejected($0).description }) {
             #expect(counts[word, default: 0] >= 3, "\(word) of \(counts)")
@@ -40,7 +40,7 @@ import Testing
 }
 
 extension HistoryGenerator {
-    /// Makes the next record, and says what the naive fold made of it and which rules decided that.
+    /// Generates the next record, and returns the result of the naive fold and the rules that determined it.
     fileprivate mutating func nextWithRules() -> (judgement: Judgement?, rules: Set<DecidedRule>) {
         let before = fold.streams[Self.stream] ?? StreamState()
         let (record, judgement) = next()
@@ -58,7 +58,7 @@ extension HistoryGenerator {
 }
 
 extension DecidedRule {
-    /// How often a dozen histories of 1,500 records meet the rule at least.
+    /// The minimum number of records in 12 histories of 1,500 records that the rule decides.
     fileprivate var leastCount: Int {
         switch self {
         case .markBelowHorizon, .retiredSeed, .retiredSiteForgotten: 2

@@ -3,15 +3,15 @@ import ReelLog
 
 @testable import ReelCheck
 
-/// What the naive fold makes of a whole log, in a form that does not depend on seqs: so logs of several epochs can be
-/// compared.
+/// The state that the naive fold computes from a whole log, in a form without seqs. Logs of several epochs can be
+/// compared by it.
 struct JudgedLog: Equatable {
-    /// A line for each object with its fields and their last writers, each tombstone, each site with its op, and one
-    /// if sites of the stream were retired.
-    /// As bytes: texts that only look alike are different.
+    /// The lines of each stream. There is a line for each object with its fields and their last writers, for each
+    /// tombstone, and for each site with its op. If sites of the stream were retired, there is one more line. Lines are
+    /// bytes, because texts that only look equal are different.
     var streams: [String: Set<[UInt8]>] = [:]
 
-    /// Of the whole log, up to the end of its epoch.
+    /// Folds the whole log, up to the end of its epoch.
     init(_ log: any EventLog) throws {
         for partition in 0..<log.partitions {
             var fold = NaiveFold(epoch: log.epoch.description, partition: partition, of: log.partitions)

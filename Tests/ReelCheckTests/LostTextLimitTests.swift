@@ -9,7 +9,7 @@ import Testing
         var real = RealPartition(epoch: Epoch(0xaa))
         private var ops: [Int: Int64] = [:]
 
-        /// An update of the object 1 by the site with this number, which has read all. Returns the outcome.
+        /// Folds an update of object 1 by a site that has read everything. Returns the outcome.
         mutating func update(_ site: Int, _ fields: [String: JSON] = [:], splice: String? = nil) -> String {
             let seq = naive.seq + 1
             let op = ops[site, default: -1] + 1
@@ -48,10 +48,10 @@ import Testing
         #expect(folds.state(64)?.r == 64 && folds.state(64)?.lost.isEmpty == true)
         #expect(folds.lostCount == 1_024)
 
-        // A text that a site has lost already is no more than before.
+        // A second rejection of the same text adds no mark.
         #expect(folds.update(3, ["t3": .string("again")]) == "rejected(no_object)")
         #expect(folds.state(3)?.lost.count == 16 && folds.state(3)?.r == -1)
-        // One more of a site with 16 is too much for the site, and leaves room in the stream.
+        // The 17th mark of a site replaces its 16 marks by `r`, and so leaves room in the stream.
         #expect(folds.update(3, ["t": .string("one more")]) == "rejected(no_object)")
         #expect(folds.state(3)?.r == 66 && folds.state(3)?.lost.isEmpty == true)
         #expect(folds.lostCount == 1_008)

@@ -8,7 +8,7 @@ import Testing
         var naive = NaiveFold(epoch: "00000000000000aa", partition: 0, of: 1)
         var real = RealPartition(epoch: Epoch(0xaa))
         var seq: Int64 = -1
-        /// A record by both folds, and what they say.
+        /// Folds a record with both folds and returns the outcome.
         func fold(_ key: String, _ value: String) -> String {
             let record = LogRecord(seq: seq, key: Array(key.utf8), value: Array(value.utf8))
             let judgement = naive.apply(seq: seq, key: record.key, value: record.value)
@@ -16,21 +16,21 @@ import Testing
             #expect(outcome == judgement?.description)
             return outcome
         }
-        /// A noop of the site with this number.
+        /// Folds a noop of the site with this number.
         func noop(_ site: Int, op: Int = 0) -> String {
             seq += 1
             let uuid = Site(high: 1, low: UInt64(site)).text.string
-            // The first sites end at once.
+            // The first ten sites end with their first event.
             let last = site < 10 ? #""last":true,"# : ""
             let value = #"{"base":\#(seq - 1),\#(last)"op":\#(op),"site":"\#(uuid)","type":"noop"}"#
             return fold("todo", value)
         }
-        /// Retires the sites that have written nothing above a seq.
+        /// Folds a barrier that retires the sites without an event after the seq `before`.
         func retire(before: Int64) -> String {
             seq += 1
             return fold("~reel", #"{"retire":{"before":\#(before),"stream":"todo"},"type":"barrier"}"#)
         }
-        // The horizon passes the ten that have ended long before the hundred thousandth begins.
+        // The horizon passes the ten ended sites long before the site 100,000 begins.
         for site in 0..<100_010 where noop(site) != "applied" { Issue.record("site \(site) is not let in") }
         #expect(noop(100_010) == "too_many_sites")
         #expect(noop(100_009, op: 1) == "applied")
@@ -41,7 +41,7 @@ import Testing
         #expect(noop(10, op: 1) == "gap")
         for site in 200_000..<200_003 { #expect(noop(site) == "applied") }
         #expect(noop(200_003) == "too_many_sites")
-        // One that ends makes room for one that begins, though both are known.
+        // A site that ends makes room for a new site, although the fold still knows both.
         #expect(noop(5) == "too_many_sites")
         #expect(retire(before: 13) == "barrier")
         #expect(noop(5) == "applied")
@@ -49,7 +49,8 @@ import Testing
         #expect(noop(200_004) == "too_many_sites")
         #expect(real.digest(of: "todo") == naive.digest(of: "todo"))
 
-        // A site that a gateway made for one request begins all the same. Until it ends, it counts.
+        // The fold accepts a site that a gateway made for one request, even if there is no room. The site counts until
+        // it ends.
         func noop(uuid: String, op: Int = 0, last: Bool = false) -> String {
             seq += 1
             let end = last ? #""last":true,"# : ""

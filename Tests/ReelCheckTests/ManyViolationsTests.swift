@@ -2,11 +2,11 @@ import Testing
 
 @testable import ReelCheck
 
-/// A run in which nearly every line breaks something.
+/// Tests runs with tens of thousands of lines, in which almost every line is a violation, or none is.
 @Suite(.timeLimit(.minutes(5))) struct ManyViolationsTests {
     private static let frames = 40_000
 
-    /// A reader of so many frames of one seq each, with what each carries.
+    /// Returns a run whose reader gets 40,000 frames of one seq each, with the events that the function returns.
     private func run(_ events: (Int) -> String) -> RecordedRun {
         var run = RecordedRun()
         run.log = [(0..<Self.frames).map { ("s", RecordedRun.event(site: 1, op: $0)) }]

@@ -2,9 +2,9 @@ import Testing
 
 @testable import ReelCheck
 
-/// Where evidence is missing the verdict is unknown, and one line says where and what to do.
+/// Tests that the verdict is unknown if evidence is missing. A line of the verdict names the place and the remedy.
 @Suite struct MissingEvidenceTests {
-    /// The small run with the lines of a history changed.
+    /// Returns the small run with changed lines of a history.
     private func run(_ history: String, _ change: ([String]) -> [String]) throws -> RecordedRun {
         var run = RecordedRun()
         let lines = try #require(run.histories[history])
@@ -29,7 +29,7 @@ import Testing
         #expect(Set(verdict.reasons).count == verdict.reasons.count, "\(verdict.text)", sourceLocation: sourceLocation)
     }
 
-    // MARK: Lines that are none
+    // MARK: Invalid lines
 
     @Test("a line of an unknown kind is not passed over") func aLineOfAn() async throws {
         let hello = try run("reader") { Array($0.prefix(3)) + [#"{"e":"hello","ms":1}"#] + Array($0.dropFirst(3)) }
@@ -77,7 +77,7 @@ import Testing
         #expect(verdict.word != .invalid, "\(verdict.text)")
     }
 
-    // MARK: Lines that are gone
+    // MARK: Missing lines
 
     @Test("acks that are gone are missed") func acksThatAreGone() async throws {
         let all = try run("publisher") { $0.filter { !$0.hasPrefix(#"{"e":"ack""#) } }
@@ -129,7 +129,7 @@ import Testing
         }
         try await expectUnknown(all, "reader.history.jsonl:3: ", "no line of reached")
         try await expectUnknown(all, "readers have subscribed", "no history has one that arrived")
-        // One that has unsubscribed need not say it, but then nothing shows that anything arrives.
+        // A reader that has unsubscribed need not report its position, but then nothing proves that events arrived.
         let unsubscribed = #"{"e":"unsubscribed","ms":50,"stream":"s"}"#
         let ended = try run("reader") { Array($0.prefix(3)) + [unsubscribed] + Array($0.suffix(1)) }
         try await expectUnknown(ended, "readers have subscribed", "no history has one that arrived")
@@ -150,20 +150,20 @@ import Testing
 
     @Test("seqs that a dump leaves out are missing") func seqsThatADump() async throws {
         var run = RecordedRun()
-        // Records of another stream, of which no history speaks.
+        // These are records of another stream, which no history mentions.
         for op in 0..<3 { run.log[0].append(("t", RecordedRun.event(site: 2, op: op))) }
         #expect(try await run.verdict().word == .valid)
         let lines = run.dump().split(separator: "\n")
         run.files["log.jsonl"] = (lines.prefix(6) + lines.suffix(1)).joined(separator: "\n") + "\n"
         try await expectUnknown(run, "log.jsonl:7: ", "leaves out 2 seqs of partition 0, the first is 6", logName: "")
-        // A dump that has them, or says that they are empty, heals that.
+        // A dump that contains the seqs, or lists them as empty, removes the doubt.
         run.files["log-earlier.jsonl"] = lines.prefix(8).joined(separator: "\n") + "\n"
         #expect(try await run.verdict(logName: "").word == .valid)
         run.files["log-earlier.jsonl"] = nil
         run.log[0][6] = nil
         run.log[0][7] = nil
         #expect(try await run.verdict().word == .valid)
-        // kcat passes over what is empty.
+        // kcat does not list empty seqs.
         run.files["log.jsonl"] = nil
         let verdict = try await run.verdict(kcat: true)
         #expect(verdict.word == .valid, "\(verdict.text)")

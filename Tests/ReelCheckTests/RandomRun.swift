@@ -2,8 +2,8 @@ import TestSupport
 
 @testable import ReelCheck
 
-/// A random run in which all is well: publishers whose gateways die and who send again, readers who lose their
-/// connection, jump and fetch, void records, empty seqs and barriers in between.
+/// A generator of random valid runs. Gateways of publishers die, and the publishers resend. Readers lose their
+/// connections, jump and fetch. The log also contains void records, empty seqs and barriers.
 struct RandomRun {
     private(set) var run = RecordedRun()
     private var random: SeededNumbers
@@ -22,7 +22,8 @@ struct RandomRun {
 
     private struct Reader {
         let name: String
-        /// By stream: what is proven, nil while no subscription stands; and what is held without a hole.
+        /// The proven seq of each stream; nil without a subscription. `reached` is the seq up to which the reader has
+        /// no gap.
         var proven: [String: Int?]
         var reached: [String: Int]
     }
@@ -72,11 +73,11 @@ struct RandomRun {
         }
     }
 
-    /// Somebody else writes.
+    /// Appends an empty seq, a barrier or a void record, as another writer could.
     private mutating func disturb() {
         let partition = random.below(run.partitions)
         switch random.below(4) {
-        // An empty first seq looks like a log that was trimmed.
+        // An empty first seq would look like a trimmed log.
         case 0: if !run.log[partition].isEmpty { run.log[partition].append(nil) }
         case 1: run.log[partition].append(("~reel", #"{"fold":1,"type":"barrier"}"#))
         case 2: run.log[partition].append(("~other", "{}"))
@@ -88,7 +89,7 @@ struct RandomRun {
 
     private mutating func publish(_ number: Int, mayFail: Bool) {
         let publisher = publishers[number]
-        // In the end all is handed over again that was not acked.
+        // At the end, the publisher resends all events without an ack.
         let most = max(publisher.acked + 1 + random.below(4), mayFail ? -1 : publisher.handedOver)
         let ops = (publisher.acked + 1)...most
         publishers[number].handedOver = max(publisher.handedOver, most)
@@ -161,7 +162,7 @@ struct RandomRun {
         readers[number].proven[stream] = seq
     }
 
-    /// The frame with the barriers that lie in its range.
+    /// Returns the frame with the barriers of its range added.
     private func barriersAdded(_ frame: String, _ stream: String, _ from: Int, _ to: Int) -> String {
         let partition = place(of: stream)
         guard from <= to else { return frame }
@@ -188,7 +189,7 @@ struct RandomRun {
             if isDelivered { break }
             seq += 1
         }
-        // What is said never goes back on a connection.
+        // On a connection, the seq of `upto` never decreases.
         guard seq >= own.values.compactMap({ $0 }).max() ?? -1 else { return }
         say(readers[number].name, #"{"e":"upto","ms":\#(now),"partition":\#(partition),"seq":\#(seq)}"#)
         for stream in own.keys { prove(number, stream, seq) }
@@ -214,7 +215,7 @@ struct RandomRun {
 
     private mutating func finish() {
         for number in publishers.indices { publish(number, mayFail: false) }
-        // An empty last seq would not show in a dump.
+        // A dump does not show an empty seq at the end.
         for partition in run.log.indices where run.log[partition].last ?? ("", "") == nil {
             run.log[partition].append(("~other", "{}"))
         }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelCheck
 
-/// The judge on random runs: all is valid as it was written, and nothing is once one thing is changed.
+/// Tests the checker on random runs: a run is valid as generated, and not valid after one change.
 @Suite struct RandomRunTests {
     @Test("random runs in which all is well are valid") func randomRunsInWhich() async throws {
         let seed = TestSeed.given(or: 1)
@@ -30,12 +30,12 @@ import Testing
         #expect(done > 2, "\(damage) never happened")
     }
 
-    /// What a broken product would have made its clients see.
+    /// A change of the evidence that a defect of Reel would cause.
     enum Damage: CaseIterable {
         case eventLeftOut, otherBytes, ackElsewhere, recordGone, recordsSwapped, reachedTooFar, wrongDigest
         case snapshotLine, uptoTooFar, acksSwapped, unacked, eventTwice, pushSkips, logCut
 
-        /// Does it; false if there is nothing to do it to.
+        /// Applies the change. Returns false if the run has no place for it.
         func strike(_ run: inout RecordedRun, _ random: inout SeededNumbers) -> Bool {
             switch self {
             case .eventLeftOut:
@@ -48,7 +48,7 @@ import Testing
                 }
             case .recordGone:
                 return record(&run, &random) { run, partition, seq in
-                    // Without its first seq, a log looks as if it were trimmed.
+                    // Without its first seq, a log would look trimmed.
                     guard seq > 0 else { return false }
                     run.log[partition][seq] = nil
                     return true
@@ -97,7 +97,7 @@ import Testing
             }
         }
 
-        /// Changes the first match in a random line of this kind.
+        /// Replaces the first match of the pattern in a random line of this kind.
         private func change(
             _ run: inout RecordedRun,
             _ kind: String,
@@ -118,7 +118,7 @@ import Testing
             return true
         }
 
-        /// Does something to the record of a random ack.
+        /// Calls `body` with the partition and seq of a random ack.
         private func record(
             _ run: inout RecordedRun,
             _ random: inout SeededNumbers,
@@ -136,7 +136,7 @@ import Testing
 }
 
 extension String {
-    /// The text with a piece of it replaced.
+    /// Returns the text with the range replaced.
     fileprivate func replacingCharacters(in range: Range<String.Index>, with new: String) -> String {
         self[..<range.lowerBound] + new + self[range.upperBound...]
     }

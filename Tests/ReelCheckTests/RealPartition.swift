@@ -1,6 +1,6 @@
 @testable import ReelCore
 
-/// The real fold of a partition's streams, driven as a node drives it.
+/// The real folds of a partition's streams, used in the same way as a node uses them.
 struct RealPartition {
     private let epoch: Epoch
     private var rules: PartitionRules
@@ -50,18 +50,18 @@ struct RealPartition {
         return body(&folds[stream, default: Fold(stream: stream, partition: rules.partition, epoch: epoch)])
     }
 
-    /// Lets as many events pass as are missing until the next few make a mark.
+    /// Raises the count of consumed events, so that the next mark is `events` events away.
     mutating func age(_ stream: String, toMarkWithin events: Int) {
         _ = withFold(of: stream) { $0.consumed = ($0.consumed / 4_096 + 1) * 4_096 - Int64(events) }
     }
 
-    /// Goes on from a snapshot of a stream.
+    /// Replaces the fold of a stream with one that is loaded from a snapshot.
     mutating func load(_ lines: [UInt8], of stream: String) throws {
         guard let stream = StreamName(stream) else { return }
         folds[stream] = try lines.withUnsafeBytes { try Fold(snapshot: $0) }
     }
 
-    /// Lends the fold of a stream, folded up to where the partition is.
+    /// Calls `body` with the fold of a stream, after the fold has advanced to the seq of the partition.
     mutating func withFold<R>(of stream: String, _ body: (inout Fold) throws -> R) rethrows -> R? {
         guard let stream = StreamName(stream) else { return nil }
         var fold = folds[stream] ?? Fold(stream: stream, partition: rules.partition, epoch: epoch)
@@ -73,7 +73,7 @@ struct RealPartition {
 }
 
 extension RealPartition {
-    /// The lines of a snapshot, or with `after` ≥ 0 of a delta.
+    /// Returns the lines of a snapshot, or of a delta if `after` is at least 0.
     mutating func lines(of stream: String, after: Int64) throws -> [UInt8] {
         try withFold(of: stream) { fold in
             var lines: [UInt8] = []

@@ -3,25 +3,25 @@ import Testing
 
 @testable import ReelCheck
 
-/// A run as its parties write it down: the records of the log and the lines of each history. A test takes a valid one
-/// and changes a line.
+/// The evidence of a run: the records of the log and the lines of each history. A test starts from a valid run and
+/// changes some lines.
 struct RecordedRun {
     static let epoch = "00000000000000aa"
 
     var partitions = 1
-    /// The records of each partition, by seq; nil is an empty seq.
+    /// The records of each partition by seq; nil is an empty seq.
     var log: [[(key: String, value: String)?]] = [[]]
-    /// The lines of each history, by its name.
+    /// The lines of each history by name.
     var histories: [String: [String]] = [:]
-    /// Other files, by name.
+    /// The contents of other files by name.
     var files: [String: String] = [:]
 
-    /// A site's name from a small number.
+    /// Returns the site with a small number.
     static func site(_ number: Int) -> String {
         "00000000-0000-4000-8000-" + hex(UInt64(number), digits: 12)
     }
 
-    /// An event as it lies in the log.
+    /// Returns the value of an event in the log.
     static func event(site number: Int, op: Int, base: Int = -1) -> String {
         let site = site(number)
         return op == 0
@@ -30,20 +30,21 @@ struct RecordedRun {
                 + #""type":"update"}"#
     }
 
-    /// The barrier that retires the sites of stream `s` which have consumed nothing above a seq.
+    /// Returns the barrier that retires the sites of stream `s` that have consumed no event after a seq.
     static func retire(before seq: Int) -> String {
         #"{"retire":{"before":\#(seq),"stream":"s"},"type":"barrier"}"#
     }
 
-    /// The seed of a stream of which sites were retired.
+    /// The seed that states that sites of a stream were retired.
     static let retiredSeed = #"{"line":{"retired":true},"type":"seed"}"#
 
-    /// The hash by which a history knows an event.
+    /// Returns the hash that stands for an event in a history.
     static func hash(_ value: String) -> String { hex(fnv1a(Array(value.utf8)), digits: 16) }
 
-    // MARK: A small one
+    // MARK: The small run
 
-    /// One publisher of six events, one reader of all of them, a driver that asked for the state.
+    /// Creates the small run: a publisher of six events, a reader of all of them, and a driver that asked for the
+    /// state.
     init() {
         log = [(0..<6).map { ("s", Self.event(site: 1, op: $0)) }]
         let sent = (0..<6).map { #"{"e":"sent","ms":\#(20 + $0),"stream":"s","site":1,"ops":[\#($0),\#($0)]}"# }
@@ -81,7 +82,7 @@ struct RecordedRun {
             + #""head":\#(head),"after":\#(after)}"#
     }
 
-    /// A frame that proves the range with all the events that lie there.
+    /// Returns a frame that proves the range and contains all its events.
     func frame(_ stream: String, partition: Int, from: Int, to: Int, fetched: Bool = false, ms: Int = 40) -> String {
         let events = (from...max(from, to)).compactMap { seq -> String? in
             guard seq <= to, log[partition].indices.contains(seq), let record = log[partition][seq] else { return nil }
@@ -92,7 +93,7 @@ struct RecordedRun {
             + (fetched ? #","fetched":true"# : "") + #","events":[\#(events.joined(separator: ","))]}"#
     }
 
-    /// Site and op of a record; nil for one that is no event.
+    /// Returns the site and the op of a record, or nil if the record is not an event.
     func parts(_ record: (key: String, value: String)) -> (site: Int, op: Int)? {
         guard let site = record.value.range(of: #""site":"00000000-0000-4000-8000-"#),
             let op = record.value.range(of: #""op":"#),
@@ -101,7 +102,7 @@ struct RecordedRun {
         return Int(record.value[op.upperBound...].prefix { $0.isNumber }).map { (number, $0) }
     }
 
-    /// The fold of the log up to a seq.
+    /// Returns the fold of the log up to a seq.
     func fold(_ stream: String, seq: Int) -> NaiveFold {
         let number = partition(of: Array(stream.utf8), among: partitions)
         var fold = NaiveFold(epoch: Self.epoch, partition: number, of: partitions)
@@ -123,9 +124,9 @@ struct RecordedRun {
         return String(decoding: lines, as: UTF8.self)
     }
 
-    // MARK: Judging
+    // MARK: Running the checker
 
-    /// What the judge says.
+    /// Writes all files to a folder and returns the verdict of the checker.
     func verdict(logName: String = "log.jsonl", kcat: Bool = false) async throws -> Verdict {
         let folder = FileManager.default.temporaryDirectory.path + "/reel-check-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
@@ -143,13 +144,13 @@ struct RecordedRun {
         return try await RunCheck(folder: folder, logs: []).verdict()
     }
 
-    /// The log as `reel dump` prints it, or as kcat does.
+    /// Returns the log in the format of `reel dump`, or of kcat.
     func dump(kcat: Bool = false) -> String {
         var text = ""
         for (partition, records) in log.enumerated() {
             for (seq, record) in records.enumerated() {
                 guard let record else {
-                    // kcat does not say it, and before its first record a log was trimmed.
+                    // kcat does not list empty seqs. Before its first record, a log counts as trimmed.
                     if !kcat, records[..<seq].contains(where: { $0 != nil }) {
                         text += #"{"partition":\#(partition),"seq":\#(seq),"empty":true}"# + "\n"
                     }

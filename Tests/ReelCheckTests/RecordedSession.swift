@@ -2,15 +2,15 @@ import Foundation
 
 @testable import ReelCheck
 
-/// A recorded editing session as records of a stream: one event makes the note, and each transaction is an event of its
-/// author with all its patches.
+/// A recorded editing session as records of a stream. The first event creates the note. Each transaction becomes one
+/// event of its author with all patches.
 struct RecordedSession {
     let records: [[UInt8]]
     let endContent: Text
 
     static let key = Array("session".utf8)
 
-    /// Where the sessions lie, if this machine has them.
+    /// The folder with the recorded sessions, or nil if this machine does not have them.
     static var folder: String? { ProcessInfo.processInfo.environment["REEL_TRACES"] }
 
     init(_ name: String, in folder: String) throws {
@@ -22,7 +22,8 @@ struct RecordedSession {
         var records = [
             Self.event(site: 9, op: 0, base: -1, "insert", .init("fields", .object([text])))
         ]
-        // For each transaction the number of the last one of every agent that its author knew, himself included.
+        // For each transaction, the number of the last transaction of each agent that its author knew, including its
+        // own.
         var known: [[Int64: Int64]] = []
         var ops: [Int64: Int64] = [:]
         for (index, transaction) in transactions.enumerated() {
@@ -30,7 +31,8 @@ struct RecordedSession {
             let parents = transaction["parents"]?.array?.compactMap(\.integer) ?? (index > 0 ? [Int64(index) - 1] : [])
             var seen: [Int64: Int64] = [:]
             for parent in parents { seen.merge(known[Int(parent)], uniquingKeysWith: max) }
-            // The event that makes the note comes first: transaction i is seq i + 1. Of one author, all is known.
+            // The first event creates the note, so transaction i has seq i + 1. If there is one author, it knows
+            // everything.
             let others = seen.filter { $0.key != agent }.values.max()
             let base = transaction["parents"] == nil ? Int64(index) : (others ?? -1) + 1
             seen[agent] = Int64(index)
@@ -66,7 +68,7 @@ struct RecordedSession {
 }
 
 extension JSON {
-    /// The member of this name.
+    /// The value of the member with this name.
     subscript(name: String) -> JSON? {
         members?.first { $0.name == Text(name) }?.value
     }

@@ -5,8 +5,8 @@ import Testing
 @testable import ReelCheck
 
 @Suite struct RecordedSessionTests {
-    /// The judge looks through the whole text for each splice: the longest session takes a minute even when optimised,
-    /// and runs only where more effort is asked for.
+    /// The naive fold scans the whole text for each splice. The longest session takes a minute even with optimization,
+    /// so it runs only with more effort.
     @Test(arguments: ["sveltecomponent", "friendsforever"] + (effort > 1 ? ["seph-blog1"] : []))
     func `A recorded session ends in the text that its editors had`(name: String) throws {
         guard let folder = RecordedSession.folder else {

@@ -2,10 +2,10 @@ import Testing
 
 @testable import ReelCheck
 
-/// Sites that an operator has retired, before the judge.
+/// Tests the checker on logs in which an operator has retired sites.
 @Suite struct RetiredSiteTests {
-    /// The small run's publisher, and nobody else, with these records from seq 3 on; ops 3, 4 and 5 are acked where the
-    /// log has them.
+    /// Returns the small run without its reader, and with the given records from seq 3 on. Each event in the log is
+    /// acked.
     private func run(_ records: [String]) -> RecordedRun {
         var run = RecordedRun()
         let added = records.map { (key: $0.contains("barrier") ? "~reel" : "s", value: $0) }
@@ -52,7 +52,7 @@ import Testing
     func states(before: Int) async throws {
         var run = RecordedRun()
         run.log[0].append(("~reel", RecordedRun.retire(before: 5)))
-        // The state of a node that ends the site, and of one that does not.
+        // The state of a node that ends the site, or of a node that does not.
         var node = run
         node.log[0][6] = ("~reel", RecordedRun.retire(before: before))
         run.histories["driver"]!.append(node.state("s", seq: 6))

@@ -2,9 +2,9 @@ import Testing
 
 @testable import ReelCheck
 
-/// Each thing that must not be is found in a history that has it, and in one that has not it is not.
+/// Tests that the checker finds each kind of violation, and reports none in a similar valid run.
 @Suite struct RunCheckTests {
-    /// Changes one text in the lines of a history; fails if it is not there.
+    /// Returns the small run with one text replaced in a history. The text must be there.
     private func run(
         _ history: String,
         _ old: String,
@@ -60,7 +60,7 @@ import Testing
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
 
-    // MARK: What is acked is there
+    // MARK: Lost events
 
     @Test("an acked event beyond the end of the log is lost") func anAckedEventBeyond() async throws {
         var run = RecordedRun()
@@ -94,7 +94,7 @@ import Testing
         try await expectInvalid(run, .ackedLoss)
     }
 
-    // MARK: Nothing else is
+    // MARK: Phantoms
 
     @Test("an event that a client receives and the log does not contain is a phantom") func unloggedEventIsPhantom()
         async throws
@@ -119,7 +119,7 @@ import Testing
         try await expectInvalid(run, .phantom)
     }
 
-    // MARK: Once
+    // MARK: Duplicates
 
     @Test("an event that appears twice in a frame is doubled") func repeatedEventIsDoubled() async throws {
         let hash = RecordedRun.hash(RecordedRun.event(site: 1, op: 1))
@@ -144,7 +144,7 @@ import Testing
         try await expectInvalid(run, .snapshot)
     }
 
-    // MARK: In order
+    // MARK: Order
 
     @Test("acks of a site out of order are found") func acksOfASite() async throws {
         var run = RecordedRun()
@@ -177,7 +177,7 @@ import Testing
         )
     }
 
-    // MARK: Without gaps
+    // MARK: Gaps
 
     @Test("a push that leaves seqs out is a gap") func aPushThatLeaves() async throws {
         var run = RecordedRun()
@@ -226,7 +226,7 @@ import Testing
         #expect(try await run.verdict().word == .valid)
     }
 
-    // MARK: States, heads, the end
+    // MARK: States, heads and the end
 
     @Test("a digest that is not the folds is found") func aDigestThatIs() async throws {
         let digest = RecordedRun().fold("s", seq: 5).digest(of: "s")
@@ -280,12 +280,12 @@ import Testing
         try await expectInvalid(run, .stuck)
     }
 
-    // MARK: Not enough
+    // MARK: Not enough evidence
 
     @Test("without a dump nothing is known") func withoutADumpNothing() async throws {
         var run = RecordedRun()
         try await expectUnknown(run, "no dump", logName: "")
-        // What stands behind a seq that only `upto` has proven is no gap either.
+        // An event after a seq that only `upto` has proven is not a gap either.
         run.log[0].append(nil)
         run.log[0].append(("s", RecordedRun.event(site: 1, op: 6)))
         run.histories["reader"]!.insert(#"{"e":"upto","ms":42,"partition":0,"seq":6}"#, at: 7)
@@ -339,7 +339,7 @@ import Testing
         var run = RecordedRun()
         run.files["log-more.jsonl"] = "what is this\n"
         try await expectUnknown(run, "log-more.jsonl:1: ")
-        // What stands behind it is not lost.
+        // The checker still uses the lines after the invalid one.
         run.files["log-more.jsonl"] = nil
         var lines = run.dump().split(separator: "\n")
         lines.insert("hello", at: 2)

@@ -2,11 +2,11 @@ import Testing
 
 @testable import ReelCheck
 
-/// Of several dumps of one log the last one says where the log ends.
+/// Tests that the last of several dumps of a log determines the end of the log.
 @Suite struct SeveralDumpsTests {
     private let last = "log-\(RecordedRun.epoch).jsonl"
 
-    /// The small run, and what an earlier dump holds: as many records of a stream of which no history speaks behind it.
+    /// Returns the small run, and an earlier dump with `count` more records of a stream that no history mentions.
     private func run(behind count: Int) -> (run: RecordedRun, earlier: String) {
         let run = RecordedRun()
         var before = run
@@ -35,7 +35,7 @@ import Testing
         #expect(reason.contains("; "), "no word of what to do\n\(verdict.text)", sourceLocation: sourceLocation)
     }
 
-    // MARK: Which one is the last
+    // MARK: The last dump
 
     @Test("records that only an earlier dump has are gone") func recordsThatOnlyAn() async throws {
         for name in ["log.jsonl", last] {
@@ -131,7 +131,7 @@ import Testing
         expectUnknown(try await run.verdict(), "log.jsonl has nothing of partition")
     }
 
-    /// The small run in a log of two partitions, with an event in the other one.
+    /// Returns the small run in a log of two partitions, with one event in the other partition.
     private func inTwoPartitions() -> RecordedRun {
         var run = RecordedRun()
         let own = partition(of: Array("s".utf8), among: 2)
@@ -148,14 +148,14 @@ import Testing
         return run
     }
 
-    // MARK: What is no loss
+    // MARK: Differences that are no loss
 
     @Test("empty seqs after the end are not records") func ignoresEmptySeqs() async throws {
         var run = RecordedRun()
         let end = (6...7).map { #"{"partition":0,"seq":\#($0),"empty":true}"# + "\n" }.joined()
         run.files["log-earlier.jsonl"] = run.dump() + end
         run.histories["reader"]!.insert(#"{"e":"upto","ms":42,"partition":0,"seq":7}"#, at: 7)
-        // kcat does not tell of them.
+        // kcat does not list empty seqs.
         let verdict = try await run.verdict(kcat: true)
         #expect(verdict.word == .valid, "\(verdict.text)")
     }
@@ -167,7 +167,7 @@ import Testing
         expectUnknown(try await run.verdict(logName: ""), "was cut")
     }
 
-    // MARK: Beyond the end
+    // MARK: Positions after the end
 
     private func state(seq: Int, digest: String) -> String {
         #"{"e":"state","ms":60,"stream":"s","epoch":"\#(RecordedRun.epoch)","seq":\#(seq),"#
@@ -178,10 +178,10 @@ import Testing
         var run = RecordedRun()
         run.histories["driver"]!.append(state(seq: 6, digest: run.fold("s", seq: 5).digest(of: "s")))
         expectInvalid(try await run.verdict(), [.heads])
-        // One that was cut may have had it.
+        // A dump that was cut may have contained the record.
         run.files["log.jsonl"] = run.dump() + #"{"partition":0,"#
         expectUnknown(try await run.verdict(logName: ""), "was cut")
-        // One that was trimmed says as well where the log ends.
+        // A trimmed dump also shows where the log ends.
         run.files["log.jsonl"] = run.dump().split(separator: "\n").dropFirst(2).joined(separator: "\n") + "\n"
         expectInvalid(try await run.verdict(logName: ""), [.heads])
     }

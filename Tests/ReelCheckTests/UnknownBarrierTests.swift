@@ -2,13 +2,13 @@ import Testing
 
 @testable import ReelCheck
 
-/// What stands behind a barrier that the judge does not know is no proof of anything; what stands before it is.
+/// Tests that records after a barrier that the checker does not know prove nothing, and that earlier records do.
 @Suite struct UnknownBarrierTests {
     private static let barriers = [
         #"{"fold":2,"type":"barrier"}"#, #"{"more":1,"type":"barrier"}"#, #"{"fold":1e999,"type":"barrier"}"#,
     ]
 
-    /// The small run, and behind it a barrier at seq 6 and an event that only a later fold understands.
+    /// Returns the small run with an unknown barrier at seq 6 and an event after it that only a later fold understands.
     private func run(_ barrier: String) -> RecordedRun {
         var run = RecordedRun()
         run.log[0] += [("~reel", barrier), ("s", RecordedRun.event(site: 2, op: 0, base: 5))]
@@ -54,7 +54,7 @@ import Testing
         async throws
     {
         var run = run(Self.barriers[0])
-        // Op 5 overtook op 4, and both were sent again.
+        // Op 5 overtook op 4, and both were resent.
         run.log[0][4] = ("s", RecordedRun.event(site: 1, op: 3))
         run.log[0][7] = ("s", RecordedRun.event(site: 1, op: 4))
         run.log[0].append(("s", RecordedRun.event(site: 1, op: 5)))

@@ -2,12 +2,12 @@ import Foundation
 
 @testable import ReelCheck
 
-/// A history of Tests/Vectors/histories: records of a partition with their outcomes, and the state of one stream at the
-/// end. Tests/Vectors/README.md says what the members are.
+/// A history of Tests/Vectors/histories: the records of a partition with their outcomes, and the final state of one
+/// stream. Tests/Vectors/README.md describes the members.
 struct Vector {
     struct Step {
         var record: LogRecord
-        /// So many noops stand for one record; the others follow it.
+        /// The number of noops that the record stands for. Their seqs and ops are consecutive.
         var noops = 1
         var outcome: String
     }
@@ -63,7 +63,7 @@ struct Vector {
         Array(#"{"base":-1,"op":\#(op),"site":"\#(site.string)","type":"noop"}"#.utf8)
     }
 
-    /// All records of a step.
+    /// Returns all records of a step.
     func records(of step: Step) throws -> [LogRecord] {
         guard step.noops > 1 else { return [step.record] }
         let first = try JSON(reading: step.record.value, depth: 1)
@@ -77,7 +77,7 @@ struct Vector {
 // MARK: - Writing
 
 extension Vector {
-    /// Fills in what the naive fold makes of the records, and writes the file anew.
+    /// Computes outcomes, state and deltas with the naive fold, and writes the file again.
     func rewrite() throws {
         var fold = NaiveFold(epoch: epoch, partition: partition, of: partitions)
         var records: [String] = []

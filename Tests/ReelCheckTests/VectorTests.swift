@@ -4,7 +4,8 @@ import Testing
 
 @testable import ReelCheck
 
-/// Both folds against the histories of Tests/Vectors. `REEL_WRITE_VECTORS=1` writes their outcomes and states anew.
+/// Checks both folds with the histories of Tests/Vectors. `REEL_WRITE_VECTORS=1` writes their outcomes and states
+/// again.
 @Suite struct VectorTests {
     @Test(arguments: Vector.names)
     func `The naive fold makes of a history what its vector says`(name: String) throws {
@@ -72,7 +73,7 @@ import Testing
         }
     }
 
-    /// Two folds may write the history of a text in different runs.
+    /// Compares normal forms, because two folds may write the history of a text in different runs.
     private func expect(_ found: [UInt8], toSay lines: [UInt8]) throws {
         let (found, right) = (try NaiveSnapshot(found), try NaiveSnapshot(lines))
         #expect(text(found.normalForm) == text(right.normalForm))
