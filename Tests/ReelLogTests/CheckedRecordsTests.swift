@@ -6,10 +6,11 @@ import Testing
 
 @testable import ReelLog
 
-/// Each row of a log's file is compared with its hash by the read that uses it, and what is damaged can be passed.
+/// Tests that each read of a row compares it with its hash, and that readers can skip damaged rows.
 @Suite(.timeLimit(.minutes(5)))
 struct CheckedRecordsTests {
-    /// Makes a log of two partitions with `count` rows of one record in the first one, and closes it.
+    /// Creates a log of two partitions with `count` rows of one record each in the first one, and closes it. Returns
+    /// the path.
     private func make(_ folder: String, count: Int = 10) async throws -> String {
         let path = folder + "/log.db"
         let log = try SQLiteLog(path: path, partitions: 2)
@@ -24,7 +25,7 @@ struct CheckedRecordsTests {
             + #""site":"00000000-0000-4000-8000-00000000000\#(site)","type":"insert"}"#
     }
 
-    /// Writes another byte into the row of a record, as a disk does: no page, no length and no other row is touched.
+    /// Changes one bit in the row of a record, as a faulty disk does. No other row changes, and no length.
     private func flip(_ path: String, _ text: String) throws {
         var bytes = try Data(contentsOf: URL(filePath: path))
         let place = try #require(bytes.range(of: Data(text.utf8), options: .backwards))
@@ -136,7 +137,7 @@ struct CheckedRecordsTests {
         }
     }
 
-    /// What a scan that passes damage meets.
+    /// Returns the seqs and the damaged ranges that a scan finds if it skips damage.
     private func passing(_ log: SQLiteLog) throws -> (seqs: [Seq], damage: [ClosedRange<Seq>]) {
         var (seqs, damage): ([Seq], [ClosedRange<Seq>]) = ([], [])
         let last = try log.boundsPassingDamage(0).last
@@ -170,7 +171,7 @@ struct CheckedRecordsTests {
             let file = try Connection(path: path, mode: .readWrite)
             let pages = try #require(try file.integer("SELECT rootpage FROM sqlite_schema WHERE name = 'records_0'"))
             var bytes = try Data(contentsOf: URL(filePath: path))
-            // A leaf in the middle of the table; it holds some of the rows.
+            // The page is a leaf in the middle of the table and contains some of the rows.
             let place = try #require(bytes.range(of: Data(#""id":"1-200""#.utf8))).lowerBound / 8_192 * 8_192
             try #require(place != (Int(pages) - 1) * 8_192)
             bytes.replaceSubrange(place..<place + 8_192, with: Data(repeating: 0xFF, count: 8_192))
@@ -205,7 +206,7 @@ struct CheckedRecordsTests {
                 #expect(report.damage.first?.gaps == 2, "ops 4 and 5 of the site follow none that is left")
                 #expect(report.objects == 3 + 6 && report.damage.first?.isInSeeds == false)
             }
-            // The state of the next epoch is whole, unless a seed of it is damaged.
+            // The state of the next epoch is complete, unless one of its seeds is damaged.
             #expect(try EpochChange(store).run().objects == 9)
             let first = "(SELECT min(last) FROM records_0_of_3)"
             try change(path, "UPDATE records_0_of_3 SET records = zeroblob(length(records)) WHERE last = \(first)")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelLog
 
-/// When a commit follows the one before.
+/// Tests the pause between two commits.
 @Suite struct CommitPaceTests {
     private func pause(_ jobs: Int, _ micros: Int64, _ arrivals: Int) -> Duration {
         CommitPace.pause(behind: jobs, took: .microseconds(micros), arrivals: arrivals)

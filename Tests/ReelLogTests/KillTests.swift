@@ -5,10 +5,11 @@ import ReelLog
 import TestSupport
 import Testing
 
-/// Processes that are killed while they write: what was acked is there, at its seq, and no seq is left out.
+/// Tests that a log is complete after processes were killed while they wrote. Each acknowledged record is at its seq,
+/// and no seq is missing.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct KillTests {
-    /// Everything in the log by its place; fails the test where a seq is missing.
+    /// Returns all records of the log with their partitions and seqs. The test fails if a seq is missing.
     private func contents(_ path: String) throws -> Set<WriterProcess.Acked> {
         let log = try SQLiteLog(path: path)
         defer { log.close() }
@@ -79,7 +80,7 @@ struct KillTests {
             }
             let found = try contents(folder + "/log.db")
             #expect(acked.subtracting(found).isEmpty)
-            // Each writer's records stand in its own order.
+            // The records of each writer that was not killed are in its own order.
             for (_, records) in Dictionary(grouping: found, by: { "\($0.partition) \($0.record.prefix { $0 != "." })" })
             where records[0].record.hasPrefix("s") {
                 let places = records.sorted { $0.seq < $1.seq }.map { Int($0.record.split(separator: ".")[1]) ?? -1 }

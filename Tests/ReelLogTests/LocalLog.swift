@@ -4,16 +4,16 @@ import ReelCore
 import ReelLog
 import Testing
 
-/// The logs of one box.
+/// The kinds of log that need only one machine.
 enum LocalLog: CaseIterable, LogKind {
     case memory
     case sqlite
-    /// A checkpoint after almost every commit.
+    /// A log in a file with a checkpoint after almost every commit.
     case sqliteThatCheckpoints
 
     var testDescription: String { "\(self)" }
 
-    /// Runs `body` with an empty log that lives as long.
+    /// Creates an empty log, runs `body` with it, and then closes and removes it.
     func withLog(partitions: Int, _ body: (any EventLog) async throws -> Void) async throws {
         switch self {
         case .memory:
@@ -31,7 +31,8 @@ enum LocalLog: CaseIterable, LogKind {
     }
 }
 
-/// The log in memory, which can be trimmed. One in a file gives seqs that follow its last row, so that one must stay.
+/// The log in memory, which can be trimmed completely. A log in a file cannot, because its next seq follows from its
+/// last row.
 private struct TrimmedMemory: TrimmableLog {
     var testDescription: String { LocalLog.memory.testDescription }
 
@@ -57,7 +58,7 @@ struct LocalLogConformance {
     }
 }
 
-/// A folder of its own for `body`, removed afterwards.
+/// Runs `body` with a new folder, and removes the folder afterwards.
 func withFolder<R>(_ body: (String) async throws -> R) async throws -> R {
     let path = FileManager.default.temporaryDirectory.path + "/reel-log-\(UUID().uuidString)"
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import ReelLog
 
-/// What is reported of waits for the lock of a log's file.
+/// Tests the reports about waits for the lock of a log's file.
 @Suite(.timeLimit(.minutes(5)))
 struct LockWaitTests {
     private final class Reports: Sendable {
@@ -15,7 +15,7 @@ struct LockWaitTests {
         func add(_ wait: LockWait) { list.withLock { $0.append(wait) } }
     }
 
-    /// Work that blocks, on a thread of its own.
+    /// A thread that runs a blocking function.
     private final class Work: Sendable {
         private let isOver = Atomic(false)
 
@@ -29,7 +29,7 @@ struct LockWaitTests {
         func ends() async throws { try await eventually("it ends") { isOver.load(ordering: .acquiring) } }
     }
 
-    /// Somebody who holds a lock until it is let go.
+    /// A thread that holds a lock until `letGo` is called.
     private final class Holder: Sendable {
         private let isHeld = Atomic(false)
         private let release = DispatchSemaphore(value: 0)

@@ -6,12 +6,12 @@ import ReelSQLite
 import TestSupport
 import Testing
 
-/// A log's file under ordinary handling: stopped, moved, copied, restored.
+/// Tests a log's file under ordinary operations: it is closed, moved, copied and restored.
 @Suite(.timeLimit(.minutes(5)))
 struct LogFileTests {
     private let files = FileManager.default
 
-    /// Makes a log of these records and closes it.
+    /// Creates a log with these records and closes it.
     private func make(_ path: String, _ texts: [String]) async throws {
         let log = try SQLiteLog(path: path, partitions: 1)
         for text in texts { try await log.append(text) }
@@ -22,7 +22,7 @@ struct LogFileTests {
         try log.read(0, from: 0, to: 999, bytes: .max).seen.map(\.text)
     }
 
-    /// Opens the log at a path and closes it: its notice and records.
+    /// Opens and closes the log at a path, and returns its notice and records.
     private func look(_ path: String) throws -> (notice: String?, texts: [String]) {
         let log = try SQLiteLog(path: path)
         defer { log.close() }
@@ -37,7 +37,7 @@ struct LogFileTests {
         for suffix in ["", "-wal", "-shm", ".lock"] { try? files.removeItem(atPath: path + suffix) }
     }
 
-    /// Copies a file over another one, which stays the same file.
+    /// Overwrites the contents of a file with another file. The overwritten file keeps its inode.
     private func copy(_ path: String, into other: String) throws {
         let bytes = try #require(files.contents(atPath: path))
         let file = try #require(FileHandle(forWritingAtPath: other))
@@ -134,7 +134,7 @@ struct LogFileTests {
         }
     }
 
-    // MARK: Another file
+    // MARK: Moved, copied and restored files
 
     @Test("a file that was moved, with its folder or within it, is the same", arguments: ["other.db", "sub/log.db"])
     func moved(_ name: String) async throws {
@@ -212,7 +212,8 @@ struct LogFileTests {
             try files.copyItem(atPath: path, toPath: backup)
             let (before, bytes) = (try inode(path), try #require(files.contents(atPath: backup)))
             remove(path)
-            // File systems give the number of a removed file to one of the next, seldom to the very next.
+            // A file system reuses the inode of a removed file, but rarely for the next new file. So the test creates
+            // files until one has that inode.
             var restored = backup
             for number in 0..<3_000 where try inode(restored) != before {
                 restored = folder + "/restored-\(number)"
@@ -250,7 +251,7 @@ struct LogFileTests {
             let (path, moved) = (folder + "/log.db", folder + "/moved.db")
             try await make(path, ["a"])
             do {
-                // As a process leaves it that is killed.
+                // This is the state of the file after its process was killed.
                 let log = try SQLiteLog(path: path)
                 try await log.append("b")
                 log.close()
@@ -319,7 +320,7 @@ struct LogFileTests {
         }
     }
 
-    // MARK: Not whole
+    // MARK: Incomplete files
 
     @Test("a young log copied without its WAL holds its epoch; a file without a table is refused and left as it is")
     func young() async throws {
@@ -332,7 +333,7 @@ struct LogFileTests {
             let found = try SQLiteLog(path: alone)
             defer { found.close() }
             #expect(found.epoch == log.epoch && found.notice != nil)
-            // What an older build had in the file before its first checkpoint.
+            // An older build left such a file before its first checkpoint.
             try Connection(path: bare, mode: .create).execute("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL")
             #expect(size(bare) == 8192)
             let before = files.contents(atPath: bare)

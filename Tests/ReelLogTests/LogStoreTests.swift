@@ -10,7 +10,7 @@ struct LogStoreTests {
     private let first = Epoch(0xa)
     private let second = Epoch(0xb)
 
-    /// A store with one log, which is the current one.
+    /// Calls `body` with a store of one log, which is the current log.
     private func withStore(_ body: (SQLiteLogStore, _ path: String) async throws -> Void) async throws {
         try await withFolder { folder in
             let store = SQLiteLogStore(path: folder + "/log.db")
@@ -145,7 +145,7 @@ struct LogStoreTests {
             try store.advance(to: next)
             #expect(try SQLiteLogStore(path: path).current() == next)
         }
-        // After a loss the first log of a file is not the deployment's first.
+        // After a loss, the first log in a file is not the first log of the deployment.
         try await withFolder { folder in
             let store = SQLiteLogStore(path: folder + "/log.db")
             try store.create(second, partitions: 1)
@@ -153,7 +153,7 @@ struct LogStoreTests {
             try store.advance(to: next)
             #expect(try store.current() == next)
         }
-        // A node that makes the log by itself begins a deployment.
+        // A node that creates a log without a store begins a deployment.
         try await withFolder { folder in
             let log = try SQLiteLog(path: folder + "/log.db")
             defer { log.close() }
@@ -166,7 +166,7 @@ struct LogStoreTests {
     func deploymentOfAnOlderFile() async throws {
         try await withStore { store, path in
             try store.create(second, partitions: 2)
-            // As an older build does it.
+            // Make the file look like one of an older build.
             try Connection(path: path, mode: .readWrite).execute(
                 """
                 DROP TABLE deployment; DROP TABLE file; ALTER TABLE log DROP COLUMN hash;
@@ -182,7 +182,7 @@ struct LogStoreTests {
             let next = CurrentLog(epoch: Epoch(0xc), partitions: 2, number: 2, deployment: found.deployment)
             try store.advance(to: next)
             #expect(try store.current() == next)
-            // An older build made the next log: it wrote `control` alone, and the deployment goes on.
+            // An older build created the next log and wrote only `control`. The deployment stays the same.
             try store.create(Epoch(0xd), partitions: 2)
             try Connection(path: path, mode: .readWrite).execute(
                 """

@@ -87,7 +87,7 @@ struct MemoryLogFaults {
         try await log.append("a")
         let sink = CollectingSink()
         _ = log.tail(0, from: 0, to: sink)
-        // It has begun: where it begins is not looked at any more.
+        // Wait until the tail has begun, because later its start position is not checked again.
         try await eventually("a record") { sink.count == 1 }
         log.recreate(Epoch(7))
         try await eventually("an error") { sink.error?.code == .epochChanged }

@@ -3,7 +3,7 @@ import ReelCore
 import ReelLog
 import Testing
 
-/// What nodes announce in a log's file.
+/// Tests the table of node announcements in a log's file.
 @Suite struct NodeTableTests {
     private func withLog(_ body: (SQLiteLog) throws -> Void) throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "reel-nodes-\(UUID().uuidString)").path

@@ -71,8 +71,8 @@ struct SQLiteLogTests {
             _ = second.tail(0, from: 0, to: sink)
             try await first.append("warm")
             try await eventually("the first record") { sink.count == 1 }
-            // The net that catches a lost bell has meshes of a second, and the last one has just been hauled in. One
-            // that comes at once is enough: a busy machine may hold up many.
+            // The check that runs once a second would find the records too, and it has just run. One notification that
+            // is faster proves that notifications work; a busy machine may delay the others.
             var fastest = Duration.seconds(100)
             var count = 1
             while count <= 20 || count <= 100 && fastest >= .milliseconds(500) {
@@ -91,7 +91,7 @@ struct SQLiteLogTests {
         try await withFolder { folder in
             let log = try SQLiteLog(path: folder + "/log.db", partitions: 1)
             let answered = Mutex(0)
-            // The first answer keeps the commits waiting until all are handed over.
+            // The first answer blocks further commits until all records are handed over.
             let gate = DispatchSemaphore(value: 0)
             log.append([LogAppend("s", "x")], to: 0) { _ in
                 gate.wait()
@@ -110,7 +110,7 @@ struct SQLiteLogTests {
         }
     }
 
-    // MARK: Files that are no log, or not any more
+    // MARK: Files without a usable log
 
     private func failure(_ path: String) -> LogError? {
         #expect(throws: LogError.self) { try SQLiteLog(path: path) }
@@ -134,7 +134,7 @@ struct SQLiteLogTests {
                 try text.write(toFile: path, atomically: true, encoding: .utf8)
             }
             guard kind != "" else {
-                // An empty file is what a crash before the first transaction leaves.
+                // A crash before the first transaction leaves an empty file.
                 try SQLiteLog(path: path).close()
                 return
             }
@@ -152,7 +152,7 @@ struct SQLiteLogTests {
         }
     }
 
-    /// Makes a log of 200 rows, closes it, and overwrites the middle of the file.
+    /// Creates a log of 100 records, closes it, and lets `change` damage the bytes of the file.
     private func damaged(_ folder: String, with change: (inout Data) -> Void) async throws -> String {
         let path = folder + "/log.db"
         let log = try SQLiteLog(path: path, partitions: 1, checkpointFrames: 1)
@@ -303,7 +303,7 @@ struct SQLiteLogTests {
             try SQLiteLog(path: path).close()
             let file = open(path, O_RDWR)
             defer { close(file) }
-            // What SQLite locks while it has a WAL open, looked at by somebody else.
+            // SQLite holds this lock while a WAL is open. The test queries it through another open file.
             var lock = flock()
             (lock.l_type, lock.l_start, lock.l_len) = (Int16(F_WRLCK), 0x4000_0002, 510)
             #expect(fcntl(file, 36, &lock) == 0, "F_OFD_GETLK")
@@ -317,7 +317,7 @@ struct SQLiteLogTests {
             let copied = folder + "/copied.db"
             let log = try SQLiteLog(path: path, partitions: 1)
             try await log.append("a")
-            // As a process that is killed leaves them.
+            // Copy the two files as a killed process leaves them.
             for suffix in ["", "-wal"] {
                 try FileManager.default.copyItem(atPath: path + suffix, toPath: copied + suffix)
             }
@@ -356,7 +356,7 @@ struct SQLiteLogTests {
             let sink = CollectingSink()
             _ = log.tail(0, from: 0, to: sink)
             #expect(try await log.append("a") == [0])
-            // Not one of Reel's own: it knows nothing of the lock beside the file.
+            // This connection is not one of Reel's, so it does not use the lock file.
             let stranger = try Connection(path: path, mode: .readWrite)
             try stranger.execute("BEGIN IMMEDIATE")
             let error = await #expect(throws: LogError.self) { try await log.append("b", "c") }

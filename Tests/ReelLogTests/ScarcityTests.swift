@@ -6,10 +6,11 @@ import ReelSQLite
 import TestSupport
 import Testing
 
-/// A log that runs out of disk or of file descriptors.
+/// Tests a log that has no space on the disk, or no file descriptors.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct ScarcityTests {
-    /// A tmpfs of so many KiB on a new folder; nil where this user may not mount one.
+    /// Mounts a tmpfs of `kilobytes` KiB on a new folder and calls `body` with it. Skips the test if the user may not
+    /// mount one.
     private func withSmallDisk(_ kilobytes: Int, _ body: (String) async throws -> Void) async throws {
         try await withFolder { folder in
             guard mount("reel-test", folder, "tmpfs", 0, "size=\(kilobytes)k") == 0 else {
@@ -45,7 +46,7 @@ struct ScarcityTests {
             #expect(failure?.code == .logUnavailable)
             #expect(failure?.message.contains("room") == true)
             #expect(try log.bounds(0).last == acked.last)
-            // Still the same answer, and still readable.
+            // A second append fails too, and the log is still readable.
             await #expect(throws: LogError.self) { try await log.append(group) }
             #expect(try log.read(0, from: 0, to: largestInteger, bytes: 1 << 24).seen.map(\.seq) == acked)
 

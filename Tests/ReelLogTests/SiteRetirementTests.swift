@@ -2,12 +2,12 @@ import ReelCore
 import ReelLog
 import Testing
 
-/// The barrier that ends idle sites is written once, whatever becomes of its answer.
+/// Tests that the barrier that ends idle sites is written exactly once, even if its acknowledgement is lost.
 @Suite(.timeLimit(.minutes(5))) struct SiteRetirementTests {
     private let todo = StreamName("todo")!
     private let down = LogError(.logUnavailable, "down")
 
-    /// A log whose one partition holds so many records of the stream.
+    /// Returns a log with one partition and `count` records of the stream.
     private func log(_ count: Int = 10) async throws -> MemoryLog {
         let log = try MemoryLog(partitions: 1)
         for number in 0..<count { try await append("record \(number)", "todo", to: log) }
@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    /// The values under the key of barriers, by seq.
+    /// Returns the values of all barriers by seq.
     private func barriers(_ log: MemoryLog) throws -> [Seq: String] {
         let batch = try log.read(0, from: 0, to: 99, bytes: 1 << 20)
         var found: [Seq: String] = [:]

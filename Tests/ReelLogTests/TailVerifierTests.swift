@@ -4,7 +4,7 @@ import ReelLog
 import Testing
 
 @Suite struct TailVerifierTests {
-    /// Reads all of a partition, in batches of a few records.
+    /// Reads a partition up to its end in batches of three records.
     private func read(_ log: MemoryLog, _ verifier: inout TailVerifier) throws {
         while true {
             let batch = try log.read(0, from: verifier.next, to: verifier.next + 2, bytes: 1 << 20)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ReelLog
 
-/// How the tails of a log on SQLite hear of what was committed, here or by another process.
+/// Tests how the tails of an SQLite log are notified of commits, of this process and of others.
 @Suite(.timeLimit(.minutes(5)))
 struct WakingTests {
     private func isRung(_ watch: CommitNotifications) -> Bool {
@@ -15,18 +15,18 @@ struct WakingTests {
         return poll(&waiting, 1, 0) == 1
     }
 
-    /// A sink that waits at a gate with the first batch that it gets.
+    /// Returns a sink that waits at a gate with its first batch.
     private func sinkHeldAtItsFirstBatch() -> (CollectingSink, Gate) {
         let gate = Gate()
         return (CollectingSink { _ in gate.pass() }, gate)
     }
 
-    /// Holds up who comes first until it is opened.
+    /// A gate that blocks the first caller until it is opened.
     private final class Gate: Sendable {
         private let hasCome = Mutex(false)
         private let opening = DispatchSemaphore(value: 0)
 
-        /// Somebody has come.
+        /// True if a caller has reached the gate.
         var isReached: Bool { hasCome.withLock { $0 } }
 
         func pass() {
@@ -77,7 +77,7 @@ struct WakingTests {
             let rounds = 10
             for round in 1...rounds {
                 _ = try await other.append([LogAppend("s", "\(round)")], to: 1)
-                // This process commits all the time, so that its own bell is what wakes its reader.
+                // This process commits continuously, because only its own commits wake its reader.
                 while sinks[1].count < round {
                     own += 1
                     _ = try await withCheckedThrowingContinuation { continuation in
@@ -121,7 +121,7 @@ struct WakingTests {
             let logs = [try SQLiteLog(path: folder + "/log.db"), try SQLiteLog(path: folder + "/log.db")]
             defer { for log in logs { log.close() } }
             let asks = Atomic(0)
-            // Some batches come on the thread that has committed them.
+            // With this, the committing thread delivers some of the batches.
             let sinks = logs.map { _ in
                 (0...1).map { _ in
                     CollectingSink(ready: { asks.wrappingAdd(1, ordering: .relaxed).newValue % 3 > 0 })
@@ -163,7 +163,7 @@ struct WakingTests {
                 hasRoom.withLock(\.self)
             }
             _ = log.tail(0, from: 0, to: sink)
-            // What is committed before the tail has begun is read from the file.
+            // The reader reads records from the file if they were committed before the tail began.
             try await eventually("the tail has begun, and the writer delivers") {
                 _ = try await log.append([LogAppend("s", "x")], to: 0)
                 return names.withLock(\.last) == "reel-log-write"
@@ -173,7 +173,7 @@ struct WakingTests {
             _ = try await log.append([LogAppend("s", "y")], to: 0)
             try await eventually("it is delivered") { names.withLock(\.count) == batches + 1 }
             #expect(names.withLock(\.last) == "reel-log-read")
-            // Who commits much leaves it to the reader.
+            // The reader delivers groups of more than 64 records.
             hasRoom.withLock { $0 = true }
             _ = try await log.append((0..<65).map { LogAppend("s", "\($0)") }, to: 0)
             try await eventually("all are delivered") {
@@ -197,12 +197,12 @@ struct WakingTests {
             let other = CollectingSink()
             _ = log.tail(0, from: 0, to: busy)
             _ = log.tail(1, from: 0, to: other)
-            // The tails have begun: what is committed from now on is kept for them.
+            // Wait until both tails have begun. From then on, committed batches wait in memory for them.
             _ = try await log.append([LogAppend("s", "x")], to: 1)
             try await eventually("the other tail's first record") { other.count == 1 }
             _ = try await log.append([LogAppend("s", "0")], to: 0)
             try await eventually("the reader is held up") { gate.isReached }
-            // As many as are kept: with the next one, they are dropped.
+            // The limit is 64 waiting batches. It is exceeded now, so the next commit drops them.
             for i in 0..<65 { _ = try await log.append([LogAppend("s", "\(i)")], to: 1) }
             _ = try await log.append([LogAppend("s", "1")], to: 0)
             gate.open()
@@ -222,7 +222,7 @@ struct WakingTests {
             _ = log.tail(0, from: 0, to: sink)
             _ = try await log.append([LogAppend("s", "0")], to: 0)
             try await eventually("the sink is busy") { gate.isReached }
-            // More groups than are kept for the tails.
+            // These are more batches than may wait in memory for the tails.
             for i in 1..<300 { _ = try await log.append([LogAppend("s", "\(i)")], to: 0) }
             #expect(sink.count == 1)
             gate.open()

@@ -2,9 +2,9 @@ import Foundation
 import ReelCore
 import Testing
 
-/// A process that appends to a log until it is done or killed.
+/// A process that appends to a log until it has finished or is killed.
 final class WriterProcess {
-    /// An answer that the process had got before it ended.
+    /// A record that the log has acknowledged to the process.
     struct Acked: Hashable {
         var partition: Int
         var seq: Seq
@@ -38,7 +38,7 @@ final class WriterProcess {
         if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) }
     }
 
-    /// The lines it has printed, whole ones only.
+    /// The complete lines that the process has printed.
     var lines: [String] {
         get throws {
             let text = try String(contentsOfFile: output, encoding: .utf8)
