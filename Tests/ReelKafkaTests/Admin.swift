@@ -1,13 +1,13 @@
 import CRdkafka
 import Testing
 
-/// What an operator, or somebody else's program, does to the brokers.
+/// A client for operations on brokers that an operator or another program performs.
 final class Admin {
     private let handle: OpaquePointer
     private let queue: OpaquePointer
     private let reason = UnsafeMutablePointer<CChar>.allocate(capacity: 512)
 
-    /// `properties` are librdkafka's.
+    /// Connects to the brokers. `properties` are settings of librdkafka.
     init(_ brokers: [String], _ properties: [String: String] = [:]) throws {
         let settings = try #require(rd_kafka_conf_new())
         rd_kafka_conf_set_log_cb(settings) { _, _, _, _ in }
@@ -27,7 +27,7 @@ final class Admin {
         reason.deallocate()
     }
 
-    /// Makes a topic whose batches may be as large as Reel's.
+    /// Creates a topic whose batches may be as large as Reel's.
     func create(_ topic: String, partitions: Int) throws {
         var wanted = rd_kafka_NewTopic_new(topic, Int32(partitions), -1, reason, 512)
         defer { rd_kafka_NewTopic_destroy(wanted) }
@@ -43,7 +43,8 @@ final class Admin {
         #expect(count == 1 && rd_kafka_topic_result_error(results?[0]) == RD_KAFKA_RESP_ERR_NO_ERROR)
     }
 
-    /// How many led partitions of a topic the broker that answers knows of, and which one that is.
+    /// Returns the id of the broker that answers, and the number of partitions of the topic that have a leader as it
+    /// knows.
     func known(_ topic: String) throws -> (broker: Int32, led: Int) {
         let asked = rd_kafka_topic_new(handle, topic, nil)
         defer { rd_kafka_topic_destroy(asked) }
@@ -56,7 +57,7 @@ final class Admin {
         return (answer.pointee.orig_broker_id, partitions.count { $0.leader >= 0 })
     }
 
-    /// Deletes a topic with all that is in it.
+    /// Deletes a topic and all its records.
     func delete(_ topic: String) throws {
         var doomed = rd_kafka_DeleteTopic_new(topic)
         defer { rd_kafka_DeleteTopic_destroy(doomed) }
@@ -68,7 +69,7 @@ final class Admin {
         #expect(count == 1 && rd_kafka_topic_result_error(results?[0]) == RD_KAFKA_RESP_ERR_NO_ERROR)
     }
 
-    /// Drops the records of a partition before an offset.
+    /// Deletes the records of a partition before an offset.
     func trim(_ topic: String, _ partition: Int32, before offset: Int64) throws {
         let offsets = rd_kafka_topic_partition_list_new(1)
         defer { rd_kafka_topic_partition_list_destroy(offsets) }
@@ -79,19 +80,19 @@ final class Admin {
         rd_kafka_event_destroy(try answer())
     }
 
-    /// Begins to be a transactional producer; needs `transactional.id`.
+    /// Initializes transactions. The property `transactional.id` must be set.
     func beginTransactions() throws {
         try succeed(rd_kafka_init_transactions(handle, 60_000))
     }
 
-    /// Appends a record in a transaction of its own. Its end, a commit or an abort, takes an offset too.
+    /// Appends a record in its own transaction. The marker at the end, a commit or an abort, takes an offset too.
     func transaction(_ topic: String, _ partition: Int32, _ value: String, commit: Bool) throws {
         try succeed(rd_kafka_begin_transaction(handle))
         let record = rd_kafka_topic_new(handle, topic, nil)
         defer { rd_kafka_topic_destroy(record) }
         var bytes = Array(value.utf8)
         #expect(rd_kafka_produce(record, partition, RD_KAFKA_MSG_F_COPY, &bytes, bytes.count, "s", 1, nil) == 0)
-        // An abort drops what is still here.
+        // The record must be flushed first, because an abort discards unsent records.
         #expect(rd_kafka_flush(handle, 60_000) == RD_KAFKA_RESP_ERR_NO_ERROR)
         try succeed(commit ? rd_kafka_commit_transaction(handle, 60_000) : rd_kafka_abort_transaction(handle, 60_000))
     }

@@ -9,12 +9,12 @@ import Testing
 
 @testable import ReelKafka
 
-/// How large a record may be, and what becomes of one that is larger.
+/// Tests the limit on the size of a record, and the refusal of larger records.
 @Suite(.timeLimit(.minutes(5)))
 struct BatchLimitTests {
     private let most = KafkaConfiguration.messageBytesMax
 
-    /// A limit that the brokers have lowered to this.
+    /// Returns a limit after the brokers have refused a record and reported the size `told`.
     private func lowered(to told: Int?) -> BatchLimit {
         var limit = BatchLimit(batchBytes: 1_000_000)
         limit.refused(recordBytes: 10)
@@ -195,7 +195,7 @@ struct BatchLimitTests {
         #expect(refused?.code == .tooLarge)
         brokers.lead(log, 1, by: 1)
         try await eventually("the other one is answered") { waiting.load(ordering: .relaxed) }
-        // The next producer waits for the answer.
+        // Only the next producer waits for the answer about the limit.
         try await eventually("the producer has ended") { log.counts.rebuilds == 1 }
         #expect(log.recordBytesMax > 1 << 20)
         answer.signal()

@@ -1,17 +1,18 @@
 import Foundation
 import Testing
 
-/// A door to a broker. One that hides a topic makes the broker look as if it had not heard of that yet: what it is
-/// asked of that one, it is asked of a topic that nobody has. All else goes through as it is.
+/// A proxy in front of a broker, which can hide a topic. The broker then seems not to know the topic yet, because the
+/// proxy replaces its name in requests with the name of a topic that does not exist. All other bytes pass unchanged.
 final class BrokerDoor: Sendable {
-    /// `HOST:PORT`.
+    /// The address of the proxy, `HOST:PORT`.
     let address: String
     private let listener: Int32
 
-    /// What it asks for instead of the hidden topic.
+    /// Returns the name that replaces the name of the hidden topic.
     static func alias(of topic: String) -> String { topic.dropLast() + "x" }
 
-    /// `onAnswer` is given what the broker says, once it has gone through, on a thread of the door.
+    /// Starts the proxy. `onAnswer` is called on a thread of the proxy with bytes from the broker, after they were
+    /// forwarded.
     init(before broker: String, hidden topic: String = "", onAnswer: @escaping @Sendable ([UInt8]) -> Void = { _ in })
         throws
     {
@@ -64,7 +65,8 @@ final class BrokerDoor: Sendable {
         return server
     }
 
-    /// Passes bytes on until one side ends. A request is small enough to come in one piece.
+    /// Forwards bytes until one side closes. A name is only replaced within one piece; requests are small enough for
+    /// one piece.
     private static func pass(
         from source: Int32,
         to target: Int32,

@@ -7,10 +7,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What brokers and networks do to a log, on librdkafka's mock cluster.
+/// Tests a log under faults of brokers and networks, on librdkafka's mock cluster.
 @Suite(.timeLimit(.minutes(5)))
 struct BrokerFaultTests {
-    /// Appends numbered records, one call each, and gathers the answers in the order in which they come.
+    /// A writer that appends numbered records, one call each, and collects the answers in the order of their arrival.
     final class Author: Sendable {
         let answers = Mutex<[(number: Int, result: Result<[Seq], LogError>)]>([])
         private let next = Atomic(0)
@@ -74,7 +74,7 @@ struct BrokerFaultTests {
         #expect(try log.read(0, from: 0, to: 10, bytes: 1 << 20).entries.count == 11)
     }
 
-    /// Errors that librdkafka tries again after.
+    /// The errors after which librdkafka retries.
     static let passingErrors: [rd_kafka_resp_err_t] = [
         RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
         RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS,
@@ -116,10 +116,10 @@ struct BrokerFaultTests {
         defer { log.close() }
         let sink = CollectingSink()
         _ = log.tail(0, from: 0, to: sink)
-        // The second request is on its way before the first one is answered.
+        // The second request is sent before the first one is answered.
         brokers.delay(ms: 100)
         brokers.fail(.produce, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION)
-        // Too much for one request.
+        // The three records together are too large for one request.
         let big = LogAppend(key: [0x73], value: [UInt8](repeating: 0x61, count: 1 << 20))
         #expect(try await log.append([big, big, big]) == [0, 1, 2])
         try await eventually("all three") { sink.count == 3 }
@@ -190,7 +190,7 @@ struct BrokerFaultTests {
         let author = Author()
         author.append(10, to: log)
         try await eventually("ten") { author.count == 10 }
-        // So that all fifty are in flight.
+        // All fifty records must be in flight at the same time.
         brokers.down()
         brokers.fail(.produce, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER)
         author.append(50, to: log)
@@ -213,9 +213,9 @@ struct BrokerFaultTests {
         let lines = Mutex<[String]>([])
         let log = try brokers.log { _, _, text in lines.withLock { $0.append(text) } }
         defer { log.close() }
-        // Though nobody has appended anything.
+        // The line comes although no record was appended.
         try await eventually("a line") { lines.withLock { $0.contains { $0.contains("has no right to Write") } } }
-        // The line comes a moment before those who append are told.
+        // The line is written shortly before the appends fail.
         var code: ErrorCode?
         repeat {
             code = await #expect(throws: LogError.self) { try await log.append([LogAppend("s", "a")]) }?.code
@@ -273,7 +273,7 @@ struct BrokerFaultTests {
         let log = try brokers.log()
         defer { log.close() }
         let big = LogAppend(key: [0x73], value: [UInt8](repeating: 0x61, count: 1 << 20))
-        // The mock keeps 5 MiB of a partition.
+        // The mock cluster keeps 5 MiB of a partition.
         for _ in 0..<10 { try await log.append([big]) }
         let first = try log.bounds(0).first
         #expect(first > 0)
@@ -301,7 +301,7 @@ struct BrokerFaultTests {
         #expect(author.failures.allSatisfy { $0.code == .logUnavailable })
     }
 
-    /// Each seq once, and the first copies of the records in their order; the mock keeps duplicates.
+    /// Expects each seq once, and the first copies of the records in order. The mock cluster keeps duplicates.
     private func expectOrder(_ sink: CollectingSink, _ count: Int) {
         let records = sink.records
         #expect(records.map(\.seq) == Array(0..<Seq(records.count)))

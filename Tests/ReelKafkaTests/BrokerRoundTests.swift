@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelKafka
 
-/// What one broker says is not what all of them say.
+/// Tests a round of the same question to all brokers, because one broker can lag.
 @Suite struct BrokerRoundTests {
     @Test("it is over once each broker that any of them knows has answered") func itIsOverOnce() {
         var round = BrokerRound(fromMs: 100, untilMs: 1_000)
@@ -11,7 +11,7 @@ import Testing
         #expect(round.isOver(nowMs: 100))
         round.hear(2, of: [1, 2, 3])
         #expect(!round.isOver(nowMs: 100))
-        // The one that lags knows itself alone.
+        // The broker that lags knows only itself.
         round.hear(1, of: [1])
         #expect(!round.isOver(nowMs: 100))
         round.hear(3, of: [2, 3])

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelKafka
 
-/// What librdkafka says of a broker becomes a sentence for an operator.
+/// Tests the sentences for operators that are made from librdkafka's errors about brokers.
 @Suite struct BrokerWordsTests {
     @Test(
         "a broker error becomes one sentence",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelKafka
 
-/// The records by which a deployment knows its current log and its nodes.
+/// Tests the records that contain the current log of a deployment and its nodes.
 @Suite struct ControlRecordTests {
     private func record(_ key: String, _ json: String) -> CurrentLog? {
         Array(key.utf8).withUnsafeBytes { key in Array(json.utf8).withUnsafeBytes { CurrentLog(key: key, json: $0) } }

@@ -6,8 +6,8 @@ import ReelLog
 import TestSupport
 import Testing
 
-/// A batch that a broker's disk has damaged, between others. The mock cluster keeps whatever a producer sends, so the
-/// test sends the bytes.
+/// Tests a log with a batch that the disk of a broker has damaged. The mock cluster stores any bytes that a producer
+/// sends, so the test sends a damaged batch.
 @Suite(.timeLimit(.minutes(5)))
 struct DamagedBatchTests {
     @Test("a damaged batch is no hole: reads fail there, and a tail ends before it") func damaged() async throws {
@@ -30,8 +30,8 @@ struct DamagedBatchTests {
         #expect(log.counts.holes == 0)
     }
 
-    /// A batch of records as Kafka keeps it, with the right checksum if none is given. `standingFor`: how many records
-    /// its head tells of.
+    /// Returns a batch of records in Kafka's format. `standingFor` is the number of records in its head. A missing
+    /// `checksum` is computed.
     private static func batch(
         at offset: Int64,
         _ texts: [String],
@@ -40,7 +40,7 @@ struct DamagedBatchTests {
     ) -> [UInt8] {
         var records: [UInt8] = []
         for (index, text) in texts.enumerated() {
-            // Attributes, the time behind the first one's, the place behind the first one's, key, value, no headers.
+            // The fields are: attributes, time delta, offset delta, key, value, and no headers.
             let record =
                 [0, 0] + varint(index) + varint(1) + Array("s".utf8) + varint(text.utf8.count) + text.utf8 + [0]
             records += varint(record.count) + record
@@ -57,7 +57,7 @@ struct DamagedBatchTests {
         withUnsafeBytes(of: value.bigEndian, Array.init)
     }
 
-    /// A number of one byte, zigzag.
+    /// Encodes a number from 0 to 63 as a zigzag varint of one byte.
     private static func varint(_ value: Int) -> [UInt8] { [UInt8(value << 1)] }
 
     private static func crc32c(_ bytes: [UInt8]) -> UInt32 {

@@ -2,7 +2,7 @@ import ReelKafka
 import ReelLog
 import Testing
 
-/// When a node was heard last, whatever its clock says.
+/// Tests the time at which a node was last heard, which must not depend on the node's clock.
 @Suite struct HeardNodesTests {
     private let minute: Int64 = 60_000
     private let now: Int64 = 1_000 * 60_000

@@ -22,7 +22,7 @@ struct KafkaConformanceTests {
     }
 }
 
-/// A log on brokers that live in this process, as a node opens it.
+/// A log on a mock cluster in this process, opened in the same way as a node opens it.
 struct MockKafka: LogKind {
     var testDescription: String { "mock cluster" }
 

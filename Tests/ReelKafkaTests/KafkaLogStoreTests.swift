@@ -5,8 +5,8 @@ import ReelKafka
 import ReelLog
 import Testing
 
-/// Which log is the current one, and who the nodes are, as the brokers keep it. On the mock cluster, where no topic can
-/// be made or described.
+/// Tests the records of the brokers about the current log and the nodes. They use the mock cluster, which cannot create
+/// or describe topics.
 @Suite(.timeLimit(.minutes(5))) struct KafkaLogStoreTests {
     private func store(_ brokers: MockBrokers) throws -> KafkaLogStore {
         try KafkaLogStore(brokers.configuration) { _, _, _ in }
@@ -32,7 +32,7 @@ import Testing
             var log = CurrentLog(epoch: .random(), partitions: 4, number: 0)
             try store.advance(to: log)
             #expect(try store.current() == log)
-            // Said again it is the same.
+            // The same record again changes nothing.
             try store.advance(to: log)
             log = CurrentLog(epoch: .random(), partitions: 8, number: 1, deployment: log.deployment)
             try store.advance(to: log)
@@ -216,7 +216,7 @@ import Testing
         let brokers = try MockBrokers(3)
         brokers.claim(fetch: 11)
         var configuration = brokers.configuration
-        // The others are known from this one alone.
+        // The client learns of the other two brokers from this one.
         configuration.brokers = [brokers.brokers[0]]
         let store = try KafkaLogStore(configuration) { _, _, _ in }
         defer { store.close() }

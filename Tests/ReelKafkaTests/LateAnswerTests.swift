@@ -8,12 +8,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Brokers that answer late, with errors, or not at all, on librdkafka's mock cluster.
+/// Tests a log on brokers that answer late, with errors, or not at all, on librdkafka's mock cluster.
 @Suite(.timeLimit(.minutes(5)))
 struct LateAnswerTests {
     private typealias Author = BrokerFaultTests.Author
 
-    /// A client that gives a request up after a second.
+    /// Returns a configuration with a timeout of one second for requests.
     private func impatient(_ brokers: MockBrokers) -> KafkaConfiguration {
         var configuration = brokers.oneRequestAtATime
         configuration.properties["socket.timeout.ms"] = "1000"
@@ -25,7 +25,7 @@ struct LateAnswerTests {
         try log.read(0, from: 0, to: 1_000, bytes: 1 << 20).seen.map(\.text)
     }
 
-    /// The same of a log that is asked with no more patience than usual.
+    /// Returns the texts of the log after its first successful read.
     private func textsOnceItAnswers(_ log: KafkaLog) async throws -> [String] {
         var found: [String]?
         try await eventually("it answers") {
@@ -35,7 +35,8 @@ struct LateAnswerTests {
         return found ?? []
     }
 
-    /// The record may be there twice. The answer is one, and names the place of the last copy, or none.
+    /// Expects one answer for the record. The log may have several copies of it, and the seq is that of the last copy
+    /// or none.
     private func expectOneAnswer(_ author: Author, _ log: KafkaLog) throws {
         let found = try texts(log)
         #expect(Set(found) == ["0"])
@@ -110,7 +111,7 @@ struct LateAnswerTests {
         author.append(5, to: log)
         let failure = #expect(throws: LogError.self) { try log.bounds(0) }
         #expect(failure?.code == .logUnavailable)
-        // A producer that has known the topic before goes on with what it knows.
+        // A producer that already knows the topic continues with its cached metadata.
         if isLeaderless { #expect(author.count == 0) }
         brokers.lead(log, 0, by: 1)
         brokers.say(RD_KAFKA_RESP_ERR_NO_ERROR, of: log)
@@ -149,7 +150,7 @@ struct LateAnswerTests {
         brokers.lead(log, 0, by: 1)
         for text in ["a", "b", "c"] { try await log.appendOnceItGoes(text) }
         brokers.follow(log, 0, by: 2, before: 1)
-        // A thread that was held up says only that there was no answer in time.
+        // A delayed thread reports only that no answer came in time, so there are five attempts.
         var said = ""
         for _ in 0..<5 where !said.contains("a broker lags behind") {
             let error = #expect(throws: LogError.self) { try log.read(0, from: 1, to: 2, bytes: 1 << 20) }
@@ -177,8 +178,8 @@ struct LateAnswerTests {
         let broker = "127.0.0.1:\(UInt16(bigEndian: address.sin_port))"
         let store = try KafkaLogStore(KafkaConfiguration(brokers: [broker])) { _, _, _ in }
         defer { store.close() }
-        // A thread that was held up itself says nothing of how long it takes: then it is asked again, until most of
-        // the answers were in time.
+        // A delay of this thread can make an answer late too. So the check is repeated until most answers were in time,
+        // or five were late.
         var (error, inTime, late) = (LogError?.none, 0, 0)
         repeat {
             let started = ContinuousClock.now
@@ -188,7 +189,7 @@ struct LateAnswerTests {
         #expect(inTime > late, "\(late) answers took ten seconds or more")
         #expect(error?.code == .logUnavailable)
         let message = error?.message ?? ""
-        // Before librdkafka says that it waits in vain, we have.
+        // Reel must report the silent broker before librdkafka does.
         #expect(message.contains(broker), "\(message)")
         #expect(message.contains("does not answer") || message.contains("no answer within 5 s"), "\(message)")
     }

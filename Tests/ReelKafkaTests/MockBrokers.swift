@@ -6,14 +6,15 @@ import ReelLog
 import TestSupport
 import Testing
 
-/// librdkafka's own mock cluster: brokers in this process that speak Kafka on loopback, and fail on demand.
+/// A mock cluster of librdkafka: brokers in this process that speak Kafka's protocol on loopback, and fail on demand.
 ///
-/// It has no Admin API, drops no duplicates, and does not wake a waiting fetch, so clients wait a millisecond at most.
+/// It has no Admin API and keeps duplicates. It does not wake a waiting fetch, so clients wait for at most one
+/// millisecond.
 final class MockBrokers: @unchecked Sendable {
     private let handle: OpaquePointer
     private let cluster: OpaquePointer
 
-    /// The list of brokers.
+    /// The addresses of the brokers, `HOST:PORT`.
     let brokers: [String]
 
     init(_ count: Int = 1) throws {
@@ -31,18 +32,18 @@ final class MockBrokers: @unchecked Sendable {
         rd_kafka_destroy(handle)
     }
 
-    /// A topic as `reel topic create` would make it.
+    /// Creates a topic as `reel topic create` would.
     func topic(_ name: String, partitions: Int = 1) {
         #expect(rd_kafka_mock_topic_create(cluster, name, Int32(partitions), 1) == RD_KAFKA_RESP_ERR_NO_ERROR)
     }
 
-    /// The brokers claim to take Fetch up to this version.
+    /// Makes the brokers claim that they support Fetch up to this version.
     func claim(fetch version: Int16) {
         #expect(rd_kafka_mock_set_apiversion(cluster, 1, 0, version) == RD_KAFKA_RESP_ERR_NO_ERROR)
     }
 
-    /// How a client talks to these brokers. It waits for them as long as a busy machine may hold them up: what it gave
-    /// up and sent again, they would take twice.
+    /// The configuration of clients of these brokers. The timeouts are long, because a busy machine may be slow, and
+    /// the brokers would store a resent record twice.
     var configuration: KafkaConfiguration {
         var configuration = KafkaConfiguration(
             brokers: brokers,
@@ -54,73 +55,74 @@ final class MockBrokers: @unchecked Sendable {
         return configuration
     }
 
-    /// A producer that waits for each answer. The mock checks no sequence numbers: it would take a request behind one
-    /// that failed, and librdkafka would believe the failed one to be in the log.
+    /// A configuration for a producer that waits for each answer. The mock cluster does not check sequence numbers, so
+    /// it would accept a request after a failed one. librdkafka would then assume that the failed one is in the log.
     var oneRequestAtATime: KafkaConfiguration {
         var configuration = configuration
         configuration.properties["max.in.flight.requests.per.connection"] = "1"
         return configuration
     }
 
-    /// A kind of request, by its number in Kafka's protocol.
+    /// A kind of request by its number in Kafka's protocol.
     enum Request: Int16 {
         case produce = 0, fetch, ends
         case producerId = 22
     }
 
-    /// The next requests of this kind fail, one with each of these errors. `RD_KAFKA_RESP_ERR__TRANSPORT` drops the
-    /// connection in place of an answer.
+    /// Makes the next requests of this kind fail, one with each of these errors. `RD_KAFKA_RESP_ERR__TRANSPORT` closes
+    /// the connection instead of an answer.
     func fail(_ request: Request, _ errors: rd_kafka_resp_err_t...) {
         rd_kafka_mock_push_request_errors_array(cluster, request.rawValue, errors.count, errors)
     }
 
-    /// Requests of this kind succeed again.
+    /// Removes the pending failures of requests of this kind.
     func clear(_ request: Request) {
         rd_kafka_mock_clear_request_errors(cluster, request.rawValue)
     }
 
-    /// All connections are closed, and none is taken. `broker` −1: all.
+    /// Closes all connections of the broker and refuses new ones; −1 means all brokers.
     func down(_ broker: Int32 = -1) { rd_kafka_mock_broker_set_down(cluster, broker) }
 
-    /// Connections are taken again.
+    /// Accepts connections to the broker again; −1 means all brokers.
     func up(_ broker: Int32 = -1) { rd_kafka_mock_broker_set_up(cluster, broker) }
 
-    /// Answers take so long. `broker` −1: those of all.
+    /// Delays the answers of the broker by `ms` milliseconds; −1 means all brokers.
     func delay(ms: Int32, of broker: Int32 = -1) { rd_kafka_mock_broker_set_rtt(cluster, broker, ms) }
 
-    /// The next request of this kind is done at once, and answered after so long.
+    /// Delays the answer to the next request of this kind by `ms` milliseconds. The request itself is executed at once.
     func answerLate(_ request: Request, ms: Int32, of broker: Int32 = 1) {
         #expect(reel_rd_kafka_mock_delay(cluster, broker, request.rawValue, ms) == RD_KAFKA_RESP_ERR_NO_ERROR)
     }
 
-    /// What brokers that are asked say of the log's topic from now on.
+    /// Sets the error that the brokers report for the log's topic from now on.
     func say(_ error: rd_kafka_resp_err_t, of log: KafkaLog) {
         say(error, ofTopic: "reel.\(log.epoch)")
     }
 
-    /// The brokers say that there is no such topic; else they would make it for whoever asks.
+    /// Makes the brokers report that the topic does not exist. Otherwise they would create it on the first query.
     func hide(_ topic: String) {
         self.topic(topic)
         say(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, ofTopic: topic)
     }
 
-    /// What brokers that are asked say of a topic from now on.
+    /// Sets the error that the brokers report for a topic from now on.
     func say(_ error: rd_kafka_resp_err_t, ofTopic name: String) {
         rd_kafka_mock_topic_set_error(cluster, name, error)
     }
 
-    /// Another broker leads the partition; −1: none does.
+    /// Moves the leadership of the partition to another broker; −1 means no leader.
     func lead(_ log: KafkaLog, _ partition: Int32, by broker: Int32) {
         rd_kafka_mock_partition_set_leader(cluster, "reel.\(log.epoch)", partition, broker)
     }
 
-    /// Reads of the partition are served by this broker, which has it up to before `end`; nil: as far as its leader.
+    /// Makes a follower serve reads of the partition, with its records before `end`; nil means all records.
     func follow(_ log: KafkaLog, _ partition: Int32, by broker: Int32, before end: Seq?) {
         rd_kafka_mock_partition_set_follower(cluster, "reel.\(log.epoch)", partition, broker)
         rd_kafka_mock_partition_set_follower_wmarks(cluster, "reel.\(log.epoch)", partition, -1, end ?? -1)
     }
 
-    /// A log in a topic of its own. `leaderless`: nobody leads this partition yet, so no producer has ever sent to it.
+    /// Creates a log in a new topic. The partition `leaderless` has no leader, so no producer has ever sent records to
+    /// it.
     func log(
         epoch: Epoch = .random(),
         partitions: Int = 4,
@@ -146,7 +148,7 @@ final class MockBrokers: @unchecked Sendable {
 }
 
 extension KafkaLog {
-    /// Appends as soon as the log takes it.
+    /// Repeats an append until the log accepts it. Returns its seqs.
     @discardableResult
     func appendOnceItGoes(_ text: String) async throws -> [Seq] {
         var seqs: [Seq] = []
@@ -163,7 +165,7 @@ extension KafkaLog {
     }
 }
 
-/// The mock cluster knows no topic of announcements.
+/// A directory without nodes, because the mock cluster has no topic for announcements.
 final class NoDirectory: NodeDirectory {
     func announce(_ node: NodeAnnouncement) throws(LogError) {}
     func nodes() throws(LogError) -> [NodeAnnouncement] { [] }

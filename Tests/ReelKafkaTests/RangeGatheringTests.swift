@@ -2,9 +2,10 @@ import ReelCore
 import ReelKafka
 import Testing
 
-/// What a range is made of, without brokers.
+/// Tests how arrivals are gathered into a range, without brokers.
 @Suite struct RangeGatheringTests {
-    /// What is kept of 5 ... 9, each record of ten bytes; what is read; and whether it failed.
+    /// Gathers the range 5 ... 9 from records of ten bytes. Returns the kept seqs, the next seq if the range is
+    /// complete, and whether it has failed.
     private func gather(bytes: Int = 1_000, _ arrivals: Arrival...) -> (kept: [Seq], next: Seq?, hasFailed: Bool) {
         var range = RangeGathering(next: 5, to: 9, bytes: bytes)
         var kept: [Seq] = []

@@ -5,7 +5,7 @@ import ReelKafka
 import ReelLog
 import Testing
 
-/// The brokers that `REEL_KAFKA` names, `HOST:PORT,HOST:PORT`.
+/// The brokers in `REEL_KAFKA`, written as `HOST:PORT,HOST:PORT`.
 struct RealKafka: TrimmableLog {
     let brokers: [String]
 
@@ -26,7 +26,7 @@ struct RealKafka: TrimmableLog {
         try Admin(brokers).trim("reel.\(log.epoch)", 0, before: seq)
     }
 
-    /// A log in a fresh topic.
+    /// Creates a topic and returns a log in it.
     func log(_ epoch: Epoch, partitions: Int = 1) throws -> KafkaLog {
         let store = try KafkaLogStore(KafkaConfiguration(brokers: brokers)) { _, _, _ in }
         defer { store.close() }
@@ -34,7 +34,7 @@ struct RealKafka: TrimmableLog {
         return try open(epoch)
     }
 
-    /// A log in a topic that is there.
+    /// Returns a log in an existing topic.
     func open(_ epoch: Epoch) throws -> KafkaLog {
         let store = try KafkaLogStore(KafkaConfiguration(brokers: brokers)) { _, _, _ in }
         defer { store.close() }
@@ -43,7 +43,7 @@ struct RealKafka: TrimmableLog {
 }
 
 extension Trait where Self == ConditionTrait {
-    /// Says so where nothing is tested.
+    /// Skips a test without `REEL_KAFKA`, and reports that nothing was tested.
     static var onARealKafka: Self {
         .enabled(if: RealKafka.fromEnvironment != nil, "REEL_KAFKA names no broker: nothing was tested on a real one")
     }

@@ -5,7 +5,7 @@ import ReelLog
 import TestSupport
 import Testing
 
-/// What only a real broker does.
+/// Tests behavior that only a real broker has.
 @Suite(.timeLimit(.minutes(10)), .onARealKafka)
 struct RealKafkaTests {
     let kafka: RealKafka
@@ -37,13 +37,13 @@ struct RealKafkaTests {
         let seqs = sink.records.map(\.seq)
         #expect(seqs == seqs.sorted() && Set(seqs).count == 4)
         #expect(log.counts.holes >= 2)
-        // A marker is written a moment after its transaction was ended, so it may stand anywhere behind it.
+        // A marker is written shortly after the end of its transaction, so it may be at any later offset.
         for (from, to) in [(0, 5), (1, 2), (2, 3), (3, 3), (5, 9), (3, 9)] as [(Seq, Seq)] {
             let batch = try log.read(0, from: from, to: to, bytes: 1 << 20)
             #expect(batch.seqs == from..<min(to, 5) + 1)
             #expect(batch.seen == sink.records.filter { batch.seqs.contains($0.seq) })
         }
-        // From there on nothing is in doubt.
+        // After the markers, the tail continues with the next record.
         try await log.append([LogAppend("s", "e")])
         try await eventually("e") { sink.texts.last == "e" }
     }
@@ -51,7 +51,7 @@ struct RealKafkaTests {
     @Test("a topic that was made is known to every broker") func knownToAll() throws {
         let store = try KafkaLogStore(KafkaConfiguration(brokers: kafka.brokers)) { _, _, _ in }
         defer { store.close() }
-        // Each asks the one broker that it knows.
+        // Each client knows and asks only one broker.
         let clients = try kafka.brokers.map { try Admin([$0]) }
         for _ in 0..<10 * effort {
             let epoch = Epoch.random()

@@ -1,19 +1,19 @@
 import ReelKafka
 import Testing
 
-/// What a producer is given at a time, without one.
+/// Tests how many records a producer is given at a time, without a producer.
 @Suite struct SendWindowTests {
     private var window = SendWindow<Int>()
     private var nowMs: Int64 = 0
 
-    /// The brokers know the producer.
+    /// Creates a window whose producer is known to the brokers.
     init() {
         _ = window.take(-1, count: 1, nowMs: nowMs)
         _ = window.handedOver()
         _ = window.settled(1, isTaken: true, nowMs: nowMs)
     }
 
-    /// What is handed over of appends that come one after the other, each of so many records.
+    /// Offers appends of `count` records each, one after the other. Returns those that are handed over.
     private mutating func take(_ appends: Int..., count: Int = 1) -> [Int] {
         appends.flatMap { append in all(window.take(append, count: count, nowMs: nowMs)) }
     }
@@ -22,7 +22,7 @@ import Testing
         all(window.settled(count, isTaken: true, nowMs: nowMs))
     }
 
-    /// What is due, and what is once that was handed over.
+    /// Returns the due appends, and those that become due after these are handed over.
     private mutating func all(_ due: [SendWindow<Int>.Run]) -> [Int] {
         due.isEmpty ? [] : due.map(\.append) + all(window.handedOver())
     }
@@ -30,7 +30,7 @@ import Testing
     @Test mutating func whatComesWithFiveUnderWayWaitsAndThenGoesTogether() {
         #expect(take(0, 1, 2, 3, 4, 5, 6, 7) == [0, 1, 2, 3, 4])
         #expect(settled(1) == [5, 6, 7])
-        // Seven are under way.
+        // Seven records are in flight.
         #expect(take(8) == [])
         #expect(settled(2) == [])
         #expect(settled(1) == [8])
@@ -71,7 +71,7 @@ import Testing
 
     // MARK: A producer that the brokers do not know
 
-    /// Appends and which of their records are handed over now.
+    /// Returns the appends and the ranges of their records that are handed over now.
     private func words(_ due: [SendWindow<Int>.Run]) -> [String] {
         due.map { "\($0.append): \($0.records)" }
     }

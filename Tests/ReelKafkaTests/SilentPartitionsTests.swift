@@ -1,7 +1,7 @@
 import ReelKafka
 import Testing
 
-/// Who waits for a partition that does not answer.
+/// Tests how long readers wait for a partition that does not answer.
 @Suite struct SilentPartitionsTests {
     private let long = SilentPartitions.waitMs
     private let short = SilentPartitions.shortWaitMs

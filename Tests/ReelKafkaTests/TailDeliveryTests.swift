@@ -49,7 +49,7 @@ import Testing
 
     private final class Sink: LogSink, @unchecked Sendable {
         private let all = Mutex<[Seq]>([])
-        /// What it does with a seq; set before the first comes.
+        /// The action for each seq. It must be set before the first batch.
         var act: (Seq) -> Void = { _ in }
 
         var seqs: [Seq] { all.withLock { $0 } }

@@ -3,13 +3,12 @@ import ReelKafka
 import ReelLog
 import Testing
 
-/// What a tail makes of what comes, without brokers.
+/// Tests the reactions of a tail to arrivals, without brokers.
 @Suite struct TailPlaceTests {
     private let last = Witness(seq: 6, hash: 60)
     private var place: TailPlace { TailPlace(next: 7, last: last, troubles: 0) }
 
-    /// What a place does with each, one after the other; the hash of a record is ten times its seq unless it is another
-    /// one.
+    /// Returns the step for each arrival. The hash of a record is ten times its seq, plus 1 if `another` is true.
     private func steps(
         _ place: inout TailPlace,
         _ arrivals: Arrival...,

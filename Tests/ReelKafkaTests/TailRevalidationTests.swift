@@ -8,14 +8,14 @@ import Testing
 
 @testable import ReelKafka
 
-/// What a tail in doubt asks, and what it makes of the answers, without brokers.
+/// Tests the questions of a tail in doubt and the decisions by their answers, without brokers.
 @Suite(.timeLimit(.minutes(5)))
 struct TailRevalidationTests {
-    /// A log in memory that answers doubts, and fails or changes between two questions.
+    /// A source that answers from a log in memory. It can fail, or change the log, between two questions.
     final class Answers: RevalidationSource {
         let log: MemoryLog
         private let state = Mutex((asked: 0, longestMs: Int64(0)))
-        /// Called with the number of each question, before it is answered.
+        /// The function that is called with the number of each question, before the answer.
         private let before: @Sendable (Int) throws(KafkaFailure) -> Void
 
         init(_ log: MemoryLog, before: @escaping @Sendable (Int) throws(KafkaFailure) -> Void = { _ in }) {
@@ -24,7 +24,7 @@ struct TailRevalidationTests {
         }
 
         var asked: Int { state.withLock { $0.asked } }
-        /// The longest that a question would have waited.
+        /// The longest wait of all questions so far, in milliseconds.
         var longestMs: Int64 { state.withLock { $0.longestMs } }
 
         func ask(
@@ -62,7 +62,7 @@ struct TailRevalidationTests {
 
     private static let away = KafkaFailure(.away, LogError(.logUnavailable, "away"))
 
-    /// A log of these records, and the last one of them.
+    /// Returns a log with these records in each partition, and the witness of the last record.
     private func log(_ texts: String...) async throws -> (MemoryLog, Witness) {
         let log = try MemoryLog(partitions: 8)
         for partition in 0..<8 { try await log.append(texts.map { LogAppend("s", $0) }, to: partition) }
@@ -212,7 +212,7 @@ struct TailRevalidationTests {
 
     @Test("partitions that are away hold up no other") func partitionsThatAreAway() async throws {
         let (log, last) = try await log("a")
-        // More than there are threads, and for good.
+        // There are more such partitions than threads, and they stay away until `back` is set.
         let back = Atomic(false)
         let away = Answers(log) { (_) throws(KafkaFailure) in
             if !back.load(ordering: .relaxed) { throw Self.away }
@@ -228,7 +228,7 @@ struct TailRevalidationTests {
         try await eventually("all") { settled.withLock { $0.count == 8 } }
     }
 
-    /// Six partitions that answer in another way than the rest.
+    /// A source in which the partitions 0 to 5 get their answers from `away`.
     private struct Selected: RevalidationSource {
         let away: Answers
         let others: Answers

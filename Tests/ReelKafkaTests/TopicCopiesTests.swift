@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelKafka
 
-/// A topic that follows another one is no less safe.
+/// Tests the replication of a topic that follows another topic: it must be at least as safe.
 @Suite struct TopicCopiesTests {
     private func copies(_ replicas: Int, _ inSync: Int) -> TopicCopies {
         var copies = TopicCopies(replicas: replicas)
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test("a topic that is there is followed") func aTopicThatIs() {
-        // How many are in sync at the moment says nothing.
+        // The number of replicas that are in sync at the moment does not matter.
         #expect(TopicCopies(of: topic([3, 3], ["min.insync.replicas": "2"])) == copies(3, 2))
         #expect(TopicCopies(of: topic([5], ["min.insync.replicas": "3"])) == copies(5, 3))
         #expect(TopicCopies(of: topic([1], ["min.insync.replicas": "1"])) == copies(1, 1))

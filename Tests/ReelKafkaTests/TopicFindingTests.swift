@@ -3,7 +3,8 @@ import Testing
 
 @testable import ReelKafka
 
-/// What is wrong with a topic is named with what was found, what is wanted, and the command that puts it right.
+/// Tests the findings about a topic: each contains the actual value, the wanted value, and the command that corrects
+/// it.
 @Suite struct TopicFindingTests {
     private static let data = TopicRole.data(partitions: 4)
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ReelKafka
 
-/// Single records, each with an outcome of its own.
+/// Tests a writer of single records, each of which has its own outcome.
 @Suite(.timeLimit(.minutes(5))) struct TopicWriterTests {
     @Test("a topic writer does not take a late report for the report of the next record")
     func ignoresLateReport() async throws {
