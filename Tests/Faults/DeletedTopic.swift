@@ -2,14 +2,15 @@ import Foundation
 import ReelCore
 import ReelLab
 
-/// What a topic held that was deleted. A broker keeps the files of its partitions for a minute, under another name; the
-/// longest copy of a partition has all that was acked.
+/// The records of a deleted topic. A broker keeps the files of its partitions for a minute under other names. The
+/// longest copy of a partition contains all acknowledged events.
 struct DeletedTopic {
     private let home: KafkaHome
-    /// A file for each partition.
+    /// The copied file of each partition.
     private let copies: [String]
 
-    /// Takes the files away from three brokers into `folder`; nil as long as one of them has not given all up.
+    /// Copies the files of three brokers into `folder`. Returns nil as long as a broker has not yet deleted all
+    /// partitions.
     init?(_ topic: String, partitions: Int, of kafka: LocalKafka, into folder: String) throws {
         guard let home = try KafkaHome.named() else { return nil }
         self.home = home
@@ -31,7 +32,7 @@ struct DeletedTopic {
         for (file, copy) in zip(longest, copies) { try FileManager.default.copyItem(atPath: file, toPath: copy) }
     }
 
-    /// Writes the records as `reel dump` prints them. Kafka's own tool reads the files.
+    /// Writes the records in the format of `reel dump`. Kafka's own tool reads the files.
     func dump(to path: String) throws {
         var lines: [String] = []
         for (partition, copy) in copies.enumerated() {

@@ -1,6 +1,6 @@
 import ReelLab
 
-/// What happens to brokers.
+/// Faults of brokers.
 extension Fault {
     static let brokers: [Fault] = [
         Fault(name: "leader killed", isShort: true) { scene in
@@ -36,7 +36,7 @@ extension Fault {
             name: "follower killed",
             prepare: { scene in
                 let kafka = try scene.kafka
-                // A broker that comes back leads nothing.
+                // A broker that was restarted leads no partition.
                 kafka.stop(1)
                 try kafka.start([1])
                 try await scene.inSync()

@@ -3,7 +3,7 @@ import ReelClient
 import ReelCore
 import ReelLab
 
-/// The log ends, and another one goes on with its state.
+/// Faults in which the epoch ends, and another epoch continues with its state.
 extension Fault {
     static let epochs: [Fault] = [
         Fault(name: "epoch changed, devices offline", needsKafka: false) { scene in
@@ -22,7 +22,7 @@ extension Fault {
     ]
 }
 
-/// Devices that count together, go away with events in their queues, and come back.
+/// Devices that increment one counter. They go offline with events in their queues, and reconnect.
 private final class AwayDevices {
     private let scene: Scene
     private let transport: NetTransport
@@ -46,7 +46,7 @@ private final class AwayDevices {
         }
     }
 
-    /// Each device counts so far, and waits until that is acked.
+    /// Increments the counter `times` times on each device, and waits for the acks.
     func publish(_ times: Int) async throws {
         for client in clients {
             let stream = try await client.open(Self.stream)
@@ -58,7 +58,7 @@ private final class AwayDevices {
         }
     }
 
-    /// No node can be reached any more; each device counts on.
+    /// Takes the devices offline, and increments the counter `times` times on each of them.
     func goAway(with times: Int) async throws {
         for client in clients { await client.close() }
         try connect(["http://127.0.0.1:1"])
@@ -70,14 +70,14 @@ private final class AwayDevices {
         }
     }
 
-    /// The nodes can be reached again.
+    /// Connects the devices to the nodes again.
     func comeBack() async throws {
         for client in clients { await client.close() }
         try connect(scene.nodes.gateways.map(\.url))
         for client in clients { _ = try await client.open(Self.stream) }
     }
 
-    /// Waits until a node has counted so far, and makes sure that it counts no further.
+    /// Waits until a node reports the expected total, and checks two seconds later that it is not exceeded.
     func total(_ expected: Int) async throws -> Int {
         func counted() async throws -> Int {
             let node = scene.nodes.gateways[0]

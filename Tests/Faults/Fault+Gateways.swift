@@ -1,7 +1,7 @@
 import Glibc
 import ReelLab
 
-/// What happens to gateways: their clients go to the other one.
+/// Faults of gateways. Their clients reconnect to the other gateway.
 extension Fault {
     static let gateways: [Fault] = [
         Fault(name: "gateway killed", isShort: true, needsKafka: false) { scene in

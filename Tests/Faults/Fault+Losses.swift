@@ -2,7 +2,8 @@ import Foundation
 import ReelCore
 import ReelLab
 
-/// What takes records away that somebody still wants: who cannot go on says so, and nobody serves anything wrong.
+/// Faults that remove records that a node still needs. A node that cannot continue must report this, and no node may
+/// serve wrong data.
 extension Fault {
     static let losses: [Fault] = [
         Fault(name: "log trimmed under sleeping nodes", snapshots: 2) { scene in
@@ -33,7 +34,8 @@ extension Fault {
         Fault(name: "data topic deleted") { scene in
             let (topic, old, stream) = (scene.topic, scene.epoch, scene.streams[0])
             let partitions = try scene.partitions().count
-            // A snapshot node that falls behind: something is lost, and has to be printed.
+            // The snapshot node is paused so that it lags. Then something is lost, and the command must print
+            // it.
             let snapshot = scene.nodes.snapshots[0]
             let folded = try await scene.heads(of: snapshot)
             snapshot.process.pause()
@@ -59,7 +61,7 @@ extension Fault {
                 }
             }
 
-            // As docs/operations/epochs.md says it, while all nodes run.
+            // These are the steps of docs/operations/epochs.md, done while all nodes run.
             let report = try await scene.newEpoch("--from-snapshot", "\(scene.folder)/snapshot-a")
             try report.write(toFile: "\(scene.folder)/\(old).epoch.txt", atomically: true, encoding: .utf8)
             try await scene.acks(2_000)

@@ -1,7 +1,7 @@
 import ReelCore
 import ReelLab
 
-/// What others do to the topic.
+/// Faults by other writers to the topic.
 extension Fault {
     static let records: [Fault] = [
         Fault(name: "foreign and misplaced records", isShort: true) { scene in
@@ -14,9 +14,9 @@ extension Fault {
             let home = stream.partition(of: partitions)
             for round in 0..<20 {
                 let event = Self.event(op: round, site: 1)
-                // Not ours, not even JSON, nothing at all, without a key, a valid event where it does not belong, an
-                // event that says of itself that it is no event of ours, and what looks like a barrier. Some are copies
-                // from another log, and say that something else had been read here.
+                // Each round writes text that is not JSON, null, an event without a key, and an event in the wrong
+                // partition. Then it writes an event that is not canonical JSON, and a record that looks like a
+                // barrier. Half of them have a witness that does not match.
                 try peer.copy(topic, round % partitions, key: "somebody", value: "hello")
                 try peer.produce(topic, round % partitions, key: "\(stream)", value: nil)
                 try peer.produce(topic, round % partitions, key: nil, value: event)
@@ -62,7 +62,7 @@ extension Fault {
         },
     ]
 
-    /// A valid event of a site that nobody else has.
+    /// Returns a valid event of a site that no other client has.
     static func event(op: Int, site: Int) -> String {
         let id = "00000000-0000-4000-8000-00000000000\(site)"
         return #"{"base":-1,"id":"x","model":"peer","op":\#(op),"site":"\#(id)","type":"insert"}"#

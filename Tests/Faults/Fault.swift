@@ -1,18 +1,18 @@
-/// Something that goes wrong, while clients go on.
+/// A fault that is injected while clients publish and listen.
 struct Fault: Sendable {
-    /// What the table calls it.
+    /// The name in the table.
     let name: String
-    /// Whether it is among those that are tried in a hurry.
+    /// True if the fault is part of the short run.
     var isShort = false
-    /// Whether it needs brokers; else it is tried on the embedded log where there are none.
+    /// True if the fault needs brokers. Otherwise, without brokers, it is tried on the embedded log.
     var needsKafka = true
-    /// How many snapshot nodes there are.
+    /// The number of snapshot nodes.
     var snapshots = 1
-    /// What must be so before clients come.
+    /// Prepares the cluster before the clients connect.
     var prepare: @Sendable (Scene) async throws -> Void = { _ in }
-    /// Does it, undoes it, and returns the proof that it took effect. Clients publish all the time.
+    /// Injects the fault, removes it, and returns the proof of its effect. Clients publish during the whole call.
     let strike: @Sendable (Scene) async throws -> String
 
-    /// All of them, the gentle ones first.
+    /// All faults, those with the smallest effects first.
     static let all: [Fault] = brokers + gateways + records + losses + epochs
 }

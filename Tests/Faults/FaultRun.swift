@@ -3,18 +3,18 @@ import ReelCheck
 import ReelCore
 import ReelLab
 
-/// A row of the table: what one fault did to clients, and what the judge says.
+/// A row of the table: the effects of one fault on clients, and the verdict of the checker.
 struct FaultRun {
     let fault: Fault
     private var proof = ""
     private var report: LoadReport?
-    /// Events acked a second when the fault struck.
+    /// Acknowledged events per second when the fault was injected.
     private var rate = 0.0
     private var verdict: Verdict?
-    /// What did not go as it should; empty if the fault took effect and everything held.
+    /// The unexpected results; empty if the fault took effect and all guarantees held.
     private(set) var problems: [String] = []
 
-    /// Lets clients publish and listen, strikes in the middle, and judges what they saw.
+    /// Starts clients that publish and listen, injects the fault, and checks the histories of the clients.
     static func run(_ fault: Fault, on ground: Ground, seed: UInt64) async -> FaultRun {
         var run = FaultRun(fault: fault)
         do {
@@ -67,7 +67,7 @@ struct FaultRun {
         "fault", "took effect", "acked", "1/s", "lost", "twice", "order", "else", "pause", "verdict",
     ])
 
-    /// Its row, and below it what went wrong.
+    /// The row of this fault, followed by lines with the problems.
     var lines: String {
         let acked = report?.statistics.acked ?? 0
         func broken(_ invariants: Set<Invariant>) -> String {

@@ -1,7 +1,7 @@
 import Foundation
 import ReelLab
 
-/// `reel-faults [--short] [NAME…]`: tries one fault after the other and prints a row for each.
+/// `reel-faults [--short] [NAME…]` tries one fault after the other, and prints a row for each of them.
 enum FaultTable {
     static func main() async -> Int32 {
         var words = CommandLine.arguments.dropFirst()

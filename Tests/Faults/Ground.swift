@@ -2,14 +2,14 @@ import Foundation
 import ReelCore
 import ReelLab
 
-/// What all trials stand on: the program, the brokers if there are any, and where the evidence goes.
+/// The parts that all runs share: the program, the brokers if there are any, and the folder for evidence.
 final class Ground {
     let reel: String
-    /// Where each fault has a folder: histories, the log's dump, what nodes said.
+    /// The folder with one folder for each fault: histories, the dump of the log, and the log lines of nodes.
     let evidence: String
     private let brokers: LocalKafka?
 
-    /// Three brokers of this Kafka; without one, the embedded log takes their place.
+    /// Starts three brokers of this Kafka. Without a Kafka, the embedded log is used instead.
     init(_ home: KafkaHome?, evidence: String) throws {
         self.evidence = evidence
         reel = try Self.siblingProgram("reel")
@@ -18,13 +18,13 @@ final class Ground {
 
     var hasKafka: Bool { brokers != nil }
 
-    /// The brokers.
+    /// Returns the brokers, or throws if there are none.
     func kafka() throws -> LocalKafka {
         guard let brokers else { throw Scene.NoEffect("there are no brokers") }
         return brokers
     }
 
-    /// A new log, and what `--log` says to have it. What was there before is deleted.
+    /// Deletes the old log, creates a new one, and returns the value of `--log` for it.
     func makeLog(in folder: String) throws -> String {
         guard let brokers else { return "sqlite:\(folder)/log.sqlite" }
         let log = "kafka:\(brokers.bootstrap)"
@@ -41,7 +41,8 @@ final class Ground {
         return log
     }
 
-    /// What a command or a node cannot do while a broker stands still it can do a little later.
+    /// Repeats a function up to ten times with pauses of 2 s, because a paused broker can make commands and nodes fail
+    /// for a while.
     static func again<T>(_ body: () throws -> T) throws -> T {
         for _ in 0..<9 {
             if let result = try? body() { return result }
@@ -50,7 +51,8 @@ final class Ground {
         return try body()
     }
 
-    /// Runs a program to its end: its exit code and all that it said, standard output into `output` if that is given.
+    /// Runs a program until it ends, and returns its exit code and output. If `output` is set, standard output is
+    /// written to that file instead.
     func run(_ program: String, _ arguments: [String], output: String? = nil) throws -> (code: Int32, said: String) {
         let folder = try TemporaryFolder(prefix: "reel-run-")
         let log = folder.path + "/said"
@@ -69,7 +71,7 @@ final class Ground {
         }
     }
 
-    /// A program that was built with this one.
+    /// Returns the path of a program that was built together with this one.
     private static func siblingProgram(_ name: String) throws -> String {
         let own = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
         return URL(filePath: own).deletingLastPathComponent().appending(path: name).path

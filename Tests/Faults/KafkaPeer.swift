@@ -1,8 +1,8 @@
 import CRdkafka
 
-/// Somebody else's program on the same brokers: asks who leads, writes what no gateway would write.
+/// An independent Kafka client on the same brokers. It finds leaders, and writes records that no gateway would write.
 final class KafkaPeer {
-    /// What went wrong with it.
+    /// An error of this client.
     struct Failure: Error, CustomStringConvertible {
         let description: String
 
@@ -13,7 +13,7 @@ final class KafkaPeer {
         init(_ what: String) { description = what }
     }
 
-    /// A partition, as the brokers see it.
+    /// A partition as the brokers describe it.
     struct Partition {
         var leader: Int
         var replicas: Set<Int>
@@ -21,10 +21,10 @@ final class KafkaPeer {
     }
 
     private let handle: OpaquePointer
-    /// So long a busy machine may need.
+    /// The timeout of requests in milliseconds, long enough for a busy machine.
     private static let patienceMs: Int32 = 120_000
 
-    /// Speaks to these brokers, with these settings of librdkafka.
+    /// Connects to these brokers with these settings of librdkafka.
     init(_ bootstrap: String, _ settings: [String: String] = [:]) throws {
         let configuration = rd_kafka_conf_new()
         var reason = [CChar](repeating: 0, count: 512)
@@ -47,7 +47,7 @@ final class KafkaPeer {
         rd_kafka_destroy(handle)
     }
 
-    /// The partitions of a topic; empty where the brokers do not know it.
+    /// Returns the partitions of a topic, or an empty list if the brokers do not know the topic.
     func partitions(of topic: String) throws -> [Partition] {
         let known = rd_kafka_topic_new(handle, topic, nil)
         defer { if let known { rd_kafka_topic_destroy(known) } }
@@ -70,12 +70,13 @@ final class KafkaPeer {
             }
     }
 
-    /// Hands over a record that says, as a copy from another log would, that its writer had read another history.
+    /// Sends a record whose witness does not match the log. A record that was copied from another log has such a
+    /// witness.
     func copy(_ topic: String, _ partition: Int, key: String, value: String) throws {
         let known = rd_kafka_topic_new(handle, topic, nil)
         defer { if let known { rd_kafka_topic_destroy(known) } }
         let (key, value) = (Array(key.utf8), Array(value.utf8))
-        // The header `p`: seq 0, and a hash that nothing has.
+        // The header `p` contains seq 0 and a hash that no record has.
         let p = [UInt8](repeating: 0, count: 15) + [1]
         let code = reel_rd_kafka_produce(
             handle,
@@ -91,7 +92,7 @@ final class KafkaPeer {
         guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw Failure("a record was refused", code) }
     }
 
-    /// Hands a record over: nil is Kafka's null.
+    /// Sends a record. A nil key or value is sent as Kafka's null.
     func produce(_ topic: String, _ partition: Int, key: String?, value: String?) throws {
         let known = rd_kafka_topic_new(handle, topic, nil)
         defer { if let known { rd_kafka_topic_destroy(known) } }
@@ -104,13 +105,13 @@ final class KafkaPeer {
         guard result == 0 else { throw Failure("a record was refused", rd_kafka_last_error()) }
     }
 
-    /// Waits until all is in the log.
+    /// Waits until all records are in the log.
     func flush() throws {
         let code = rd_kafka_flush(handle, Self.patienceMs)
         guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw Failure("records did not arrive", code) }
     }
 
-    /// Runs `body` in a transaction, which is committed or not.
+    /// Runs `body` in a transaction, and then commits or aborts it.
     func transaction(commits: Bool, _ body: () throws -> Void) throws {
         try check("a transaction is begun", rd_kafka_begin_transaction(handle))
         try body()
@@ -122,7 +123,7 @@ final class KafkaPeer {
         }
     }
 
-    /// Before the first transaction; the setting `transactional.id` says whose they are.
+    /// Initializes transactions. The setting `transactional.id` must be set.
     func beginTransactions() throws {
         try check("transactions are prepared", rd_kafka_init_transactions(handle, Self.patienceMs))
     }
@@ -158,7 +159,7 @@ extension Optional where Wrapped == [UInt8] {
     fileprivate mutating func withPointer<R>(_ body: (UnsafeMutableRawPointer?) -> R) -> R {
         guard self != nil else { return body(nil) }
         return self!.withUnsafeMutableBytes { bytes in
-            // An empty value is not a missing one.
+            // An empty value needs a pointer, because a null pointer would mean a missing value.
             withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { body(bytes.baseAddress ?? $0.baseAddress) }
         }
     }

@@ -3,35 +3,36 @@ import ReelCore
 import ReelLab
 import ReelNet
 
-/// One fault while clients publish and listen: the cluster as it is then, what can be asked and what waited for.
+/// One fault with its cluster, clients, evidence, and the queries and waits that the fault uses.
 final class Scene {
-    /// Why a fault says nothing: it did not come about.
+    /// The error of a fault that had no effect, or whose effect could not be proven.
     struct NoEffect: Error, CustomStringConvertible {
         let description: String
 
         init(_ description: String) { self.description = description }
     }
 
-    /// The brokers; not there where a fault needs none.
+    /// The parts that all runs share, including the brokers.
     let ground: Ground
-    /// Our nodes: two gateways and a snapshot node.
+    /// The nodes: two gateways, and one or two snapshot nodes.
     let nodes: LocalCluster
-    /// What is published on.
+    /// The streams on which clients publish.
     let streams: [StreamName]
-    /// Where the evidence goes.
+    /// The folder for the evidence.
     let folder: String
     let load: LoadRun
     let histories: HistoryFolder
     let driver: History
-    /// The current one.
+    /// The current epoch.
     var epoch: Epoch
 
-    /// What is claimed to be under way when a fault strikes, in events acked a second.
+    /// The minimum rate of acknowledged events per second when a fault is injected.
     private static let rateMin = 500.0
-    /// A little more: a window that is measured may begin or end between two acks.
+    /// The rate at which clients publish. It is higher than the minimum, because a measured window can start or end
+    /// between two acks.
     private static let rate = 550.0
 
-    /// A new log, nodes on it, and clients that are ready to begin.
+    /// Creates a log, starts nodes on it, and prepares the clients.
     init(_ fault: Fault, on ground: Ground, seed: UInt64) async throws {
         self.ground = ground
         let folder = "\(ground.evidence)/\(fault.name.map { $0.isLetter || $0.isNumber ? "\($0)" : "-" }.joined())"
@@ -63,14 +64,14 @@ final class Scene {
         load = try LoadRun(plan)
     }
 
-    // MARK: Asking
+    // MARK: Queries
 
     /// The brokers.
     var kafka: LocalKafka {
         get throws { try ground.kafka() }
     }
 
-    /// The epoch that a gateway is in.
+    /// Returns the epoch of a gateway.
     func epoch(of gateway: LocalNode) async throws -> Epoch { try await Self.epoch(nodes, gateway) }
 
     private static func epoch(_ nodes: LocalCluster, _ gateway: LocalNode) async throws -> Epoch {
@@ -84,7 +85,7 @@ final class Scene {
     /// The data topic.
     var topic: String { "reel.\(epoch)" }
 
-    /// The data topic's partitions. A broker that is asked may hang, or not know them yet: the next one is asked then.
+    /// Returns the partitions of the data topic. Another broker is asked if one hangs or does not know the topic yet.
     func partitions() throws -> [KafkaPeer.Partition] {
         let end = Clock.nowMs() + Self.patienceMs
         while true {
@@ -95,7 +96,7 @@ final class Scene {
         }
     }
 
-    /// A broker that leads partitions with streams, of those that fit.
+    /// Returns a broker that fits and that leads a partition with streams.
     func leader(where fits: (Int) -> Bool) async throws -> Int {
         var leader = 0
         try await eventually("a broker that fits leads what is published on") {
@@ -108,7 +109,7 @@ final class Scene {
         return leader
     }
 
-    /// A broker that was slow for a moment has lost what it led: all lead again what they led at first.
+    /// Makes all brokers lead the partitions that they led at first. A broker that was slow for a moment has lost them.
     private func spreadLeaders() {
         _ = try? kafka.tool(
             "org.apache.kafka.tools.LeaderElectionCommand",
@@ -116,7 +117,8 @@ final class Scene {
         )
     }
 
-    /// The gateway that most clients are connected with: those of one that was slow for a moment have left it.
+    /// Returns the gateway with the most connections. Clients may have left the other gateway because it was slow for a
+    /// moment.
     func busiestGateway() async throws -> LocalNode {
         var (busiest, most) = (nodes.gateways[0], -1)
         for gateway in nodes.gateways {
@@ -127,10 +129,10 @@ final class Scene {
         return busiest
     }
 
-    /// What clients have counted so far.
+    /// Returns the counts of the clients so far.
     func statistics() async throws -> LoadStatistics { try await load.statistics() }
 
-    /// The records of the log that the first gateway has found to be void.
+    /// Returns the number of void records that the first gateway has found.
     func voids() async throws -> Int {
         let metrics = String(decoding: try await get(nodes.gateways[0], "/metrics"), as: UTF8.self)
         return metrics.split(separator: "\n").filter { $0.hasPrefix("reel_gateway_void_records_total") }
@@ -138,7 +140,7 @@ final class Scene {
             .reduce(0) { $0 + Int($1) }
     }
 
-    /// How far a node has read each partition.
+    /// Returns the last seq of each partition that a node has read.
     func heads(of node: LocalNode) async throws -> [Int: Seq] {
         let metrics = String(decoding: try await get(node, "/metrics"), as: UTF8.self)
         var heads: [Int: Seq] = [:]
@@ -148,7 +150,7 @@ final class Scene {
         return heads
     }
 
-    /// The body of a GET, once the node has one: it may not be ready yet, or stand still for a moment.
+    /// Returns the body of a GET request. The request is repeated until the node is ready.
     func get(_ node: LocalNode, _ target: String) async throws -> [UInt8] {
         var body: [UInt8] = []
         try await eventually("\(node.name) answers \(target)") {
@@ -158,7 +160,7 @@ final class Scene {
         return body
     }
 
-    /// What the first gateway says to a new event.
+    /// Publishes a new event through the first gateway and returns its answer.
     func publish(to stream: StreamName) async throws -> (status: Int, body: String) {
         let event = #"{"type":"noop","site":"\#(UUID().uuidString.lowercased())","op":0}"#
         let body = Array(#"{"events":[\#(event)]}"#.utf8)
@@ -171,7 +173,7 @@ final class Scene {
         return (answer.status, String(decoding: answer.body, as: UTF8.self))
     }
 
-    /// The log's state, as a node says it, and what more it says of that; throws `Unready` where the node is.
+    /// Returns the state of the log as a node reports it, with details. Throws `Unready` if the node is not ready.
     func logState(of node: LocalNode) async throws -> (word: String, detail: String) {
         let answer = try await nodes.ask("GET", node, "/readyz")
         let body = String(decoding: answer.body, as: UTF8.self)
@@ -180,13 +182,13 @@ final class Scene {
         return (members?["log"] as? String ?? "nothing", members?["detail"] as? String ?? "")
     }
 
-    /// A node says that it is not ready, which nothing that happens to the log makes it.
+    /// The error of a node that is not ready. No state of the log may make a node unready.
     struct Unready: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// Waits until gateways say that the log is in one of these states, though they are ready: all that have events on
-    /// their way, or else any.
+    /// Waits until ready gateways report one of these states of the log. If `all` is true, every gateway with events in
+    /// flight must report it. Otherwise one gateway is enough.
     func gateways(say words: Set<String>, all: Bool) async throws {
         let who = all ? "each gateway with events on their way" : "a gateway"
         try await eventually("\(who) says that the log is \(words.sorted().joined(separator: " or "))") {
@@ -203,7 +205,7 @@ final class Scene {
         }
     }
 
-    /// Dumps a log, in whole, into the evidence: the current one, or that of another epoch.
+    /// Dumps the whole log of the current epoch, or of another one, into the evidence.
     func dump(to name: String, epoch: Epoch? = nil) throws {
         let words = ["dump", "--log", nodes.log] + (epoch.map { ["--epoch", "\($0)"] } ?? [])
         let path = "\(folder)/\(name)"
@@ -220,18 +222,19 @@ final class Scene {
         try await Task.sleep(for: .seconds(count))
     }
 
-    /// Waits until so many more events are acked.
+    /// Waits until `count` more events are acknowledged.
     func acks(_ count: Int) async throws {
         let goal = try await statistics().acked + count
         try await eventually("\(goal) acks") { try await statistics().acked >= goal }
     }
 
-    /// Waits until events are acked as fast as is claimed, for three seconds on end. Returns how fast they are.
+    /// Waits until events are acknowledged at the minimum rate for three seconds. Returns the rate.
     func fullLoad() async throws -> Double {
         var rate = 0.0
         do {
             try await eventually("enough acks") {
-                // The clock is read outside of the counts: who is held up between finds fewer a second, never more.
+                // The clock is read outside of the two counts. A delay between them makes the measured rate lower, and
+                // never higher.
                 let start = Clock.nowMs()
                 let before = try await statistics().acked
                 try await seconds(3)
@@ -245,7 +248,7 @@ final class Scene {
         return rate
     }
 
-    /// Waits until no more acks come, those that were on their way included. Returns how many there are then.
+    /// Waits until no more acks come, also for events in flight. Returns the number of acks.
     func lastAcks() async throws -> Int {
         var acked = -1
         try await eventually("no more acks come") {
@@ -258,10 +261,10 @@ final class Scene {
         return acked
     }
 
-    /// As long as a busy machine may need.
+    /// The timeout of all waits in milliseconds, long enough for a busy machine.
     private static let patienceMs: Int64 = 120_000
 
-    /// Waits. Who cannot say whether it is so is asked again.
+    /// Waits until the condition is true. An error other than `Unready` counts as false.
     func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
         let end = Clock.nowMs() + Self.patienceMs
         while true {
@@ -286,7 +289,8 @@ final class Scene {
         }
     }
 
-    /// Has an operator's command make a new epoch, and waits until both gateways are in it. Returns what was printed.
+    /// Creates a new epoch with the operator's command, and waits until both gateways are in it. Returns the output of
+    /// the command.
     func newEpoch(_ words: String...) async throws -> String {
         let old = epoch
         let report = try ChildProcess.output(of: ground.reel, ["epoch", "new", "--log", nodes.log] + words)
@@ -302,7 +306,8 @@ final class Scene {
 
     // MARK: Brokers
 
-    /// Takes a broker away, waits until others lead what it led, and after `seconds`, and a last look, has it back.
+    /// Takes a broker away until others lead its partitions, but at least for `seconds`. Then it calls `look`, brings
+    /// the broker back, and returns the proof.
     func broker(
         _ victim: Int,
         isLostBy loss: () async throws -> Void,
@@ -330,7 +335,7 @@ final class Scene {
         return "broker \(victim) led \(led), others within \(tookMs) ms"
     }
 
-    /// How many replicas must have an event before it is acked.
+    /// Sets the number of replicas that must have an event before it is acknowledged.
     func minimumInSync(_ count: Int) throws {
         try kafka.tool(
             "kafka.admin.ConfigCommand",
@@ -340,7 +345,7 @@ final class Scene {
 }
 
 extension ChildProcess {
-    /// `T` for one that is stopped.
+    /// The state of the process in `/proc`, such as `T` for a stopped process.
     var state: String {
         let line = (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)) ?? ""
         return line.split(separator: ") ").last?.split(separator: " ").first.map(String.init) ?? ""

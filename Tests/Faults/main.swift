@@ -1,6 +1,6 @@
 import Foundation
 
-// As `reel` has it: a loop changes neither for its process.
+// `reel` sets these for its own process too. An event loop does not change its process.
 signal(SIGPIPE, SIG_IGN)
 setenv("UV_THREADPOOL_SIZE", "16", 0)
 exit(await FaultTable.main())
