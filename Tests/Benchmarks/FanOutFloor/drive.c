@@ -23,9 +23,10 @@ int floor_drive(floor_server server, int port, int sockets, int window, double s
         failed |= epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i], &event) < 0;
     }
     long long published = 0, delivered = 0, delivered_before = 0, bytes = 0, bytes_before = 0;
-    // It counts from when all have heard something, which with a consumer each takes some seconds.
+    // The measurement starts when each client has received a message. With a consumer for each client, this takes
+    // seconds.
     double warm = now() + seconds / 5, patience = warm + 60, started = 0;
-    size_t size = 0, written = 0; // of a burst
+    size_t size = 0, written = 0; // of a burst, in bytes
     while (!failed) {
         double time = now();
         if (!started && time >= warm && delivered >= sockets) {

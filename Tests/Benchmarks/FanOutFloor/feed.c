@@ -14,8 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// A gateway that only talks: each reader that subscribes gets one frame of events after the other, the same as all
-// others, as fast as the slowest takes them.
+// A gateway that only sends: each subscribed reader gets the same frames of events, as fast as the slowest one reads.
 
 enum { reader_max = 16384, head_max = 1024, event_max = 400 };
 enum { waiting, greeted, welcome_said, listening };
@@ -74,7 +73,8 @@ static void make_frame(void) {
     frame_size = head + size;
 }
 
-// The bytes of the handshake, or of the first message behind it, whatever it says; 0 if it is not all there.
+// Returns the size of the handshake, or of the first message after it, whatever it contains. Returns 0 if it is
+// incomplete.
 static size_t message_size(const reader *r) {
     const unsigned char *head = (const unsigned char *)r->head;
     if (r->state == waiting) {
@@ -117,7 +117,7 @@ static int answer(int index) {
     return 1;
 }
 
-// Takes what a reader says: several messages may come at once, or part of one.
+// Reads the bytes of a reader, which may contain several messages or a part of one.
 static void take(int index) {
     reader *r = readers[index];
     ssize_t got = recv(fds[index], r->head + r->head_size, head_max - 1 - r->head_size, 0);

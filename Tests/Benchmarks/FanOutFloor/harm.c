@@ -13,17 +13,17 @@
 #include <time.h>
 #include <unistd.h>
 
-// Clients that do no good beside those that are measured: some stop reading, some read a little now and then, some ask
-// without end for what everybody may ask for. All on one thread.
+// Harmful clients next to those that are measured. Some stop reading, some read slowly, and some send permitted
+// requests without end. All of them run on one thread.
 
 enum { heard_stream, big_stream, first_flooded_stream };
 enum { big_event = 16000, big_per_second = 200 };
 enum { sip = 400, sips_per_second = 10, rounds_per_second = 500 };
 enum { fetched = 256 };
-// A client of a network, not of the loopback: the kernel keeps little of what it does not read.
+// The sizes of a client on a network instead of the loopback. The kernel then buffers little of the unread data.
 enum { segment = 1448, room = 4096 };
 
-// What a speaker says again and again.
+// The kind of request that a client repeats.
 typedef enum { pinging, subscribing, fetching, publishing, filling } trade;
 
 enum { asked_ahead = 64, answer_max = 64 };
@@ -34,12 +34,13 @@ typedef struct {
     int fd, stream, site;
     double per_second;
     long long asked, answered;
-    // Of a fetch.
+    // The request of a fetch.
     char question[message_max];
-    // What stands once in each answer, and the end of what came, which may be the beginning of it.
+    // `answer` is a text that each answer contains once. `rest` is the end of the bytes read, which may be the start of
+    // that text.
     char answer[answer_max], rest[answer_max];
     size_t kept;
-    // What the kernel has not taken yet.
+    // The bytes that the kernel has not accepted yet.
     char *out;
     size_t size, written;
 } speaker;
@@ -94,7 +95,7 @@ static int make_question(char *out, speaker *s) {
     return size;
 }
 
-// Says what is due and may be asked ahead; what the server does not take waits.
+// Writes the requests that are due, with a limit on those in flight. The rest waits until the server reads.
 static int speak(speaker *s, double since) {
     if (s->written == s->size) s->written = s->size = 0;
     while (s->size == 0 || s->size + message_most < out_max) {
@@ -107,7 +108,7 @@ static int speak(speaker *s, double since) {
     return wrote >= 0 || errno == EAGAIN;
 }
 
-// Counts the answers among what has come; `buffer` has room for `in_max` bytes.
+// Counts the answers in the bytes that have arrived. `buffer` must have `in_max` bytes.
 static int hear(speaker *s, char *buffer) {
     size_t length = strlen(s->answer);
     for (;;) {
@@ -148,7 +149,7 @@ static void *run(void *context) {
     return 0;
 }
 
-// Makes the question of a fetch of the last seqs that there are, and knows its last answer by its end.
+// Prepares the request for a fetch of the last seqs, and the text at the end of its last answer.
 static int prepare_fetch(speaker *s) {
     char text[message_max], bytes[8 * message_max];
     char *place = 0, *epoch = 0, *head = 0;
@@ -158,7 +159,7 @@ static int prepare_fetch(speaker *s) {
         ssize_t got = read(s->fd, bytes + have, sizeof bytes - 1 - have);
         if (got <= 0) return 0;
         bytes[have += got] = 0;
-        // Heads of frames are no text, and may have zeros in them.
+        // Headers of frames are binary and may contain zeros.
         place = memmem(bytes, have, "\"subscribed\"", 12);
     }
     epoch = strstr(place, "\"epoch\":\"");

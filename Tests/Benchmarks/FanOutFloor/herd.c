@@ -10,11 +10,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// Many clients that come as fast as they can, and stay.
+// Clients that connect as fast as possible, and stay connected.
 
 enum { connecting, upgrading, subscribing, there };
 
-// So many begin before those that have begun are looked after.
+// The number of clients that start to connect before the events of the others are handled.
 enum { at_once = 32 };
 
 typedef struct {
@@ -35,7 +35,7 @@ static int begin(client *c, int port, int epoll, int index) {
     return epoll_ctl(epoll, EPOLL_CTL_ADD, c->fd, &event) == 0;
 }
 
-// Goes on with what it can; 0: the server does not behave.
+// Continues the handshake of a client. Returns 0 if the server fails.
 static int step(client *c, floor_server server, int epoll, int index) {
     char text[message_max], frame[2 * message_max];
     if (c->state == connecting) {
@@ -62,7 +62,7 @@ static int step(client *c, floor_server server, int epoll, int index) {
         c->state = there;
         c->have = 0;
     } else if (c->state == there || c->have == sizeof c->in - 1) {
-        // What was looked for may lie across two reads.
+        // The text that is searched for may be split between two reads.
         int keep = c->state == there ? 0 : 64;
         memmove(c->in, c->in + c->have - keep, keep);
         c->have = keep;
@@ -75,7 +75,8 @@ int floor_herd(floor_server server, int port, int count, int *fds, double *secon
     client *clients = calloc(count, sizeof *clients);
     double start = now(), end = start + 60;
     while (done < count && !failed && now() < end) {
-        // Each goes on as soon as it can, as clients on machines of their own do: it does not wait until all have begun.
+        // Each client continues as soon as it can, and does not wait for the others. Clients on separate machines do
+        // the same.
         for (int i = 0; i < at_once && begun < count && !failed; i++, begun++) {
             failed = !begin(&clients[begun], port, epoll, begun);
         }

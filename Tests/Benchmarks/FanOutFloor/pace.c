@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// Messages at a fixed pace. A delivery's latency counts from the moment at which its message was due, which the message
-// carries, so that a server that falls behind cannot hide it.
+// Messages at a fixed rate. Each message contains the time at which it was due, and its latency starts at that time. So
+// a slow server cannot hide its delay.
 
 enum { digits = 16, micros_max = 1 << 21 };
 
@@ -34,7 +34,7 @@ static void *publish(void *context) {
     for (long long i = 0; i < total && !p->failed; i++) {
         double due = p->begin + (double)i / p->per_second;
         sleep_until(due);
-        // A site counts its events of each stream from 0 on.
+        // A site numbers its events in each stream from 0.
         int stream = (int)(i % p->streams);
         int size = make_message(frame, p->server, stream, p->site, i / p->streams, (long long)(due * 1e6));
         if (write(p->fd, frame, size) != size) p->failed = 1;
@@ -43,7 +43,7 @@ static void *publish(void *context) {
     return NULL;
 }
 
-// What a socket has read of a message whose digits are not all here.
+// The bytes of a message whose digits have not all arrived.
 typedef struct { char have[digits + 1]; int size; } rest;
 
 static int number(const char *text, long long *value) {

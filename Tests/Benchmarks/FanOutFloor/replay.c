@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// What was published long ago, to one client.
+// Deliveries of old messages to one client.
 
 int floor_jetstream_begin(int port) {
     static const char config[] = "{\"name\":\"FAN\",\"subjects\":[\"fan0\"],\"storage\":\"file\",\"num_replicas\":1}";
@@ -19,7 +19,8 @@ int floor_jetstream_begin(int port) {
     return begun ? 0 : -1;
 }
 
-// What an ordered consumer asks for: all from the first on, in order, with the server's flow control.
+// Writes the request for an ordered consumer: all messages from the first one, in order, with the server's flow
+// control.
 static int ask_for_all(char *text, floor_server server) {
     static const char config[] =
         "{\"stream_name\":\"FAN\",\"config\":{\"deliver_subject\":\"all\",\"ack_policy\":\"none\",\"deliver_policy\":"
@@ -29,7 +30,7 @@ static int ask_for_all(char *text, floor_server server) {
                    config);
 }
 
-// A consumer says that it has come so far where the server asks for it: the subject stands behind "Connection".
+// Confirms the position of a consumer if the server asks for it. The subject of the answer starts with "$JS.FC.".
 static int answer_flow_control(int fd, const char *bytes, ssize_t size) {
     static const char asks[] = "$JS.FC.";
     const char *place = memmem(bytes, size, asks, sizeof asks - 1);
@@ -55,7 +56,7 @@ int floor_jetstream_fill(int port, long long count) {
         while (sent < count && sent - acked < window && !failed) failed = write(fd, frame, size) != size || !++sent;
         ssize_t got = read(fd, buffer, 1 << 16);
         failed |= got <= 0;
-        // An ack is one small object.
+        // An ack is one small JSON object.
         for (ssize_t i = 0; i < got; i++) acked += buffer[i] == '}';
     }
     if (fd >= 0) close(fd);
@@ -81,7 +82,7 @@ double floor_replay(floor_server server, int port, long long count) {
     return failed ? -1 : taken;
 }
 
-// The entries of a Redis stream have the numbers 1-1, 1-2, …: so what is asked for next is known before the last answer.
+// The entries of a Redis stream have the ids 1-1, 1-2, …, so a request can be sent before the answer to the last one.
 enum { entries_each = 1000, asked_ahead = 8 };
 
 static int write_whole(int fd, const char *bytes, size_t size) {
@@ -108,7 +109,8 @@ int floor_redis_fill(int port, long long count) {
                             length, id, payload, payload, fill);
         }
         failed = !write_whole(fd, commands, size);
-        // An answer has two lines: its length, and the entry's number. An error has one: then too few come.
+        // A reply has two lines: its length, and the number of the entry. An error has one line, so too few lines
+        // arrive.
         while (lines > 0 && !failed) {
             ssize_t got = read(fd, buffer, 1 << 16);
             failed = got <= 0;

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// What is kept of a connection: bytes that came and are no whole frame yet, bytes that the kernel has not taken.
+// A connection: bytes of an incomplete frame, and bytes that the kernel has not accepted yet.
 typedef struct {
     char *in, *out;
     size_t in_size, out_size;
@@ -23,11 +23,11 @@ enum { max_peers = 4096, read_size = 1 << 16, block = 4096, log_size = 64 << 20 
 static peer peers[max_peers];
 static int subscribers[max_peers], subscriber_count, epoll_fd, listen_fd;
 
-// Everybody hears everything where both are 1. The streams that messages come to in turn, from `next_stream` on, and
-// how many of them, one behind the other, each subscriber has.
+// Messages go to the streams in turn; `next_stream` is the next one. Each subscriber has `subscriptions` consecutive
+// streams. If both numbers are 1, every subscriber gets every message.
 static int streams = 1, subscriptions = 1, next_stream;
 
-// What is sent was written to it before; -1: nothing is kept.
+// The file to which messages are written before they are sent; -1 without a file.
 static int log_fd = -1;
 static long log_end;
 
@@ -81,7 +81,8 @@ static void greet(int fd) {
     put(fd, answer, sizeof answer - 1);
 }
 
-// Waits until the disk has it, in whole blocks. The file has its full length before, and is begun anew at its end.
+// Writes the bytes in whole blocks and waits for the disk. The file already has its full length. At its end, writing
+// starts again at the beginning.
 static void keep(const char *bytes, size_t size) {
     size_t length = (size + block - 1) / block * block;
     if (log_end + length > log_size) log_end = 0;
@@ -98,15 +99,15 @@ static int open_log(const char *path) {
     return fsync(log_fd) == 0;
 }
 
-// Writes one frame to those who hear the next stream.
+// Writes one frame to the subscribers of the next stream.
 static void put_to_stream(const char *frame, size_t size) {
     int groups = streams / subscriptions;
     for (int i = next_stream / subscriptions; i < subscriber_count; i += groups) put(subscribers[i], frame, size);
     next_stream = (next_stream + 1) % streams;
 }
 
-// Turns all whole frames of a publisher into frames of a server and writes them to everybody in one go, or each to
-// those who hear its stream.
+// Turns all complete frames of a publisher into server frames. With one stream, all frames are one write to each
+// subscriber. Otherwise, each frame is written to the subscribers of its stream.
 static void broadcast(int fd) {
     static char *out;
     static size_t room;

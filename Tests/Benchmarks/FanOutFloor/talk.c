@@ -44,7 +44,8 @@ int make_subscription(char *text, floor_server server, int stream, int client) {
     case floor_load: return sprintf(text, "{\"t\":\"subscribe\",\"stream\":\"load\",\"after\":\"now\"}");
     case floor_nats: return sprintf(text, "SUB fan%d %d\r\nPING\r\n", stream, stream + 1);
     case floor_jetstream: {
-        // A consumer of its own, whose place the server keeps; of the last run's, which nobody listens to, it lets go.
+        // Each client has a consumer of its own, whose position the server stores. The server removes the consumers of
+        // earlier runs after one second.
         int size = sprintf(config,
                            "{\"stream_name\":\"FAN\",\"config\":{\"deliver_subject\":\"to.%d\",\"ack_policy\":\"none\","
                            "\"deliver_policy\":\"new\",\"replay_policy\":\"instant\","
@@ -66,7 +67,7 @@ int make_frame(char *frame, const char *text, int length) {
         frame[size++] = (char)(length >> 8);
         frame[size++] = (char)length;
     }
-    // The mask is zero, which is legal and spares the reader's core.
+    // The mask is zero. This is valid, and saves processor time of the reader.
     memset(frame + size, 0, 4);
     memcpy(frame + size + 4, text, length);
     return size + 4 + length;
@@ -116,7 +117,7 @@ int await(int fd, const char *text) {
     return 0;
 }
 
-// To look at each byte would cost the reader more than to read: it would be what limits a replay.
+// A loop over each byte would use more time than the reads, and would limit a replay.
 long long count_marks(const char *bytes, size_t size) {
     long long count = 0;
     const char *end = bytes + size;

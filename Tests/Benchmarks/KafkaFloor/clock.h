@@ -1,7 +1,7 @@
 #pragma once
 #include <time.h>
 
-// Microseconds of a clock that only goes forward.
+// A monotonic clock in microseconds.
 
 static double now(void) {
     struct timespec t;

@@ -6,7 +6,7 @@
 
 enum { batch_max = 1000 };
 
-// `group` is for who calls `assign`, which wants one; nothing is ever stored under it.
+// Creates a client. A consumer that calls `assign` needs a `group`, but stores no offsets under it.
 static rd_kafka_t *client(rd_kafka_type_t type, const char *const *settings, const char *group, char *error,
                           int error_bytes) {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
@@ -32,7 +32,7 @@ static int assign(rd_kafka_t *rk, const char *topic, int partition, int64_t offs
     return error ? -1 : 0;
 }
 
-// Half of what a record needs has come; `half` is 1 (tailed) or 2 (reported). With the lock held.
+// Notes that a record was tailed (`half` is 1) or reported (`half` is 2). The lock must be held.
 static void came(kafka_floor *f, const void *value, size_t size, int half, double at) {
     uint32_t mark[2];
     if (size < sizeof mark) return;
@@ -47,7 +47,7 @@ static void came(kafka_floor *f, const void *value, size_t size, int half, doubl
     if (f->tell) f->tell(f->context, (int)mark[1]);
 }
 
-// A batch has been looked at; with the lock held.
+// Notes the end of a batch. The lock must be held.
 static void batch_ended(kafka_floor *f) {
     if (f->tell) f->tell(f->context, -1);
     pthread_cond_signal(&f->moved);
@@ -112,7 +112,7 @@ kafka_floor *kafka_floor_open(const char *const *producer, const char *const *co
     f->consumer = f->producer ? client(RD_KAFKA_CONSUMER, consumer, "floor", error, error_bytes) : NULL;
     int64_t low, high;
     rd_kafka_resp_err_t unknown = 1;
-    // A topic that was just made is not known to all brokers at once.
+    // A new topic is not known to all brokers at once.
     for (int i = 0; f->consumer && unknown && i < 100; i++) {
         unknown = rd_kafka_query_watermark_offsets(f->consumer, topic, partition, &low, &high, 5000);
         if (unknown) sleep_until(now() + 100e3);
@@ -167,7 +167,7 @@ void floor_end_run(kafka_floor *f) {
 
 void floor_produce(kafka_floor *f, uint32_t run, int number, char *value, int bytes) {
     char witness[16];
-    // As large as a gateway's, but it claims nothing: a gateway may read the same partition.
+    // The header has the size of a gateway's witness but claims nothing, because a gateway may read the same partition.
     memset(witness, 0xff, sizeof witness);
     uint32_t mark[2] = {run, (uint32_t)number};
     memcpy(value, mark, sizeof mark);
@@ -238,14 +238,14 @@ double kafka_floor_consume(const char *const *consumer, const char *topic, int p
     return seen >= count ? (end - begin) / 1e6 : -1;
 }
 
-// Handles that each serve one reader at a time, kept and connected.
+// Connected handles; each of them serves one reader at a time.
 enum { pooled = 8 };
 
 typedef struct {
     rd_kafka_t *rk[pooled];
     rd_kafka_topic_t *topic[pooled];
     int opened, idle[pooled], idle_count, partition, span;
-    // Who waits first reads first.
+    // Readers get handles in the order in which they began to wait.
     long long tickets, turn;
     pthread_mutex_t lock;
     pthread_cond_t moved;
@@ -269,14 +269,14 @@ static void give(pool *p, int handle) {
     pthread_mutex_unlock(&p->lock);
 }
 
-// Reads a range with one of the handles; 0 if it came whole.
+// Reads a range with one of the handles. Returns 0 if the range is complete.
 static int read_range(pool *p, int handle, long long from, rd_kafka_message_t **messages) {
     rd_kafka_topic_t *topic = p->topic[handle];
     long long next = from, end = from + p->span;
     double limit = now() + 30e6;
     if (rd_kafka_consume_start(topic, p->partition, from)) return -1;
     while (next < end && now() < limit) {
-        // Returns at once where so many are there.
+        // The call returns at once if all requested records have arrived.
         ssize_t n = rd_kafka_consume_batch(topic, p->partition, 1000, messages, end - next);
         for (ssize_t i = 0; i < n; i++) {
             if (!messages[i]->err && messages[i]->offset == next) next++;
@@ -295,7 +295,7 @@ static void close_pool(pool *p) {
     }
 }
 
-// Opens the handles, each of which reads a range, so that it is connected.
+// Opens the handles, and reads a range with each of them so that they are connected.
 static int open_pool(pool *p, const char *const *consumer, const char *topic, rd_kafka_message_t **messages) {
     char error[512];
     for (; p->opened < pooled; p->opened++) {

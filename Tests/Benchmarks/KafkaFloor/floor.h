@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The bare program's own state, for what puts a socket in front of it.
+// The state of the bare program, for the relay that puts a socket in front of it.
 
 struct kafka_floor {
     rd_kafka_t *producer, *consumer;
@@ -16,7 +16,7 @@ struct kafka_floor {
     pthread_t report_thread, tail_thread;
     atomic_int stops;
 
-    // One run. A record carries the run's number and its own.
+    // The state of one run. Each record contains the number of its run and its own number.
     pthread_mutex_t lock;
     pthread_cond_t moved;
     uint32_t run;
@@ -25,17 +25,17 @@ struct kafka_floor {
     double *due, *micros;
     double last_through, longest;
 
-    // If not NULL, called for each record that is through, and with -1 behind the last one of a batch; with the lock
-    // held.
+    // A function that is called for each complete record, and with -1 after the last record of a batch; may be NULL. It
+    // is called with the lock held.
     void (*tell)(void *context, int number);
     void *context;
 };
 
-// Begins a run of so many records, with the lock held.
+// Begins a run of `count` records. The lock must be held.
 void floor_begin_run(kafka_floor *floor, int count, double *micros);
 
-// Ends it, with the lock held.
+// Ends the run. The lock must be held.
 void floor_end_run(kafka_floor *floor);
 
-// Hands the run's record of this number to the producer; `value` has room for `bytes`, at least eight.
+// Passes a record of the run to the producer. `value` has `bytes` bytes, at least eight.
 void floor_produce(kafka_floor *floor, uint32_t run, int number, char *value, int bytes);

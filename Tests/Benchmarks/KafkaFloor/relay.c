@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// The least that lies between a publisher's socket and librdkafka: one thread reads events from the socket and hands
-// them to the producer, and whichever of librdkafka's two threads sees that a record is through writes the ack.
+// The minimum between a publisher's socket and librdkafka. One thread reads events from the socket and passes them to
+// the producer. The thread of librdkafka that completes a record writes its ack.
 
 enum { relay_bytes = 200, ops_max = 1 << 20, acks_room = 1 << 16 };
 
@@ -33,7 +33,7 @@ static void send_acks(socket_of_run *s) {
 
 static void ack(void *context, int number) {
     socket_of_run *s = context;
-    // A record that was refused ends the run: no ack of it will come.
+    // A refused record ends the run, because it gets no ack.
     if (s->floor->failed) shutdown(s->fd, SHUT_RDWR);
     if (number < 0 || s->size > acks_room - 128) send_acks(s);
     if (number < 0) return;
@@ -54,7 +54,7 @@ static int whole(int fd, char *bytes, size_t count) {
     return 1;
 }
 
-// Answers the head of an upgrade, whatever it asks for.
+// Answers any HTTP request with a successful upgrade.
 static int upgrade(int fd) {
     static const char answer[] = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
     char last[4] = "";
@@ -65,7 +65,7 @@ static int upgrade(int fd) {
     return send(fd, answer, sizeof answer - 1, MSG_NOSIGNAL) == sizeof answer - 1;
 }
 
-// The next frame's text; 0 if none comes.
+// Reads the text of the next frame. Returns 0 if there is none.
 static int next_text(int fd, char *text, size_t room) {
     unsigned char head[8];
     if (!whole(fd, (char *)head, 2)) return 0;
@@ -80,7 +80,7 @@ static int next_text(int fd, char *text, size_t room) {
     return 1;
 }
 
-// One publisher until it leaves: a run of its own.
+// Serves one publisher until it disconnects. Each publisher is a run of its own.
 static void serve(kafka_floor *f, int fd) {
     char text[4096], value[relay_bytes];
     socket_of_run acks = {.floor = f, .fd = fd};

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// A publisher on a gateway's socket that does the least: one thread writes what is due, one reads acks.
+// A minimal publisher on a gateway's socket: one thread writes the due events, and one thread reads acks.
 
 typedef struct {
     int fd, count, through, failed;
@@ -30,7 +30,7 @@ static int whole(int fd, char *bytes, size_t count, ssize_t (*move)(int, char *,
 static ssize_t get(int fd, char *bytes, size_t count) { return read(fd, bytes, count); }
 static ssize_t put(int fd, char *bytes, size_t count) { return write(fd, bytes, count); }
 
-// Takes the ops of an ack's text; an event that is refused ends the run.
+// Reads the ops in the text of an ack. A refused event ends the run.
 static void acked(publisher *p, const char *text, double at) {
     int is_ack = strstr(text, "\"t\":\"ack\"") != NULL;
     pthread_mutex_lock(&p->lock);
@@ -70,7 +70,8 @@ static void *hear(void *context) {
     return NULL;
 }
 
-// A masked text frame with the mask zero, in front of which `head_max` bytes are free; returns where it begins.
+// Turns a text into a masked frame with a zero mask, and returns the start of the frame. The text must have `head_max`
+// free bytes before it.
 enum { head_max = 14 };
 static char *frame(char *text, size_t size) {
     int more = size < 126 ? 0 : size < 65536 ? 2 : 8;
@@ -92,7 +93,7 @@ int kafka_floor_publish_socket(int port, int count, int bytes, int depth, int pe
     p.due = calloc(count, sizeof(double));
     char *message = malloc(head_max + 256 + (size_t)per_frame * (bytes + 300)), *text = message + head_max;
     char fill[65536];
-    // What an event has besides its text, with the stamps that the gateway adds.
+    // The members of an event besides its text, with those that the gateway adds.
     int bare = (int)strlen("{\"at\":1795285748235,\"base\":100000,\"fields\":{\"f\":\"\"},\"id\":\"o\",\"model\":\"m\",\"op\":100000,"
                            "\"site\":\"00000000-0000-4000-8000-000000000000\",\"type\":\"insert\"}");
     int pad = bytes > bare ? bytes - bare : 1;

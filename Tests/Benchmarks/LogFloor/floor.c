@@ -29,7 +29,7 @@ static int run(sqlite3_stmt *statement) {
     return result == SQLITE_DONE || result == SQLITE_ROW ? 0 : -1;
 }
 
-// The WAL gets its full length before the first commit, so that commits overwrite and never grow a file.
+// Gives the WAL its full length before the first commit, so that commits never extend a file.
 static int lengthen_wal(const char *path, long bytes) {
     char name[4096];
     snprintf(name, sizeof name, "%s-wal", path);

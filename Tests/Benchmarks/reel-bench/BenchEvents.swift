@@ -2,14 +2,14 @@ import Dispatch
 import ReelLog
 import Synchronization
 
-/// Events as apps write them: objects of five fields, updates of about 200 bytes, four sites. An update's value is
-/// about as long as the one before, so the state does not grow.
+/// Events that are typical for apps: objects with five fields, updates of about 200 bytes, four sites. An update
+/// replaces a value of about the same length, so the state does not grow.
 enum BenchEvents {
-    /// Begins with what the readers in C count.
+    /// The padding of values. Its first character is the mark that the readers in C count.
     private static let pad = "#" + String(repeating: "x", count: 199)
     private static let insertedBytes = 38
 
-    /// The first event of each of so many objects, from seq `first` on.
+    /// Returns the inserts of `objects` objects, for seqs from `first` on.
     static func inserts(_ objects: Int, from first: Int = 0) -> [[UInt8]] {
         (0..<objects).map { number in
             let fields = (0..<5).map { #""field\#($0)":"\#(pad.prefix(insertedBytes))""# }.joined(separator: ",")
@@ -17,7 +17,7 @@ enum BenchEvents {
         }
     }
 
-    /// Updates of one field each, spread over the objects, behind their inserts.
+    /// Returns updates of one field each, of random objects. Their seqs follow those of the inserts.
     static func updates(_ count: Int, of objects: Int) -> [[UInt8]] {
         var generator = SplitMix(state: 1)
         return (0..<count).map { number in
@@ -39,7 +39,7 @@ enum BenchEvents {
     }
 }
 
-/// Numbers from a seed.
+/// A generator of random numbers from a seed.
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

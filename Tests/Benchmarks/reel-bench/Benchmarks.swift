@@ -1,6 +1,6 @@
 import Foundation
 
-/// Every benchmark by its name. Each brings its peer or floor, and runs it in the same call.
+/// All benchmarks by name. Each benchmark also runs its peer or floor, in the same call.
 enum Benchmarks {
     static let all: [(name: String, run: @Sendable () async throws -> [Measured])] = [
         ("fold", { try FoldBenchmark.run() }),
@@ -20,7 +20,7 @@ enum Benchmarks {
         ("idle-sockets", IdleBenchmark.run),
     ]
 
-    /// Those that want a real Kafka.
+    /// The benchmarks that need a real Kafka.
     static let kafka: [(name: String, run: @Sendable () async throws -> [Measured])] = [
         ("kafka-latency", KafkaLatencyBenchmark.run),
         ("kafka-pipeline", KafkaPipelineBenchmark.run),
@@ -31,7 +31,7 @@ enum Benchmarks {
         ("kafka-idle", KafkaIdleBenchmark.run),
     ]
 
-    /// A gateway with many clients, beside NATS and Redis.
+    /// The benchmarks of a gateway with many clients, in comparison with NATS and Redis.
     static let gateway: [(name: String, run: @Sendable () async throws -> [Measured])] = [
         ("gateway-fan-out", GatewayFanOutBenchmark.core),
         ("gateway-jet-stream", GatewayFanOutBenchmark.jetStream),
@@ -46,8 +46,8 @@ enum Benchmarks {
         ("gateway-comebacks", GatewayComebacksBenchmark.run),
     ]
 
-    /// Prints the table of these benchmarks or groups, or of all that need nothing more than `make setup` brings; the
-    /// status of the process says whether every goal was reached.
+    /// Runs the named benchmarks and groups, and prints their table. Without names, it runs the benchmarks that need
+    /// only `make setup`. Returns 0 if every measured goal was reached.
     static func run(_ names: ArraySlice<String>) async -> Int32 {
         let groups = ["kafka": kafka, "gateway": gateway]
         let named = all + kafka + gateway
@@ -85,31 +85,31 @@ enum Benchmarks {
         return missed.isEmpty ? 0 : 1
     }
 
-    /// A line at once, also into a pipe.
+    /// Writes a line without a buffer, so that it also appears at once in a pipe.
     private static func say(_ line: String) {
         FileHandle.standardOutput.write(Data((line + "\n").utf8))
     }
 }
 
-/// One line of the table.
+/// A row of the table.
 struct Measured {
     var work: String
     var value: Double
     var unit: String
-    /// What it is compared with, in the same unit; nil: the goal is a value.
+    /// The figure of the peer or floor, in the same unit; nil if the goal is for the value alone.
     var peer: (name: String, value: Double)?
     var goal: Goal?
 
     enum Goal {
         case atLeast(Double)
         case atMost(Double)
-        /// At most so much more than the peer, in the same unit.
+        /// The value is at most this much above that of the peer, in the same unit.
         case atMostAbove(Double)
-        /// The ratio to the peer is 1, but for this part.
+        /// The ratio to the peer differs from 1 by at most this part.
         case within(Double)
     }
 
-    /// What the goal speaks of: the ratio to the peer, or the value.
+    /// The number that the goal limits: the ratio to the peer, or the value if there is no peer.
     private var judged: Double { peer.map { value / $0.value } ?? value }
 
     var isReached: Bool {
@@ -142,31 +142,31 @@ struct Measured {
     }
 }
 
-/// The middle of some measurements.
+/// Returns the median of some measurements.
 func median(_ values: [Double]) -> Double {
     values.sorted()[values.count / 2]
 }
 
-/// Who is measured when, ours or the other: who came first is second in the next round, so that a machine that drifts
-/// drifts for both.
+/// Returns the order of measurements; true is Reel, false is the peer. The first one of a round is second in the next
+/// round, so that a drift of the machine affects both equally.
 func turns(_ rounds: Int) -> [Bool] {
     (0..<rounds).flatMap { $0.isMultiple(of: 2) ? [true, false] : [false, true] }
 }
 
-/// How long `body` takes, in seconds.
+/// Returns the duration of `body` in seconds.
 func seconds(_ body: () throws -> Void) rethrows -> Double {
     let taken = try ContinuousClock().measure(body)
     return Double(taken.components.seconds) + Double(taken.components.attoseconds) / 1e18
 }
 
-/// What a benchmark could not do.
+/// The error of a benchmark that failed.
 struct BenchmarkError: Error, CustomStringConvertible {
     var description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// What a benchmark lacks on this machine: no fault of what it measures.
+/// The error of a benchmark for which this machine lacks a program or file. It is not a failure of Reel.
 struct NotMeasured: Error {
     var reason: String
 

@@ -5,8 +5,8 @@ import ReelLab
 import ReelLog
 import ReelNet
 
-/// A device that knows nothing meets `reel serve`: from the connect to the folded state in the device's own file.
-/// A snapshot is as large as the state, however long the history.
+/// Measures the cold start of a new device with `reel serve`, from the connect to the folded state in the device's
+/// file. The size of a snapshot must depend on the state only, and not on the length of the history.
 enum ColdStartBenchmark {
     private static let objects = 1_000
 
@@ -26,7 +26,7 @@ enum ColdStartBenchmark {
                 goal: .atMost(60)
             ),
             Measured(
-                work: "its snapshot",
+                work: "cold start: size of the snapshot",
                 value: Double(long),
                 unit: "B",
                 peer: ("after 10000 updates", Double(short)),
@@ -35,7 +35,7 @@ enum ColdStartBenchmark {
         ]
     }
 
-    /// `reel serve` on a log of so many updates; the body gets the last seq.
+    /// Runs `reel serve` on a log with `updates` updates. `body` gets the node and the last seq.
     private static func served<R>(updates: Int, _ body: (LocalNode, Seq) async throws -> R) async throws -> R {
         try await withFolder { folder in
             let log = try SQLiteLog(path: folder + "/log.sqlite", partitions: 1)
@@ -48,7 +48,7 @@ enum ColdStartBenchmark {
         }
     }
 
-    /// Waits until the node has folded all, and says how large its snapshot is.
+    /// Waits until the node has folded all records, and returns the size of its snapshot in bytes.
     private static func snapshotBytes(_ node: LocalNode, _ last: Seq) async throws -> Int {
         let loop = try EventLoop()
         defer { loop.stop() }
@@ -62,7 +62,7 @@ enum ColdStartBenchmark {
             }
             try await Task.sleep(for: .milliseconds(20))
         }
-        throw BenchmarkError("the node does not get to seq \(last)")
+        throw BenchmarkError("the node does not reach seq \(last)")
     }
 
     private static func coldStart(_ node: LocalNode, _ last: Seq) async throws -> Double {

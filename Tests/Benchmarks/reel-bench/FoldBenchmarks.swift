@@ -2,7 +2,7 @@ import Foundation
 import ReelCore
 import ReelLab
 
-/// Records taken apart and folded, on one core: what a device and a snapshot node do with each event.
+/// Measures how many records one core decodes and folds. A device and a snapshot node do this with each event.
 enum FoldBenchmark {
     static func run() throws -> [Measured] {
         let (objects, updates) = (10_000, 300_000)
@@ -50,7 +50,7 @@ enum FoldBenchmark {
     }
 }
 
-/// A recorded editing session taken apart and folded: 137,993 splices into one text.
+/// Measures how fast a recorded editing session is decoded and folded: 137,993 splices into one text.
 enum SessionBenchmark {
     static func run() throws -> [Measured] {
         guard let folder = ProcessInfo.processInfo.environment["REEL_TRACES"] else {
@@ -60,7 +60,7 @@ enum SessionBenchmark {
         let session = try EditingSession(file: Array(file))
         let rates = try (0..<5).map { _ in
             let folded = session.folded()
-            guard folded.isRight else { throw BenchmarkError("the text does not end as it did in its editor") }
+            guard folded.isRight else { throw BenchmarkError("the final text differs from the text in the editor") }
             return Double(session.patchCount) / (Double(folded.durationNs) / 1e9)
         }
         return [

@@ -4,8 +4,8 @@ import ReelLab
 import ReelLog
 import ReelNet
 
-/// A thousand devices that know nothing ask for the state at once, while others are served live. Twenty ask for one
-/// stream; each round has streams of its own, so that no answer was made before.
+/// Measures 1,000 devices that request the state at the same time, while other clients get live events. Twenty devices
+/// request each stream. Each round uses other streams, so that no answer is cached.
 enum GatewayColdStartsBenchmark {
     private static let (objects, devices, streams, rounds) = (1_000, 1_000, 50, 5)
 
@@ -39,14 +39,18 @@ enum GatewayColdStartsBenchmark {
                 return [
                     Measured(
                         work: "\(devices) cold starts at once, of \(streams) streams of \(objects) objects each: "
-                            + "memory beyond before",
+                            + "additional memory",
                         value: Double(try Usage.peakBytes(of: pid) - before) / Double(1 << 20),
                         unit: "MiB",
                         goal: .atMost(64)
                     ),
-                    Measured(work: "the same: until all have their state", value: median(seconds), unit: "s"),
                     Measured(
-                        work: "live events meanwhile, 100/s → 100: p99",
+                        work: "\(devices) cold starts at once: time until all devices have the state",
+                        value: median(seconds),
+                        unit: "s"
+                    ),
+                    Measured(
+                        work: "100 events/s → 100 during \(devices) cold starts: p99",
                         value: median(busy),
                         unit: "µs",
                         peer: ("undisturbed", median(quiet)),
@@ -59,8 +63,8 @@ enum GatewayColdStartsBenchmark {
 
     private static func name(of number: Int) -> String { "cold\(number)" }
 
-    /// Each device takes the snapshot of one of the round's streams, on a connection of its own. How many seconds it
-    /// takes until all have theirs.
+    /// Downloads a snapshot of one of the round's streams for each device, on a connection of its own. Returns the
+    /// seconds until all downloads are complete.
     private static func coldStarts(in round: Int, _ port: Int32) async throws -> Double {
         let begin = ContinuousClock.now
         let loop = try EventLoop()
@@ -75,16 +79,17 @@ enum GatewayColdStartsBenchmark {
                 )
                 group.addTask {
                     let client = try await loop.run { LoopBound(HTTPClient(on: loop), on: loop) }
-                    // Too many at once are asked to come again in so many seconds, and do, not all at the same moment.
+                    // Devices that are refused wait for the time in the answer, plus up to a second so that they do not
+                    // return together.
                     for _ in 0..<60 {
                         let (answer, bytes) = try await ask(question, by: client)
-                        // An object has more than 200 bytes.
+                        // A complete snapshot has more than 200 bytes for each object.
                         if answer.status == 200, bytes > 200 * objects { return }
                         guard answer.status == 503, let seconds = answer.headers["retry-after"].flatMap({ Int($0) })
                         else { throw BenchmarkError("found status \(answer.status) with \(bytes) bytes") }
                         try await Task.sleep(for: .milliseconds(1_000 * seconds + .random(in: 0..<1_000)))
                     }
-                    throw BenchmarkError("a cold start was turned away for a minute")
+                    throw BenchmarkError("a cold start was refused for a minute")
                 }
             }
             try await group.waitForAll()
@@ -92,7 +97,8 @@ enum GatewayColdStartsBenchmark {
         return (ContinuousClock.now - begin) / .seconds(1)
     }
 
-    /// Asks, and counts the whole answer's bytes without keeping them: the cores are for what is measured.
+    /// Sends a request, and counts the bytes of the answer without storing them, to save processor time for the
+    /// measured node.
     private static func ask(
         _ question: HTTPClientRequest,
         by client: LoopBound<HTTPClient>

@@ -5,11 +5,11 @@ import ReelLog
 import ReelNet
 import Synchronization
 
-/// Devices that were away come back to a gateway that has just started: what they missed is no longer in its memory,
-/// and little of it is theirs.
+/// Measures devices that reconnect to a gateway that has just started. The records that they missed are not in its
+/// memory, and only a few of these records belong to their streams.
 enum GatewayComebacksBenchmark {
     private static let (records, clients, subscriptions) = (400_000, 1_000, 10)
-    /// One record in so many is of one of the clients' streams.
+    /// One of this number of records belongs to a stream of the clients.
     private static let sparse = 10
 
     @Sendable static func run() async throws -> [Measured] {
@@ -33,18 +33,19 @@ enum GatewayComebacksBenchmark {
                     pages.append(try await node.metric(#"reel_gateway_pages_total{source="read"}"#))
                 }
             }
-            let work = "\(clients) clients, \(subscriptions) sparse streams each, come back \(records) records behind"
+            let work = "\(clients) clients, \(subscriptions) sparse streams each, reconnect, \(records) records missed"
             return [
-                Measured(work: "\(work): until all are live", value: median(seconds), unit: "s"),
-                Measured(work: "the same: reads of the log", value: median(pages), unit: ""),
-                Measured(work: "the same: memory beyond before", value: median(bytes), unit: "MiB"),
+                Measured(work: "\(work): time until all are live", value: median(seconds), unit: "s"),
+                Measured(work: "\(clients) reconnecting clients: reads of the log", value: median(pages), unit: ""),
+                Measured(work: "\(clients) reconnecting clients: additional memory", value: median(bytes), unit: "MiB"),
             ]
         }
     }
 
     private static func name(_ number: Int) -> StreamName { StreamName("sparse-\(number)")! }
 
-    /// The last record says that its gateway had read all before it: one that starts keeps little.
+    /// Fills the log. The witness of the last record proves that its gateway had read all earlier records, so a gateway
+    /// that starts keeps only a few records in memory.
     private static func fill(_ log: SQLiteLog) throws {
         let values = BenchEvents.inserts(1_000) + BenchEvents.updates(records - 1_000, of: 1_000)
         let appends = values.enumerated().map { index, value in
@@ -58,7 +59,7 @@ enum GatewayComebacksBenchmark {
         try log.fill(appends: [last])
     }
 
-    /// Clients on a loop of their own.
+    /// Clients that share one event loop.
     private final class Crowd: Sendable {
         private let loop: EventLoop
         private let members: LoopBound<[Member]>
@@ -81,7 +82,7 @@ enum GatewayComebacksBenchmark {
 
         deinit { loop.stop() }
 
-        /// Returns once each client has so many streams, out of `all`, up to the head.
+        /// Subscribes each client to `count` of `all` streams, and returns when all streams are proven up to the head.
         func subscribe(to count: Int, of all: Int, head: Seq) async throws {
             let left = Mutex(try loop.sync { [members] in members.value.count })
             let failure: String? = await withCheckedContinuation { continuation in
@@ -133,7 +134,7 @@ enum GatewayComebacksBenchmark {
 
         func received(text: [UInt8], from socket: WebSocket) {
             guard let frame = try? text.withUnsafeBufferPointer({ try ServerFrame(Bytes($0)) }) else {
-                return end("found a frame that is none")
+                return end("found an invalid frame")
             }
             switch frame.body {
             case .events(let part): proven[part.stream] = part.to
@@ -154,7 +155,7 @@ enum GatewayComebacksBenchmark {
 }
 
 extension LocalNode {
-    /// The value of a metric, with its labels as they stand.
+    /// Returns the value of a metric. `name` includes its labels.
     fileprivate func metric(_ name: String) async throws -> Double {
         let loop = try EventLoop()
         defer { loop.stop() }

@@ -2,15 +2,15 @@ import CFanOutFloor
 import Glibc
 import ReelLab
 
-/// Clients that come and stay.
+/// Measures clients that connect and stay connected.
 enum GatewayConnectionsBenchmark {
-    /// How fast 5,000 that come at once are subscribed.
+    /// Measures how fast 5,000 clients that connect at the same time are subscribed.
     @Sendable static func connect() async throws -> [Measured] {
         try await GatewayStand.with { stand in
             var (reel, nats): ([Double], [Double]) = ([], [])
             for _ in 0..<5 {
                 reel.append(try Herd(floor_reel, stand.port, count: 5_000).perSecond)
-                // Letting go of them costs the server as well: that is not the other one's.
+                // Closing the connections also uses the server's time, which must not affect the next measurement.
                 try await Usage.rests(stand.node.process.pid)
                 nats.append(try Herd(floor_nats, stand.nats.port, count: 5_000).perSecond)
                 try await Usage.rests(stand.nats.process.pid)
@@ -27,10 +27,10 @@ enum GatewayConnectionsBenchmark {
         }
     }
 
-    /// What a subscribed client that hears nothing costs, plain and with TLS.
+    /// Measures the memory of a subscribed client without events, with and without TLS.
     @Sendable static func idle() async throws -> [Measured] {
         let plain = try await GatewayStand.with { stand in
-            try memory(of: stand, "a subscribed connection", goal: 1_500) { count in
+            try memory(of: stand, "subscribed connections", goal: 1_500) { count in
                 try Herd(floor_reel, stand.port, count: count)
             }
         }
@@ -38,7 +38,7 @@ enum GatewayConnectionsBenchmark {
             let (certificate, key) = (folder + "/certificate.pem", folder + "/key.pem")
             try makeCertificate(certificate, key: key)
             return try await GatewayStand.with(["--tls-cert", certificate, "--tls-key", key]) { stand in
-                try memory(of: stand, "a subscribed connection with TLS", goal: 22_000) { count in
+                try memory(of: stand, "subscribed connections with TLS", goal: 22_000) { count in
                     try Herd(securePort: stand.port, count: count)
                 }
             }
@@ -53,7 +53,7 @@ enum GatewayConnectionsBenchmark {
         connect: (Int) throws -> Herd
     ) throws -> [Measured] {
         let pid = stand.node.process.pid
-        // What is allocated once is not theirs.
+        // Memory that is allocated once for all connections does not count.
         var herds = [try connect(100)]
         let before = try Usage.residentBytes(of: pid)
         var lines: [Measured] = []
@@ -61,7 +61,7 @@ enum GatewayConnectionsBenchmark {
             herds.append(try connect(more))
             lines.append(
                 Measured(
-                    work: "memory of \(what), of \(all)",
+                    work: "memory of one of \(all) \(what)",
                     value: Double(try Usage.residentBytes(of: pid) - before) / Double(all),
                     unit: "B",
                     goal: .atMost(goal)
@@ -79,14 +79,14 @@ enum GatewayConnectionsBenchmark {
         let openssl = try ChildProcess("/usr/bin/env", arguments, errorLog: certificate + ".log")
         openssl.wait(timeoutMs: 30_000)
         guard access(certificate, R_OK) == 0, access(key, R_OK) == 0 else {
-            throw NotMeasured("openssl makes no certificate")
+            throw NotMeasured("openssl created no certificate")
         }
     }
 }
 
-/// Clients that were connected at once, each with a subscription; they leave with this.
+/// Clients with a subscription each, which stay connected until this object is released.
 final class Herd {
-    /// How fast they came; 0 where that says nothing.
+    /// The number of clients that connected per second; 0 if it was not measured.
     let perSecond: Double
     private var descriptors: [Int32]
 
@@ -95,18 +95,18 @@ final class Herd {
         descriptors = [Int32](repeating: -1, count: count)
         guard floor_herd(server, port, Int32(count), &descriptors, &seconds) == 0 else {
             descriptors = []
-            throw BenchmarkError("not all of \(count) clients were taken: errno \(errno)")
+            throw BenchmarkError("not all of \(count) clients were accepted: errno \(errno)")
         }
         perSecond = Double(count) / seconds
     }
 
-    /// Clients that speak TLS, connected one after the other.
+    /// Connects clients with TLS, one after the other.
     init(securePort port: Int32, count: Int) throws {
         perSecond = 0
         descriptors = [Int32](repeating: -1, count: count)
         guard floor_herd_secure(port, Int32(count), &descriptors) == 0 else {
             descriptors = []
-            throw BenchmarkError("not all of \(count) clients were taken with TLS: errno \(errno)")
+            throw BenchmarkError("not all of \(count) clients were accepted with TLS: errno \(errno)")
         }
     }
 

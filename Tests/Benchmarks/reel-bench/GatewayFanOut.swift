@@ -2,12 +2,13 @@ import CFanOutFloor
 import Glibc
 import ReelLab
 
-/// One publisher, 1,000 subscribers, small events, through a whole gateway and its durable log, against NATS: its core
-/// keeps nothing; JetStream keeps all, with a consumer for each subscriber, as Reel has a position for each.
+/// Measures one publisher, 1,000 subscribers and small events, through a gateway with its durable log. The peers are
+/// core NATS, which stores nothing, and JetStream, which stores all messages. JetStream has a consumer for each
+/// subscriber, because Reel has a position for each subscriber too.
 enum GatewayFanOutBenchmark {
     private static let windows: [Int32] = [16, 64, 256]
     private static let seconds = 1.0
-    /// JetStream takes a second and more for half a window.
+    /// JetStream takes more than a second for half a window.
     private static let secondsOfJetStream = 5.0
 
     @Sendable static func core() async throws -> [Measured] {
@@ -24,7 +25,7 @@ enum GatewayFanOutBenchmark {
         try await GatewayStand.with { stand in
             let port = try stand.jetStream().port
             return try windows.suffix(1).map { window in
-                let name = "JetStream, a consumer a client"
+                let name = "JetStream, one consumer a client"
                 return try compare(stand, window, floor_jetstream, port, secondsOfJetStream, name, .atLeast(4))
             }
         }
@@ -45,8 +46,8 @@ enum GatewayFanOutBenchmark {
             other.append(try FanOut(peer, port: peerPort, window: window, seconds: peerSeconds))
         }
         return Measured(
-            work: "`reel gateway` fan-out 1 → 1000, 200 B, durable, \(window) under way,"
-                + " \(reel[0].bytesEach) B a delivery to \(other[0].bytesEach)",
+            work: "`reel gateway` fan-out 1 → 1000, 200 B, durable, \(window) in flight,"
+                + " \(reel[0].bytesEach) B a delivery, peer \(other[0].bytesEach) B",
             value: median(reel.map(\.perSecond)),
             unit: "deliveries/s",
             peer: (name, median(other.map(\.perSecond))),
@@ -55,17 +56,17 @@ enum GatewayFanOutBenchmark {
     }
 }
 
-/// How one publisher and 1,000 subscribers fared.
+/// The result of a fan-out from one publisher to 1,000 subscribers.
 struct FanOut {
     var perSecond: Double
-    /// What a delivery cost on the wire.
+    /// The bytes on the wire for each delivery.
     var bytesEach: Int
 
-    /// With so many messages under way.
+    /// Measures a server with up to `window` messages in flight.
     init(_ server: floor_server, port: Int32, window: Int32, seconds: Double) throws {
         var result = floor_result()
         guard floor_drive(server, port, 1000, window, seconds, &result) == 0, result.deliveries > 0 else {
-            throw BenchmarkError("the reader met a server that does not behave, \(server): errno \(errno)")
+            throw BenchmarkError("the reader found an invalid answer of \(server): errno \(errno)")
         }
         perSecond = Double(result.deliveries) / result.seconds
         bytesEach = Int(result.bytes / result.deliveries)

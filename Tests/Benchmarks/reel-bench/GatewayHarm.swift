@@ -2,13 +2,14 @@ import CFanOutFloor
 import Glibc
 import ReelLab
 
-/// Clients that stop reading, read slowly, or flood with what everybody may ask for, beside a thousand good ones: what
-/// these feel of it. Undisturbed there is the publisher of big events as well, which the others do not read.
+/// Measures the effect of harmful clients on a thousand good ones. Harmful clients stop reading, read slowly, or flood
+/// the gateway with permitted requests. In the undisturbed rounds, the large events are published too, but no client
+/// reads them.
 enum GatewayHarmBenchmark {
     private static let (stopped, slow): (Int32, Int32) = (100, 100)
-    /// Of each kind.
+    /// The number of clients of each kind of flood.
     private static let flooding: Int32 = 4
-    /// In a second, by all of a kind together.
+    /// The requests per second of all clients of a kind together.
     private static var flood: floor_flood {
         floor_flood(pings: 20_000, subscriptions: 2_000, fetches: 400, publishes: 8_000)
     }
@@ -19,7 +20,8 @@ enum GatewayHarmBenchmark {
             var (undisturbed, beside): ([Double], [Double]) = ([], [])
             var floods: [floor_flood] = []
             for isDisturbed in turns(5).map({ !$0 }) {
-                // Letting go of those of before costs the gateway as well.
+                // Closing the earlier connections also uses the gateway's time, which must not affect the next
+                // measurement.
                 try await Usage.rests(stand.node.process.pid)
                 let (p99Micros, answered) = try await round(stand, questions, isDisturbed: isDisturbed)
                 if isDisturbed {
@@ -31,8 +33,8 @@ enum GatewayHarmBenchmark {
             }
             return [
                 Measured(
-                    work: "100 events/s → 1000, beside \(stopped) that stop reading 3.2 MB/s, \(slow) that read 4 kB/s "
-                        + "of it and \(4 * flooding) that flood with \(answers(floods)): p99",
+                    work: "100 events/s → 1000, beside \(stopped) clients that stop reading 3.2 MB/s, \(slow) clients "
+                        + "that read 4 kB/s of it, and \(4 * flooding) clients that flood with \(answers(floods)): p99",
                     value: median(beside),
                     unit: "µs",
                     peer: ("undisturbed", median(undisturbed)),
@@ -50,8 +52,8 @@ enum GatewayHarmBenchmark {
         return kinds.map { "\(Int(median($0.1).rounded())) \($0.0)/s" }.joined(separator: ", ")
     }
 
-    /// The good clients' p99, and what was answered of the flood. Ends only once everybody that does not keep up has
-    /// been told so: each has one subscription.
+    /// Returns the p99 of the good clients, and the number of answered flood requests per second. A round ends when
+    /// each slow client has received `lagged`; each of them has one subscription.
     private static func round(
         _ stand: GatewayStand,
         _ questions: Questions,
@@ -61,14 +63,14 @@ enum GatewayHarmBenchmark {
         let (unread, sipped): (Int32, Int32) = isDisturbed ? (stopped, slow) : (0, 0)
         let before = try await questions.metric("reel_gateway_lagged_total")
         guard let harm = floor_harm_begin(stand.port, unread, sipped, isDisturbed ? flooding : 0, flood) else {
-            throw BenchmarkError("the clients that do harm were refused: errno \(errno)")
+            throw BenchmarkError("the harmful clients were refused: errno \(errno)")
         }
         var answered = floor_flood()
         let p99Micros: Double
         do {
             p99Micros = try pace.run(floor_reel, stand.port, pid: stand.node.process.pid).p99Micros
             let expected = before + Int(unread + sipped)
-            try await questions.wait(for: "all that do not keep up have lagged") {
+            try await questions.wait(for: "each slow client has lagged") {
                 try await $0.metric("reel_gateway_lagged_total") >= expected
             }
         } catch {
@@ -76,7 +78,7 @@ enum GatewayHarmBenchmark {
             throw error
         }
         guard floor_harm_end(harm, &answered) == 0 else {
-            throw BenchmarkError("one of the clients that do harm was cut off")
+            throw BenchmarkError("a harmful client was disconnected")
         }
         return (p99Micros, answered)
     }

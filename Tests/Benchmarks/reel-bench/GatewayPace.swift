@@ -2,10 +2,10 @@ import CFanOutFloor
 import Glibc
 import ReelLab
 
-/// Events that come at a fixed pace: how late they arrive, and what a delivery costs the server, against NATS.
+/// Measures events at a fixed rate: their latency, and the processor time of a delivery, in comparison with NATS.
 enum GatewayPaceBenchmark {
-    /// 100 and 1,000 a second to 1,000 subscribers each; and what a server gets that does nothing but the sends, each
-    /// at once.
+    /// Measures 100 and 1,000 events per second to 1,000 subscribers. The floor is a server that only sends each
+    /// message at once.
     @Sendable static func fanOut() async throws -> [Measured] {
         try await GatewayStand.with { stand in
             try [(100, 0.5, 0.6), (1_000, 0.6, 0.7)].flatMap { perSecond, late, cost in
@@ -21,8 +21,8 @@ enum GatewayPaceBenchmark {
         }
     }
 
-    /// Many streams of which each client hears some; and what servers get that do nothing but the sends, one of which
-    /// has the disk keep what it sends.
+    /// Measures many streams, of which each client subscribes to some. The floors are servers that only send; one of
+    /// them first writes each message to the disk.
     @Sendable static func streams() async throws -> [Measured] {
         try await GatewayStand.with { stand in
             try compare(
@@ -36,7 +36,7 @@ enum GatewayPaceBenchmark {
         }
     }
 
-    /// What a second loop costs.
+    /// Measures the additional processor time of a second loop.
     @Sendable static func loops() async throws -> [Measured] {
         let pace = Pace(sockets: 1_000, streams: 1, subscriptions: 1, perSecond: 1_000)
         var (one, two): ([Double], [Double]) = ([], [])
@@ -93,7 +93,7 @@ enum GatewayPaceBenchmark {
     ) -> [Measured] {
         [
             Measured(
-                work: "\(work), \(ours[0].bytesEach) B a delivery to \(nats[0].bytesEach): p99",
+                work: "\(work), \(ours[0].bytesEach) B a delivery, peer \(nats[0].bytesEach) B: p99",
                 value: median(ours.map(\.p99Micros)),
                 unit: "µs",
                 peer: ("nats-server over WebSocket", median(nats.map(\.p99Micros))),
@@ -110,7 +110,7 @@ enum GatewayPaceBenchmark {
     }
 }
 
-/// A bare server in C, in a process of its own.
+/// A bare server in C, which runs in a process of its own.
 private final class BareServer {
     enum Kind: String {
         case sending = "bare C epoll"
@@ -135,27 +135,27 @@ private final class BareServer {
     }
 }
 
-/// Messages at a fixed pace to so many sockets.
+/// A load of messages at a fixed rate.
 struct Pace {
     var sockets: Int32
     var streams: Int32
-    /// Of each socket.
+    /// The number of subscriptions of each socket.
     var subscriptions: Int32
     var perSecond: Int
     var seconds = 2.0
 
     struct Outcome {
-        /// From the moment at which a message was due.
+        /// The latency, measured from the moment at which a message was due.
         var p50Micros: Double
         var p99Micros: Double
-        /// Of the server, for each delivery.
+        /// The processor time of the server for each delivery.
         var cpuMicros: Double
         var bytesEach: Int
     }
 
-    /// Drives the server that runs as this process.
+    /// Measures the server whose process id is `pid`.
     func run(_ server: floor_server, _ port: Int32, pid: Int32) throws -> Outcome {
-        /// What the server had used when the first message was due.
+        /// The processor time that the server had used before the first message was due.
         final class Before {
             let pid: Int32
             var cpuSeconds: Double?
@@ -180,7 +180,7 @@ struct Pace {
             &result
         )
         guard status == 0, let start = before.cpuSeconds else {
-            throw BenchmarkError("not all of \(perSecond) messages/s came to \(sockets) sockets: errno \(errno)")
+            throw BenchmarkError("not all of \(perSecond) messages/s reached \(sockets) sockets: errno \(errno)")
         }
         let spent = try Usage.cpuSeconds(of: pid) - start
         return Outcome(

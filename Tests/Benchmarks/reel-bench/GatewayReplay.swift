@@ -3,7 +3,7 @@ import Glibc
 import ReelLab
 import ReelLog
 
-/// All of a long stream, to one client that was never there before.
+/// Measures the delivery of a long stream to one new client.
 enum GatewayReplayBenchmark {
     private static let (objects, updates) = (1_000, 999_000)
     private static var events: Int { objects + updates }
@@ -23,17 +23,18 @@ enum GatewayReplayBenchmark {
             try streams.fill(events)
             try await withReel(["gateway", "--log", "sqlite:\(folder)/log.sqlite"], in: folder) { node in
                 guard let port = node.port else { throw BenchmarkError("found \(node.url), expected a port") }
-                // Who subscribes while the node still reads the log is pushed to as fast as it reads: too fast.
+                // A client that subscribes while the node still reads the log gets events at the rate of that read,
+                // which is too fast.
                 try await node.waitUntilReady()
                 for _ in 0..<5 {
-                    // An insert has five fields, each with a mark.
+                    // An insert has five fields, and each field contains one mark.
                     reel.append(try replay(floor_reel, port, marks: 5 * objects + updates))
                     redis.append(Double(events) / (try streams.replay(events)))
                     nats.append(try replay(floor_jetstream, keeping.port, marks: events))
                 }
             }
         }
-        let peers = [("redis-server, 8 XREADs under way", redis, 1.1), ("NATS ordered consumer", nats, 2.3)]
+        let peers = [("redis-server, 8 XREADs in flight", redis, 1.1), ("NATS ordered consumer", nats, 2.3)]
         return peers.map { name, peer, goal in
             Measured(
                 work: "replay of \(events) events of 200 B to one client",

@@ -2,7 +2,7 @@ import Foundation
 import ReelLab
 import ReelNet
 
-/// A gateway on an embedded log, and NATS beside it.
+/// A gateway on an embedded log, and a NATS server next to it.
 final class GatewayStand {
     let node: LocalNode
     let port: Int32
@@ -18,7 +18,7 @@ final class GatewayStand {
         nats = try Nats(in: folder)
     }
 
-    /// Both, for `body`. More arguments of `reel` behind the log's.
+    /// Starts both servers and calls `body` with them. `arguments` are further arguments of `reel gateway`.
     static func with<R>(
         _ arguments: [String] = [],
         _ body: (GatewayStand) async throws -> R
@@ -32,7 +32,7 @@ final class GatewayStand {
         }
     }
 
-    /// NATS that keeps what it is given, as the stream `FAN`.
+    /// Returns a NATS server that stores messages in the stream `FAN`.
     func jetStream() throws -> Nats {
         if let keeping { return keeping }
         let own = folder + "/keeping"
@@ -44,13 +44,13 @@ final class GatewayStand {
 }
 
 extension LocalNode {
-    /// Where it listens.
+    /// The port of the node.
     var port: Int32? { url.split(separator: ":").last.flatMap { Int32($0) } }
 
-    /// To be asked over HTTP.
+    /// Returns a client for HTTP queries to the node.
     func questions() throws -> Questions { try Questions(port: UInt16(clamping: port ?? 0)) }
 
-    /// Returns once it has read what the log held when it started.
+    /// Waits until the node has read the records that the log contained at its start.
     func waitUntilReady() async throws {
         try await questions().wait(for: "\(name) is ready") { try await $0.get("/readyz").status == 200 }
     }

@@ -1,7 +1,7 @@
 import Foundation
 import ReelLab
 
-/// A whole node that nobody speaks with: what it costs to have it there.
+/// Measures the memory and the processor time of a whole node without clients.
 enum IdleServeBenchmark {
     private static let seconds = 60
 
@@ -28,12 +28,12 @@ enum IdleServeBenchmark {
     }
 }
 
-/// What a process uses while nothing is asked of it: its most memory, and its part of a core.
+/// The highest memory of an idle process, and its part of a core.
 struct IdleProcess {
     var mebibytes: Double
     var percent: Double
 
-    /// Watches for so long, two seconds from now on.
+    /// Watches the process for `seconds` seconds, after a pause of two seconds.
     static func watch(_ pid: Int32, seconds: Int) async throws -> IdleProcess {
         try await Task.sleep(for: .seconds(2))
         let before = try Usage.cpuSeconds(of: pid)

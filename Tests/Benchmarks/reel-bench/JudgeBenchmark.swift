@@ -2,7 +2,8 @@ import Foundation
 import ReelCheck
 import ReelCore
 
-/// The judge over the histories and the log of a long run: everything published and acked, and read by two readers.
+/// Measures the checker on the histories and the log of a long run. Each event is published, acked, and read by two
+/// readers.
 enum JudgeBenchmark {
     static func run() async throws -> [Measured] {
         let events = 5_000_000
@@ -12,10 +13,10 @@ enum JudgeBenchmark {
             let start = clock.now
             let verdict = await (try RunCheck(folder: folder, logs: [])).verdict()
             let taken = clock.now - start
-            guard verdict.word == .valid else { throw BenchmarkError("a run in which all was well is \(verdict.text)") }
+            guard verdict.word == .valid else { throw BenchmarkError("expected valid, found \(verdict.text)") }
             return [
                 Measured(
-                    work: "reel check of \(events) events, each acked, and read by two readers",
+                    work: "`reel check` of \(events) events, each acked, and read by two readers",
                     value: Double(taken.components.seconds) + Double(taken.components.attoseconds) / 1e18,
                     unit: "s",
                     goal: .atMost(60)
@@ -25,10 +26,10 @@ enum JudgeBenchmark {
     }
 }
 
-/// Writes down a run in which all is well: 256 sites of 16 publishers write to 64 streams in 4 partitions.
+/// A writer of the evidence of a valid run: 256 sites of 16 publishers write to 64 streams in 4 partitions.
 private final class LongRun {
     private static let (partitions, streams, sites, publishers, readers) = (4, 64, 256, 16, 2)
-    /// Events of a publish, and of a frame.
+    /// The number of events in a publish and in a frame.
     private static let batch = 32
     private static let epoch = Epoch(0xaa)
 
@@ -37,7 +38,7 @@ private final class LongRun {
         let partition: Int
         /// The last seq that the readers hold.
         var proven: Seq = .none
-        /// The next frame's events.
+        /// The events of the next frame, as JSON.
         var events: [UInt8] = []
         var count = 0
     }
@@ -106,7 +107,7 @@ private final class LongRun {
         try log.close()
     }
 
-    /// The next event of a site.
+    /// Writes the next event of a site.
     private func publish(_ number: Int) {
         let place = number % Self.streams
         let partition = streams[place].partition
@@ -166,7 +167,7 @@ private final class LongRun {
         if op > 0 { value.append(#","type":"update"}"#) } else { value.append(#","type":"insert"}"#) }
     }
 
-    /// What a site has written was handed over together, and is acked.
+    /// Writes the lines for a publish of a site's latest events, and for their acks.
     private func ack(_ number: Int) {
         let (seqs, op) = (writers[number].seqs, writers[number].op)
         guard !seqs.isEmpty else { return }
@@ -182,7 +183,7 @@ private final class LongRun {
         )
     }
 
-    /// A frame of what has come to a stream, to all readers.
+    /// Writes a frame with the new events of a stream to the histories of all readers.
     private func push(_ place: Int) {
         let (stream, head) = (streams[place], heads[streams[place].partition])
         var line = Array(
@@ -207,7 +208,7 @@ private final class LineFile {
     private let file: UnsafeMutablePointer<FILE>
 
     init(_ path: String) throws {
-        guard let file = fopen(path, "w") else { throw BenchmarkError("\(path) cannot be made") }
+        guard let file = fopen(path, "w") else { throw BenchmarkError("\(path) cannot be created") }
         self.file = file
     }
 

@@ -1,8 +1,8 @@
 import ReelLab
 
-/// From the moment an event is due to its ack on a WebSocket, at 1,000 a second. What the brokers take differs by more
-/// from minute to minute than the goals are: so the difference is that of two rounds side by side. The bare relay shows
-/// what a socket in front of librdkafka takes by itself.
+/// Measures the time from the moment at which an event is due to its ack on a WebSocket, at 1,000 events per second.
+/// The speed of the brokers drifts by more than the goals. So the goals are for the difference between two rounds that
+/// follow each other. The bare relay shows the cost of a socket in front of librdkafka.
 enum KafkaLatencyBenchmark {
     private static let (rounds, each) = (61, 1_000)
 
@@ -19,13 +19,13 @@ enum KafkaLatencyBenchmark {
                     peer: ("raw librdkafka produced → tailed", median(micros[1]))
                 ),
                 Measured(
-                    work: "the same beyond raw librdkafka's, round by round, median of \(rounds)",
+                    work: "publish → ack, \(name): difference to raw librdkafka, median of \(rounds) rounds",
                     value: beyond(micros[0]),
                     unit: "µs",
                     goal: .atMost(more)
                 ),
                 Measured(
-                    work: "a bare C relay's beyond raw librdkafka's, round by round, \(name)",
+                    work: "bare C relay, \(name): difference to raw librdkafka, median of \(rounds) rounds",
                     value: beyond(micros[2]),
                     unit: "µs"
                 ),
@@ -34,7 +34,7 @@ enum KafkaLatencyBenchmark {
     }
 }
 
-/// Acked events a second with 4,096 under way, in frames of 64 and of one.
+/// Measures acked events per second with 4,096 in flight, in frames of 64 events and of one event.
 enum KafkaPipelineBenchmark {
     @Sendable static func run() async throws -> [Measured] {
         var alone: [Double] = []
@@ -42,25 +42,25 @@ enum KafkaPipelineBenchmark {
             if case .socket = publisher { alone.append(try publisher.publish(100_000, depth: 4_096).perSecond) }
             return try publisher.publish(200_000, depth: 4_096, perFrame: 64)
         }
-        let work = "acked publishes through one gateway, real Kafka, 200 B, 4096 under way"
+        let work = "acked publishes through one gateway, real Kafka, 200 B, 4096 in flight"
         let peer = ("raw librdkafka", median(runs[1].map(\.perSecond)))
         return [
             Measured(
-                work: "\(work), 64 a frame",
+                work: "\(work), 64 events a frame",
                 value: median(runs[0].map(\.perSecond)),
                 unit: "/s",
                 peer: peer,
                 goal: .atLeast(0.6)
             ),
-            Measured(work: "\(work), one a frame", value: median(alone), unit: "/s", peer: peer),
+            Measured(work: "\(work), one event a frame", value: median(alone), unit: "/s", peer: peer),
         ]
     }
 }
 
-/// A gateway, the bare C program and, if wanted, the bare relay in turn, on the same brokers, after a first round that
-/// does not count. What stands at the same place of each was measured side by side.
+/// Rounds of a gateway, the bare C program and optionally the bare relay, in turn on the same brokers. The first round
+/// does not count. Runs with the same index were measured directly after each other.
 enum KafkaRounds {
-    /// The runs of each.
+    /// Returns the runs of each publisher.
     static func run(
         _ rounds: Int,
         hasRelay: Bool = false,
@@ -76,7 +76,8 @@ enum KafkaRounds {
                     for publisher in publishers { _ = try publisher.publish(50_000, depth: 4_096) }
                     var runs = [[PublishRun]](repeating: [], count: publishers.count)
                     for round in 0..<rounds {
-                        // Who came first is last in the next round: a machine that drifts drifts for all.
+                        // The order is reversed in every second round, so that a drift of the machine affects all
+                        // publishers equally.
                         for index in round.isMultiple(of: 2) ? Array(runs.indices) : runs.indices.reversed() {
                             runs[index].append(try body(publishers[index]))
                         }

@@ -10,7 +10,7 @@ import ReelNet
 import ReelNode
 import Synchronization
 
-/// How fast a gateway takes a partition in, up to the point where it would send it to its clients.
+/// Measures how fast a gateway reads a partition, up to the point where it would send the events to its clients.
 enum KafkaTailBenchmark {
     private static let records = 1_000_000
 
@@ -58,8 +58,9 @@ enum KafkaTailBenchmark {
         return try rate.get()
     }
 
-    /// Events a second between the first look at which its loop has handed some on and the one at which all are. The
-    /// loop answers behind what it has handed on, so what waits before it does not count.
+    /// Returns the events per second between the first query at which the loop has passed on some records and the query
+    /// at which it has passed on all. The loop answers after the records that it has passed on, so records that still
+    /// wait do not count.
     private static func watch(_ questions: Questions, upTo end: Seq) async throws -> Double {
         let last = Int(end) - 1
         var first: (head: Int, at: ContinuousClock.Instant)?
@@ -67,14 +68,14 @@ enum KafkaTailBenchmark {
             let head = try await questions.head(of: "bench")
             if first == nil, head > last - records { first = (head, .now) }
             if let first, head >= last { return Double(head - first.head) / (ContinuousClock.now - first.at).seconds }
-            // A look costs some of what is measured: only the end is looked for closely.
+            // A query uses some of the measured time, so queries are frequent only near the end.
             let millis = head < last - records / 5 ? 50 : 5
             try await Task.sleep(for: .milliseconds(millis))
         }
     }
 }
 
-/// Ranges of 1,024 old seqs, 16 at a time.
+/// Measures reads of ranges of 1,024 old seqs, 16 at a time.
 enum KafkaReadBenchmark {
     private static let span: Int32 = 1_024
     private static let atOnce = 16
@@ -145,14 +146,14 @@ enum KafkaReadBenchmark {
 }
 
 extension KafkaStand {
-    /// The log, in this process.
+    /// Opens the log in this process.
     func open() throws -> any EventLog {
         let store = try KafkaLogStore(configuration) { _, _, _ in }
         defer { store.close() }
         return try store.open(epoch)
     }
 
-    /// Appends so many events; returns the seq behind the last.
+    /// Appends `count` events, and returns the seq after the last one.
     func fill(_ count: Int) throws -> Seq {
         let log = try open()
         defer { log.close() }
@@ -160,7 +161,7 @@ extension KafkaStand {
         return try log.bounds(0).last + 1
     }
 
-    /// The seconds in which the bare C program reads so many.
+    /// Returns the seconds in which the bare C program reads `count` records.
     func consume(_ count: Int) throws -> Double {
         let seconds = CStrings.lend(configuration.settings(of: .tail)) { consumer in
             kafka_floor_consume(consumer, topic, 0, 0, Int32(count))

@@ -5,7 +5,7 @@ import ReelKafka
 import ReelLab
 import ReelLog
 
-/// Three real brokers, with a topic for the bare C program and the log of the nodes beside it.
+/// Three real brokers with the log of the nodes and a topic for the bare C program.
 final class KafkaStand {
     let kafka: LocalKafka
     let configuration: KafkaConfiguration
@@ -18,7 +18,7 @@ final class KafkaStand {
 
     init(partitions: Int, in folder: String) throws {
         guard let home = ProcessInfo.processInfo.environment["KAFKA_HOME"] else {
-            throw NotMeasured("KAFKA_HOME does not say where a Kafka lies: a folder with libs/*.jar")
+            throw NotMeasured("KAFKA_HOME is not set; it names the folder of a Kafka, with libs/*.jar")
         }
         self.folder = folder
         kafka = try LocalKafka(KafkaHome(home), brokers: 3)
@@ -33,37 +33,36 @@ final class KafkaStand {
 
     private static let topicTool = "org.apache.kafka.tools.TopicCommand"
 
-    /// A topic that lies on the same brokers as the log's partition 0, in the same order: each broker has other things
-    /// to do as well, and what it takes differs.
+    /// Creates a topic on the same brokers in the same order as the log's partition 0, because brokers differ in speed.
     private func create(_ topic: String) throws {
         let brokers = try said("Replicas: ", of: self.topic) { $0.isNumber || $0 == "," }
         let assignment = brokers.split(separator: ",").joined(separator: ":")
         try kafka.tool(Self.topicTool, ["--create", "--topic", topic, "--replica-assignment", assignment])
     }
 
-    /// What the brokers say of partition 0 of a topic behind this word.
+    /// Returns the text after `word` in the brokers' description of partition 0 of a topic.
     private func said(_ word: String, of topic: String, _ belongs: (Character) -> Bool) throws -> Substring {
         let text = try kafka.tool(Self.topicTool, ["--describe", "--topic", topic])
         guard let range = text.firstRange(of: word) else { throw BenchmarkError("found no `\(word)` in \(text)") }
         return text[range.upperBound...].prefix(while: belongs)
     }
 
-    /// The broker that leads partition 0 of the log.
+    /// Returns the broker that leads partition 0 of the log.
     func leader() throws -> Int {
         let leader = try said("Leader: ", of: topic, \.isNumber)
         guard let number = Int(leader) else { throw BenchmarkError("found no leader: `\(leader)`") }
         return number
     }
 
-    /// What `--log` says.
+    /// The value of `--log`.
     var log: String { "kafka:" + kafka.bootstrap }
 
-    /// A gateway on this log.
+    /// Runs a gateway on this log and calls `body` with it.
     func withGateway<R>(_ body: (LocalNode) async throws -> R) async throws -> R {
         try await withReel(["gateway", "--log", log], in: folder, body)
     }
 
-    /// So many gateways on this log.
+    /// Runs `count` gateways on this log and calls `body` with them.
     func withGateways<R>(_ count: Int, _ body: ([LocalNode]) async throws -> R) async throws -> R {
         guard count > 0 else { return try await body([]) }
         return try await withGateway { node in
@@ -71,25 +70,25 @@ final class KafkaStand {
         }
     }
 
-    /// The bare C program on partition 0 of a topic, with our settings.
+    /// Opens the bare C program on partition 0 of a topic, with Reel's settings of librdkafka.
     func withFloor<R>(_ topic: String, _ body: (KafkaFloor) throws -> R) throws -> R {
         let floor = try KafkaFloor(topic: topic, configuration)
         defer { floor.close() }
         return try body(floor)
     }
 
-    /// The bare relay on a topic of its own, so that it does not read what others write.
+    /// Starts the bare relay on a topic of its own, so that it does not read the records of other writers.
     func relay() throws -> KafkaRelay {
         try create("relay")
         return try KafkaRelay(topic: "relay", configuration)
     }
 }
 
-/// Publishing and how it went.
+/// The result of publishing.
 struct PublishRun {
     var perSecond: Double
     var longestPauseMs: Double
-    /// Of each event, sorted.
+    /// The latency of each event in microseconds, sorted.
     var micros: [Double]
 
     func percentile(_ part: Double) -> Double { micros[min(micros.count - 1, Int(Double(micros.count) * part))] }
@@ -114,7 +113,7 @@ final class KafkaFloor {
     func close() { kafka_floor_close(floor) }
 }
 
-/// The bare C program behind a socket, in a process of its own.
+/// The bare C program with a socket, in a process of its own.
 final class KafkaRelay {
     let port: Int32
     private let pid: Int32
@@ -137,10 +136,11 @@ final class KafkaRelay {
 /// A way to publish.
 enum KafkaPublisher {
     case floor(KafkaFloor)
-    /// Of a gateway, or the bare relay.
+    /// Through the socket of a gateway or of the bare relay.
     case socket(port: Int32)
 
-    /// So many records of 200 bytes, `perFrame` in a message of a socket; without `perSecond` as fast as they go.
+    /// Publishes `count` records of 200 bytes, `perFrame` in each message of a socket. If `perSecond` is 0, it
+    /// publishes as fast as possible.
     func publish(_ count: Int, depth: Int = 100_000, perFrame: Int = 1, perSecond: Int = 0) throws -> PublishRun {
         let (number, depth, perSecond) = (Int32(count), Int32(depth), Int32(perSecond))
         var micros = [Double](repeating: 0, count: count)
@@ -161,18 +161,18 @@ enum KafkaPublisher {
 }
 
 extension LocalNode {
-    /// Through its socket.
+    /// Returns the publisher that uses the socket of this node.
     func publisher() throws -> KafkaPublisher {
         guard let port else { throw BenchmarkError("found \(url), expected a port") }
         return .socket(port: port)
     }
 }
 
-/// Pairs of texts as C wants them: name, value, …, NULL.
+/// Pairs of C strings: name, value, …, NULL.
 enum CStrings {
     typealias Pointers = UnsafePointer<UnsafePointer<CChar>?>
 
-    /// The settings of a producer, and those of a consumer.
+    /// Calls `body` with the settings of a producer and of a consumer.
     static func lend<R>(_ configuration: KafkaConfiguration, _ body: (Pointers, Pointers) -> R) -> R {
         lend(configuration.settings(of: .producer)) { producer in
             lend(configuration.settings(of: .tail)) { body(producer, $0) }

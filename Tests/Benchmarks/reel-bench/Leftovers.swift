@@ -3,13 +3,13 @@ import ReelLab
 import ReelNet
 import Synchronization
 
-/// Servers and files of the benchmarks: they end with the run, also when it is interrupted.
+/// The servers and files of the benchmarks. They are removed at the end of the run, also if it is interrupted.
 enum Leftovers {
     private static let servers = Mutex(Set<Int32>())
-    /// Holds all files of the run.
+    /// The folder of all files of the run.
     static let folder = FileManager.default.temporaryDirectory.path + "/reel-bench-\(getpid())"
 
-    /// Makes the folder, and watches for the signals that end the run.
+    /// Creates the folder, and handles the signals that end the run.
     static func begin() throws {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         let loop = try EventLoop()
@@ -31,25 +31,26 @@ enum Leftovers {
                 waitpid(server, nil, 0)
             }
         }
-        // An interrupted benchmark may be removing its own part at the same moment, and then this stops half-way.
+        // An interrupted benchmark may remove its own files at the same moment, which makes the removal of the folder
+        // fail.
         for _ in 0..<10 where FileManager.default.fileExists(atPath: folder) {
             try? FileManager.default.removeItem(atPath: folder)
         }
     }
 
-    /// A process that must not outlive the run, until `ended` is called with it.
+    /// Registers a process that must not outlive the run. `ended` removes it again.
     static func started(_ pid: Int32) { servers.withLock { _ = $0.insert(pid) } }
     static func ended(_ pid: Int32) { servers.withLock { _ = $0.remove(pid) } }
 }
 
-/// A folder of its own for `body`, removed afterwards.
+/// Runs `body` with a new folder, and removes the folder afterwards.
 func withFolder<R>(_ body: (String) throws -> R) throws -> R {
     let path = try newFolder()
     defer { try? FileManager.default.removeItem(atPath: path) }
     return try body(path)
 }
 
-/// A folder of its own for `body`, removed afterwards.
+/// Runs `body` with a new folder, and removes the folder afterwards.
 func withFolder<R>(_ body: (String) async throws -> R) async throws -> R {
     let path = try newFolder()
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -62,7 +63,7 @@ private func newFolder() throws -> String {
     return path
 }
 
-/// A process of the release binary beside this one: `reel` with these arguments, on a free port; killed behind `body`.
+/// Runs `reel` of the same build with these arguments on a free port, calls `body` with it, and then kills it.
 func withReel<R>(_ arguments: [String], in folder: String, _ body: (LocalNode) async throws -> R) async throws -> R {
     let own = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
     let reel = own.deletingLastPathComponent().appending(path: "reel").path

@@ -2,8 +2,8 @@ import CFanOutFloor
 import ReelCore
 import ReelLab
 
-/// How many events a second the load client takes in on its one loop, on 5,000 sockets, next to a bare epoll reader in
-/// C that counts them. Both read from a server that does nothing but send, on the other core.
+/// Measures the events per second that the load client reads on one loop with 5,000 sockets. The floor is a bare epoll
+/// reader in C that counts events. Both read from a server that only sends, on the other core.
 enum LoadClientBenchmark {
     private static let sockets = 5_000
     private static let seconds = 2.0
@@ -17,11 +17,11 @@ enum LoadClientBenchmark {
             own.append(try await rate(port))
             var result = floor_result()
             guard floor_read(port, Int32(sockets), seconds, &result) == 0 else {
-                throw BenchmarkError("the bare reader met a server that does not behave")
+                throw BenchmarkError("the bare reader found an invalid answer of the server")
             }
             floor.append(Double(result.deliveries) / result.seconds)
         }
-        let work = "`reel load` takes in events of 200 B on 5,000 sockets, 16 a frame, one loop"
+        let work = "`reel load` reads events of 200 B on 5,000 sockets, 16 events a frame, one loop"
         let (value, unit) = (median(own), "deliveries/s")
         return [
             Measured(work: work, value: value, unit: unit, goal: .atLeast(1_000_000)),

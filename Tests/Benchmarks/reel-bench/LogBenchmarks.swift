@@ -5,7 +5,7 @@ import ReelLog
 import Synchronization
 
 private let recordBytes = 200
-/// What a record adds in its row: key `s`, two sizes, a witness.
+/// The bytes that a row adds to each record: the key `s`, two sizes, and a witness.
 private let framingBytes = 1 + 3 + 16
 private let pageBytes: Int32 = 8192
 private let walFrames = Int32(SQLiteLog.checkpointFramesDefault)
@@ -18,7 +18,8 @@ private func record() -> LogAppend {
     )
 }
 
-/// Durable acked appends with so many in flight: ours, a bare C program on the same file layout and groups, and Redis.
+/// Measures durable appends with `depth` in flight. The floor is a bare C program with the same file layout and groups;
+/// the peer is Redis.
 enum LogAppendBenchmark {
     static func run(_ depth: Int) throws -> [Measured] {
         let groups = depth >= 256 ? 300 : 1000
@@ -70,7 +71,7 @@ enum LogAppendBenchmark {
     }
 }
 
-/// Keeps so many appends in flight: each answer hands the next record over.
+/// A client that keeps a number of appends in flight: each answer starts the next append.
 private final class ClosedLoop: Sendable {
     private struct State {
         var toSend: Int
@@ -110,7 +111,7 @@ private final class ClosedLoop: Sendable {
     }
 }
 
-/// One append at a time, against a bare append of 4 KiB with fdatasync.
+/// Measures one append at a time, in comparison with a bare append of 4 KiB with fdatasync.
 enum LogLatencyBenchmark {
     static func run() throws -> [Measured] {
         let count = 1000
@@ -146,7 +147,7 @@ enum LogLatencyBenchmark {
     }
 }
 
-/// A range read from the file: every record's key and value are looked at.
+/// Measures the read of a range from the file, including an access to the key and value of each record.
 enum LogReadBenchmark {
     static func run() throws -> [Measured] {
         let count = 500_000

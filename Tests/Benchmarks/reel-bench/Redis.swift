@@ -2,13 +2,13 @@ import CFanOutFloor
 import Foundation
 import ReelLab
 
-/// `redis-server` on a Unix socket in this folder, with one client, and on a port of the loopback.
+/// A `redis-server` with one client, on a Unix socket in this folder and on a port of the loopback.
 final class Redis {
     private let server = Process()
     private let port: Int32
     private let client: Int32
 
-    /// Starts it; `isDurable`: an append is answered when it is on the disk.
+    /// Starts the server. If `isDurable` is true, it answers an append when the entry is on the disk.
     init(in folder: String, isDurable: Bool) throws {
         port = try Int32(LoopbackPort.free(1)[0])
         server.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -24,13 +24,14 @@ final class Redis {
 
     deinit {
         close(client)
-        // A server started from a thread of the pool inherits its blocked signals; this one cannot be blocked.
+        // A server that is started from a pool thread inherits the blocked signals of that thread. SIGKILL cannot be
+        // blocked.
         kill(server.processIdentifier, SIGKILL)
         server.waitUntilExit()
         Leftovers.ended(server.processIdentifier)
     }
 
-    /// Seconds for `count` durable entries of so many bytes, `depth` of them in flight.
+    /// Returns the seconds for `count` durable entries of `bytes` bytes, with `depth` in flight.
     static func appends(depth: Int, count: Int, bytes: Int) throws -> Double {
         try withFolder { folder in
             let redis = try Redis(in: folder, isDurable: true)
@@ -38,22 +39,22 @@ final class Redis {
         }
     }
 
-    /// Adds so many entries of so many bytes to the stream `s`.
+    /// Adds `count` entries of `bytes` bytes to the stream `s`.
     private func append(_ count: Int, bytes: Int, depth: Int) throws {
         let value = String(repeating: "x", count: bytes)
         let command = Array("*5\r\n$4\r\nXADD\r\n$1\r\ns\r\n$1\r\n*\r\n$1\r\nv\r\n$\(bytes)\r\n\(value)\r\n".utf8)
         try exchange(command, depth: depth, count: count)
     }
 
-    /// Adds so many entries of 200 bytes to the stream `s`, for `replay`.
+    /// Adds `count` entries of 200 bytes to the stream `s`, for `replay`.
     func fill(_ count: Int) throws {
-        guard floor_redis_fill(port, Int64(count)) == 0 else { throw BenchmarkError("redis-server hung up") }
+        guard floor_redis_fill(port, Int64(count)) == 0 else { throw BenchmarkError("redis-server disconnected") }
     }
 
-    /// Seconds in which one client reads all of so many entries.
+    /// Returns the seconds in which one client reads `count` entries.
     func replay(_ count: Int) throws -> Double {
         let seconds = floor_redis_replay(port, Int64(count))
-        guard seconds > 0 else { throw BenchmarkError("redis-server hung up") }
+        guard seconds > 0 else { throw BenchmarkError("redis-server disconnected") }
         return seconds
     }
 
@@ -74,7 +75,7 @@ final class Redis {
         throw BenchmarkError("redis-server does not answer: is it installed?")
     }
 
-    /// Each reply sends the next command. A reply has two lines: its length, and the entry's number.
+    /// Sends a command for each reply. A reply has two lines: its length, and the number of the entry.
     private func exchange(_ command: [UInt8], depth: Int, count: Int) throws {
         let commands = Array(repeatElement(command, count: depth).joined())
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
@@ -87,12 +88,12 @@ final class Redis {
                 let written = commands.withUnsafeBytes {
                     write(client, $0.baseAddress! + offset, sending * command.count - offset)
                 }
-                guard written > 0 else { throw BenchmarkError("redis-server hung up") }
+                guard written > 0 else { throw BenchmarkError("redis-server disconnected") }
                 offset += written
             }
             sent += sending
             let size = Glibc.read(client, &buffer, buffer.count)
-            guard size > 0, buffer[0] != UInt8(ascii: "-") else { throw BenchmarkError("redis-server hung up") }
+            guard size > 0, buffer[0] != UInt8(ascii: "-") else { throw BenchmarkError("redis-server disconnected") }
             for byte in buffer[..<size] where byte == 10 { lines += 1 }
         }
     }

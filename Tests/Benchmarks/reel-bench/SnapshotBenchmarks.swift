@@ -4,7 +4,7 @@ import ReelLog
 import ReelNode
 import ReelSnapshot
 
-/// A snapshot node that catches up with a log of updates: from the log's rows to committed rows of its own.
+/// Measures a snapshot node that catches up with a log of updates, from the rows of the log to its own committed rows.
 enum SnapshotWriterBenchmark {
     static func run() throws -> [Measured] {
         let objects = 10_000
@@ -24,8 +24,12 @@ enum SnapshotWriterBenchmark {
                 unit: "events/s",
                 goal: .atLeast(105_000)
             ),
-            Measured(work: "its p99 commit", value: median(commits), unit: "ms", goal: .atMost(20)),
-            Measured(work: "its p99 checkpoint, between two commits", value: median(checkpoints), unit: "ms"),
+            Measured(work: "snapshot writer: commit, p99", value: median(commits), unit: "ms", goal: .atMost(20)),
+            Measured(
+                work: "snapshot writer: checkpoint between two commits, p99",
+                value: median(checkpoints),
+                unit: "ms"
+            ),
         ]
     }
 
@@ -59,7 +63,7 @@ enum SnapshotWriterBenchmark {
         return (Double(updates) / taken, percentile99("commit", metrics), percentile99("checkpoint", metrics))
     }
 
-    /// The bound below which 99 of 100 took, in milliseconds, as the metrics say it.
+    /// Returns the upper bound of the 99th percentile in the metrics, in milliseconds.
     private static func percentile99(_ work: String, _ metrics: Metrics) -> Double {
         let buckets = metrics.text().split(separator: "\n").filter {
             $0.hasPrefix("reel_snapshot_\(work)_seconds_b")

@@ -1,11 +1,11 @@
 import Foundation
 
-/// What a process has used, as `/proc` says it.
+/// The resources that a process has used, read from `/proc`.
 enum Usage {
-    /// Of all cores, in user space and in the kernel. A tick is 10 ms.
+    /// Returns the time on all cores, in user space and in the kernel. Its resolution is a tick of 10 ms.
     static func cpuSeconds(of pid: Int32) throws -> Double {
         let stat = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
-        // Behind the name, which may hold anything: the state, then fields 4 and on.
+        // The name of the process may contain any character, so the fields are counted from the end of the name.
         let fields = stat.split(separator: ")").last?.split(separator: " ") ?? []
         guard fields.count > 12, let user = Int(fields[11]), let system = Int(fields[12]) else {
             throw BenchmarkError("found \(stat), expected a process's stat")
@@ -13,7 +13,7 @@ enum Usage {
         return Double(user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 
-    /// Returns once it has not used a tick for the tenth of a second.
+    /// Waits until the process has used no tick for 100 ms.
     static func rests(_ pid: Int32) async throws {
         var (before, now) = (-1.0, try cpuSeconds(of: pid))
         while now > before {
@@ -22,10 +22,10 @@ enum Usage {
         }
     }
 
-    /// Its memory, without what was never touched or was given back.
+    /// Returns the resident memory of the process.
     static func residentBytes(of pid: Int32) throws -> Int { try bytes("VmRSS", of: pid) }
 
-    /// The most that it was since `forgetPeak`.
+    /// Returns the highest resident memory of the process since `forgetPeak`.
     static func peakBytes(of pid: Int32) throws -> Int { try bytes("VmHWM", of: pid) }
 
     static func forgetPeak(of pid: Int32) throws {

@@ -1,9 +1,9 @@
 import Foundation
 
-// reel-bench [NAME…]: runs the benchmarks of these names and prints their table; without names, all but those that want
-// a real Kafka, which together are called `kafka`.
+// `reel-bench [NAME…]` runs the benchmarks or groups with these names and prints their table. Without names, it runs
+// all benchmarks except the groups `kafka` and `gateway`, which need other programs.
 
-// As `reel` has it: what is measured runs under the same conditions.
+// `reel` sets these for its own process too, so the benchmarks run under the same conditions.
 signal(SIGPIPE, SIG_IGN)
 setenv("UV_THREADPOOL_SIZE", "16", 0)
 try Leftovers.begin()
