@@ -9,7 +9,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// A port of its own for the operator, and the right `admin` where there are keys.
+/// Tests the operator's own port, and the right `admin` on a node with keys.
 @Suite(.timeLimit(.minutes(10))) struct AdminPortTests {
     private static let moved = ["/metrics", "/v1/cluster"]
 
@@ -57,7 +57,7 @@ import Testing
             let refused = live.logLines("refused").filter { $0.contains("code=forbidden") }
             #expect(refused.count == 4 && refused.allSatisfy { $0.contains("subject=ann") }, "\(refused)")
             #expect(try await live.get("/healthz").status == 200)
-            // From the same machine.
+            // The test runs on the gateway's machine, so `/readyz` shows the file's path.
             #expect(try await text(live.get("/readyz")).contains("/secret/path"))
         }
     }
@@ -105,7 +105,7 @@ import Testing
             $0.node.addressConnections = 0
             $0.node.adminListen = "127.0.0.1:0"
         } _: { live in
-            // The connection by which the test has waited for the start is one of them.
+            // One of the two connections is the one over which the test has waited for the start.
             let others = try (0..<2).map { _ in try RawClient(live.gateway.address) }
             for other in others { other.send("GET /v1/streams/todo/head HTTP/1.1\r\n") }
             try await eventually("all connections are taken") {
@@ -171,7 +171,7 @@ import Testing
     }
 }
 
-/// A log with a notice that names a file.
+/// A log whose notice for operators names a file.
 private final class NoticedLog: ForwardingLog {
     let log: any EventLog
     let notice: String? = "/secret/path is not as it must be"
@@ -180,7 +180,7 @@ private final class NoticedLog: ForwardingLog {
 }
 
 extension LiveGateway {
-    /// Asks the operator's port, from the loopback.
+    /// Sends a request from the loopback to the operator's port.
     func askAdmin(
         _ target: String,
         _ headers: HTTPHeaders = HTTPHeaders(),

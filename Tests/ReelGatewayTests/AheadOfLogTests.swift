@@ -9,7 +9,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// A gateway hears of what its log has lost: from clients, and from the log's file.
+/// Tests how a gateway learns what its log has lost: from clients, and from the log's file.
 @Suite(.timeLimit(.minutes(5))) struct AheadOfLogTests {
     private let todo = StreamName("todo")!
     private let metric = "reel_gateway_ahead_of_log_total"

@@ -5,7 +5,7 @@ import Testing
 @testable import ReelGateway
 @testable import ReelNet
 
-/// Whatever a client says: it has a code, changes nothing, and leaves the others alone.
+/// Bad input of a client gets an error code, changes nothing, and does not affect other clients.
 @Suite(.timeLimit(.minutes(15))) struct BadInputTests {
     static let todo = StreamName("todo")!
     let todo = BadInputTests.todo
@@ -14,7 +14,7 @@ import Testing
     static let epoch = "9f00000000000001"
     static let deep = String(repeating: "[", count: 100) + String(repeating: "]", count: 100)
 
-    /// What is said on an open socket, and the code of the error that answers it.
+    /// Frames on an open socket, each with the code of the error that answers it.
     static let frames: [(said: String, code: ErrorCode)] = [
         ("", .badJSON),
         ("{", .badJSON),
@@ -111,7 +111,7 @@ import Testing
             let text = #"{"t":"hello","client":"test/1","x":""# + String(repeating: " ", count: 1_000_000) + #""}"#
             var packed = WebSocketFrame(.text, Array(text.utf8)).packed(by: MessageDeflater())
             #expect(packed[1] == 126, "it is short as it comes")
-            // A client masks, with zeros here.
+            // A client must mask its frames; four zeros are the masking key.
             packed[1] |= 0x80
             packed.insert(contentsOf: [0, 0, 0, 0], at: 4)
             let client = try RawClient(live.gateway.address)
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    /// Events that name their site and op are nacked, with the code, for good.
+    /// Events with a site and an op, each with the code of its final nack.
     static let events: [(sent: String, code: ErrorCode)] = [
         (#"{"type":"insert","site":"\#(id)","op":0,"model":"task","id":"a","seq":1}"#, .badEvent),
         (#"{"type":"insert","site":"\#(id)","op":0,"model":"task","id":"a","by":"eve"}"#, .badEvent),
@@ -166,7 +166,8 @@ import Testing
         async throws
     {
         #expect(GatewaySettings().frameBytes == 1 << 20)
-        // Little enough that a kernel takes all of it: who still writes may meet the end before it reads the reason.
+        // The kernel buffers a frame of this size completely. A client that is still writing may see the connection
+        // end before it reads the reason.
         let frameBytes = 10_000
         try await LiveGateway.with(nil, { $0.frameBytes = frameBytes }) { live in
             let early = try await live.open()
@@ -212,10 +213,10 @@ import Testing
             for name in names { socket.send(.subscribe(.init(stream: name, position: .now))) }
             for _ in 0..<2 { _ = try await socket.nextSubscribed() }
             for _ in 2..<1_100 { #expect(try await socket.nextError().error.code == .limit) }
-            // What has a place goes on.
+            // Subscriptions within the limit still work.
             socket.send(.publish(.init(stream: names[1], events: [Sent.insert(site, 0, "a")])))
             _ = try await socket.nextAck()
-            // What is wrong in itself is counted as before.
+            // An invalid frame still counts as an error of the client.
             for _ in 0..<100 { socket.send("{}") }
             #expect(try await socket.closeCode() == 1008)
         }
@@ -237,7 +238,7 @@ import Testing
         }
     }
 
-    /// Requests, and the status and code of their answers.
+    /// Requests, each with the status and the code of its answer.
     static let requests: [(method: String, target: String, body: String, status: Int, code: ErrorCode)] = [
         ("GET", "/v1/nothing", "", 404, .notFound),
         ("PUT", "/v1/streams/todo/events", "", 405, .methodNotAllowed),

@@ -7,7 +7,7 @@ import ReelNet
 
 /// Records and batches for tests of the pure parts.
 enum Batches {
-    /// What lies at one seq.
+    /// The content of one seq.
     enum Record {
         case event(StreamName, Site, Op, String)
         /// An event with this value.
@@ -24,7 +24,7 @@ enum Batches {
         )
     }
 
-    /// A batch of partition 0 that begins at `from`.
+    /// Returns a batch of partition 0 that begins at `from`.
     static func batch(from: Seq, _ records: [Record]) -> TailBatch {
         var entries: [RecordBatch.Entry] = []
         var kinds: [TailBatch.Kind] = []
@@ -65,7 +65,7 @@ enum Batches {
         return TailBatch(records: batch, seqs: seqs, kinds: kinds, streams: streams)
     }
 
-    /// The frames in what a gateway sends at once.
+    /// Returns the frames in one write of a gateway.
     static func frames(_ sent: WebSocketFrame) throws -> [ServerFrame] {
         var bytes = sent.bytes[...]
         var frames: [ServerFrame] = []

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// Many who come back to a gateway that has started anew, and kept nothing of what they missed.
+/// Tests clients that reconnect to a restarted gateway, whose ring holds none of the events that they have missed.
 @Suite(.timeLimit(.minutes(15))) struct CatchUpTests {
     @Test("the gateway reads the log once for many clients that reconnect") func sharesReconnectReads() async throws {
         let (count, distance) = (30_000, 25)
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    /// More than may be begun at once for one client.
+    /// The client subscribes at more positions than the gateway reads concurrently for one client.
     @Test("a client that wants many places of the log is read a few at a time") func aClientThatWants() async throws {
         let places = 3 * GatewayLoop.logReadsMax
         let count = places * Int(PageCache.seqsMax)
@@ -82,7 +82,7 @@ import Testing
             log,
             {
                 ($0.warmRecords, $0.sendQueueBytes, $0.paceBytes) = (1, 300_000, 100_000)
-                // A paused socket answers no ping.
+                // A paused socket does not answer pings, so no ping may be due during the test.
                 $0.pingMs = 3_600_000
             }
         ) { live in

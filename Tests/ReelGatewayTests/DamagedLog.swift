@@ -3,7 +3,7 @@ import ReelCore
 import ReelLog
 import Synchronization
 
-/// A log of which one record is damaged for a while: what begins there fails, what stands behind it can be read.
+/// A log with one damaged record: a read that begins there fails, and later records can be read.
 final class DamagedLog: ForwardingLog {
     let log: any EventLog
     private let state = Mutex((damaged: Seq?.none, met: 0))
@@ -12,13 +12,13 @@ final class DamagedLog: ForwardingLog {
         self.log = log
     }
 
-    /// The seq that cannot be read.
+    /// The seq of the damaged record, or nil.
     var damaged: Seq? {
         get { state.withLock { $0.damaged } }
         set { state.withLock { $0.damaged = newValue } }
     }
 
-    /// How often somebody has met it.
+    /// The number of reads and tails that began at the damaged record.
     var met: Int { state.withLock { $0.met } }
 
     private func begin(at seq: Seq) throws(LogError) {

@@ -9,13 +9,13 @@ import Testing
 
 @testable import ReelGateway
 
-/// A gateway whose own reading has met a damaged record.
+/// Tests a gateway whose tail has met a damaged record.
 @Suite(.timeLimit(.minutes(5)))
 struct DamagedTailTests {
     private let todo = StreamName("todo")!
     private let site = Site(high: 1, low: 1)
 
-    /// A log in which a record is damaged from some moment on: no tail and no read passes it.
+    /// A log in which a record becomes damaged during the test; no tail and no read passes it.
     private final class Damaged: ForwardingLog {
         let memory: MemoryLog
         let log: any EventLog

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// What the tail brings goes out at once, or a little later with what follows.
+/// Tests whether the gateway sends an event from the tail immediately, or later together with the next ones.
 @Suite struct DeliveryCoalescerTests {
     let todo = StreamName("todo")!
     let note = StreamName("note")!
@@ -65,7 +65,7 @@ import Testing
         #expect(gathering.dueMs == 1_015, "nothing goes out before what came sooner")
     }
 
-    /// A loop that is done with an event in half of the time until the next one comes has no reason to wait.
+    /// A loop that handles an event in half of the time until the next event has no reason to wait.
     @Test("the load estimate reports overload only when sends take over half of the loop's time", arguments: [1, 2, 4])
     func estimatesSendLoad(partitions: Int) {
         for (writeMs, share) in [(4.5, 0...0), (6, 0.5...1)] as [(Double, ClosedRange<Double>)] {

@@ -9,13 +9,13 @@ import Testing
 
 @testable import ReelGateway
 
-/// Catching up, fetching, lagging: on a log in memory whose records are more than the ring holds.
+/// Tests catch-up, fetches and lag, on a log in memory with more records than the ring holds.
 @Suite(.timeLimit(.minutes(15))) struct DeliveryTests {
     let todo = StreamName("todo")!
     let note = StreamName("note")!
     let site = Site(high: 1, low: 1)
 
-    /// A log of one partition with so many events, every third of another stream.
+    /// Returns a log of one partition with `count` events, every third of which is of another stream.
     func log(_ count: Int, text: String = "x") async throws -> MemoryLog {
         let log = try MemoryLog(partitions: 1)
         let records = (0..<count).map { index in
@@ -94,7 +94,7 @@ import Testing
             }
             socket.send(.subscribe(.init(stream: todo, position: .after(1_000), epoch: log.epoch)))
             socket.send(.fetch(.init(stream: todo, epoch: log.epoch, ranges: [0...2_999])), ref: "1")
-            // Both go on at the client's pace; once both have their end, the frames are looked at in their order.
+            // Both continue at the client's pace. Once both have ended, the test checks the order of the frames.
             try await eventually("the end of both") {
                 let heard = socket.heard
                 guard let last = heard.lastIndex(where: \.isSubscribed) else { return false }
@@ -149,9 +149,10 @@ import Testing
             log,
             {
                 ($0.sendQueueBytes, $0.paceBytes) = (300_000, 100_000)
-                // One event each: while it catches up, no more than an answer may find before it.
+                // Each frame holds one event. So during catch-up the unsent bytes stay below the limit at which
+                // an answer closes the connection.
                 $0.frameBytes = 200_000
-                // A paused socket answers no ping.
+                // A paused socket does not answer pings.
                 $0.pingMs = 3_600_000
             }
         ) { live in
@@ -163,7 +164,7 @@ import Testing
             slow.pause()
             let text = String(repeating: "x", count: 100_000)
             var proven: Seq = -1
-            // However much the kernels keep for the slow one, at some time it is enough.
+            // The kernels buffer an unknown number of bytes for the slow client, so the test publishes until it lags.
             var rest = 10
             while rest > 0 {
                 let op = Op(proven + 1)
@@ -341,13 +342,13 @@ extension ServerFrame {
         if case .subscribed = body { true } else { false }
     }
 
-    /// The last frame of a fetched range.
+    /// True if this is the last frame of a fetched range that ends at `seq`.
     fileprivate func isEnd(at seq: Seq) -> Bool {
         guard case .events(let events) = body else { return false }
         return ref != nil && events.to == seq
     }
 
-    /// Tells a subscription that nothing is missing up to there.
+    /// True if this frame proves to a subscription that no event is missing up to `seq`.
     fileprivate func isProof(of seq: Seq) -> Bool {
         switch body {
         case .events(let events): ref == nil && events.to == seq

@@ -6,14 +6,14 @@ import Testing
 
 @testable import ReelGateway
 
-/// What a gateway knows of the epoch's beginning and end, also where it has not read them.
+/// Tests that a gateway knows the beginning and the end of the epoch, even where it has not read those records.
 @Suite(.timeLimit(.minutes(15))) struct EpochTests {
     private let todo = StreamName("todo")!
     private let site = Site(high: 0x11, low: 0x22)
     private let next = Epoch(0x77)
 
-    /// A log of one partition with these records, each of which says that its gateway had read what lies `lag` before
-    /// it; 0: nothing.
+    /// Returns a log of one partition with these records. Each record has the witness of the record `lag` seqs before
+    /// it; with 0 there are no witnesses.
     private func log(_ records: [LogAppend], lag: Seq) async throws -> MemoryLog {
         let log = try MemoryLog(partitions: 1)
         for (index, record) in records.enumerated() {
@@ -70,7 +70,7 @@ import Testing
     @Test("a gateway that starts long after an end barrier knows that the epoch has ended") func findsEpochEnd()
         async throws
     {
-        // What came behind the end was written by gateways that had not read it yet.
+        // The gateways that wrote the records after the end had not read the end yet.
         let log = try await log(events(0..<20) + [barrier(.end(next))], lag: 1)
         let before = try log.read(0, from: 19, to: 19, bytes: 1)
         let witness = try #require(before.entry(at: 19).map { before.witness(of: $0) })
@@ -106,7 +106,8 @@ import Testing
             #expect(error.error.code == .truncated && error.first ?? 0 > 0)
             #expect(try await live.get("/v1/streams/todo/events").status == 410)
             #expect(try await live.metric(#"reel_gateway_void_records_total{reason="late_seed"}"#) == 0)
-            // The site's op 0 lies in the earlier epoch: whether this one says something else nobody here can prove.
+            // The site's op 0 lies in the earlier epoch. No node of this epoch can prove that
+            // the new event differs from it.
             socket.send(.publish(.init(stream: todo, epoch: nil, events: [Sent.insert(site, 0, "b")])))
             #expect(try await socket.nextAck().acks.map(\.op) == [0])
             socket.send(.publish(.init(stream: todo, epoch: nil, events: [Sent.insert(site, 0, "c")])))
@@ -121,14 +122,14 @@ import Testing
         let start = try start(log, records: 20)
         #expect(start == WarmStart(from: 25, hasSeeds: true, isInSeeds: true))
         #expect(try self.start(log, records: 5) == WarmStart(from: 40, hasSeeds: true, isInSeeds: false))
-        // A device may subscribe before anything was read, and no event tells it of the seeds.
+        // A device may subscribe before the gateway has read any record, and no event reports the seeds to it.
         #expect(try self.start(log, records: 1_000) == WarmStart(from: 0, hasSeeds: true, isInSeeds: true))
         try await LiveGateway.with(log, { $0.warmRecords = 20 }) { live in
             let socket = try await live.connect()
             socket.send(.subscribe(.init(stream: todo, position: .after(40), epoch: log.epoch)))
             #expect(try await socket.events(of: todo, partition: 0, after: 40, through: 44).count == 4)
             #expect(try await live.metric(#"reel_gateway_void_records_total{reason="late_seed"}"#) == 0)
-            // The whole row is known now: a position inside of it is none.
+            // The gateway knows the whole range of seeds now, and a position inside the range is invalid.
             socket.send(.subscribe(.init(stream: todo, position: .after(30), epoch: log.epoch)))
             let error = try await socket.nextError().error
             #expect(error.code == .truncated, "\(error)")

@@ -6,9 +6,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// An answer of events that is longer than what is sent at once.
+/// Tests an answer of events that is longer than the piece that a gateway sends at once.
 @Suite(.timeLimit(.minutes(15))) struct EventRangeResponseTests {
-    /// Answers with so many pieces, and looks at each what waits for the reader.
+    /// A handler that answers with `count` pieces, and checks before each piece how many bytes wait for the reader.
     private final class Pieces: HTTPHandler {
         private let count: Int
         private let value = Array(#"{"text":"\#(String(repeating: "x", count: EventRangeResponse.pieceBytes))"}"#.utf8)
@@ -58,7 +58,8 @@ import Testing
         var call: HTTPCall?
     }
 
-    /// Asks; the reader is slow, and reads on once the kernel takes no more for it. What it has heard then.
+    /// Sends a request and returns the answer, with the most bytes that waited for the reader. A slow reader pauses at
+    /// the head until the kernel's buffer is full.
     private func ask(_ target: String, pieces count: Int, isSlow: Bool) async throws -> (heard: Heard, pending: Int) {
         let loop = try EventLoop()
         defer {
@@ -95,7 +96,7 @@ import Testing
             return LoopBound(reader, on: readers)
         }
         if isSlow {
-            // It pauses at the head; to go on before that would have no effect.
+            // The reader pauses when it gets the head; `resume` before that would have no effect.
             try await eventually("the head has come") { heard.withLock { $0.head != nil } }
             try await eventually("the kernel is full") {
                 try loop.sync { pieces.value.exchange?.pendingBytes ?? 0 } > 0

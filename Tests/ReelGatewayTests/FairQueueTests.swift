@@ -7,7 +7,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// What a crowd wants of a loop at the same time.
+/// Tests the order in which a loop serves many clients that ask at the same time.
 @Suite struct FairQueueTests {
     private let stream = StreamName("a")!
     private let site = Site(high: 1, low: 1)
@@ -105,7 +105,7 @@ import Testing
         let gateway = GatewayLoop(on: host, over: log)
         var answers: [ReelError?] = []
         for _ in 0..<100 { gateway.reach(0, of: 0) { answers.append($0) } }
-        // It is read before the log has answered.
+        // The loop reads this record before the log has answered the request for its end.
         gateway.received(Batches.batch(from: 0, [.event(stream, site, 0, "x")]))
         while host.step(&generator) {}
         #expect(log.boundsAsked == 2, "what was asked before is no answer to who comes later")

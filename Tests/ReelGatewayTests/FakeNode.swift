@@ -3,7 +3,7 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// A snapshot node that gives every question the same answer, or takes it and never answers.
+/// A snapshot node that gives every question the same answer, or never answers.
 final class FakeNode: Sendable {
     private let loop: EventLoop
     private let server: LoopBound<(HTTPServer, Handler)>
@@ -26,7 +26,7 @@ final class FakeNode: Sendable {
         func refusal(of violation: HTTPViolation) -> HTTPResponse { HTTPResponse(status: violation.status) }
     }
 
-    /// Nil: it never answers.
+    /// Creates a node that gives this answer; with nil it never answers.
     init(_ answer: HTTPResponse?) throws {
         let loop = try EventLoop()
         self.loop = loop
@@ -43,10 +43,11 @@ final class FakeNode: Sendable {
         loop.join()
     }
 
-    /// How often it was asked.
+    /// The number of questions that the node has received.
     var asked: Int { get throws { try loop.sync { [server] in server.value.1.asked.count } } }
 
-    /// How many of the questions were given up. The node meets that nobody listens when it says something.
+    /// Returns the number of questions that their client has cancelled. It writes to each, since a node notices a
+    /// closed connection only at a write.
     func broken() throws -> Int {
         try loop.sync { [server] in
             for exchange in server.value.1.asked {
@@ -57,7 +58,7 @@ final class FakeNode: Sendable {
         }
     }
 
-    /// How it announces itself, with the seq to which it has folded the first partition.
+    /// Returns the announcement of this node, with the seq to which it has folded the first partition.
     func announcement(as id: String, head: Seq? = nil) -> NodeAnnouncement {
         NodeAnnouncement(
             id: id,

@@ -4,7 +4,8 @@ import Testing
 
 @testable import ReelGateway
 
-/// One loop of a gateway whose clock stands still, and what its clients are sent while events gather.
+/// Tests the frames that one loop of a gateway sends while it coalesces events; the clock
+/// moves only when a test moves it.
 @Suite struct FanOutTests {
     private let still: StillGateway
     private let gateway: GatewayLoop

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// What a client is told while the log fails, and what is true of it.
+/// Tests that the answers to clients during a failure of the log are correct.
 @Suite(.timeLimit(.minutes(15))) struct FaultTests {
     let todo = StreamName("todo")!
     let site = Site(high: 1, low: 1)
@@ -18,7 +18,7 @@ import Testing
         socket.send(.publish(.init(stream: todo, events: ops.map { Sent.insert(site, $0, "a\($0)") })))
     }
 
-    /// The seqs at which an op stands in the log.
+    /// Returns the seqs at which an op stands in the log.
     func places(_ log: any EventLog, _ op: Op) throws -> [Seq] {
         let partition = todo.partition(of: log.partitions)
         let end = try log.bounds(partition).last
@@ -29,7 +29,7 @@ import Testing
         }.map(\.seq)
     }
 
-    /// Frames that were asked for before have been answered once this comes back.
+    /// Returns once the gateway has answered all earlier frames of the socket.
     func settle(_ socket: TestSocket) async throws {
         socket.send(.unsubscribe(StreamName("none")!))
         _ = try await socket.next { if case .unsubscribed = $0.body { true } else { false } }
@@ -242,7 +242,7 @@ import Testing
         let values = (0..<4).map { Batches.value(site, Op($0), "x") }
         var records = values.map { LogAppend(key: todo.key, value: $0) }
         records[1] = LogAppend(key: Array("~reel".utf8), value: Array(#"{"fold":2,"type":"barrier"}"#.utf8))
-        // The last one says that its gateway had read all before it, so that a gateway begins there.
+        // The last record's witness is the record before it, so a starting gateway begins at the last record.
         let hash = todo.key.withUnsafeBytes { key in values[2].withUnsafeBytes { FNV1a.record(key: key, value: $0) } }
         records[3].witness = Witness(seq: 2, hash: hash)
         log.append(records, to: 0) { _ in }

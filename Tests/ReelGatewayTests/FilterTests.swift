@@ -5,8 +5,8 @@ import Testing
 
 @testable import ReelGateway
 
-/// Partial sync: a subscription that names models gets their events, all of its own site's, and the proof that there
-/// are no others.
+/// Tests partial sync: a subscription with models gets the events of these models and of its own site, and the proof
+/// that there are no other such events.
 @Suite(.timeLimit(.minutes(15))) struct FilterTests {
     private let todo = StreamName("todo")!
     private let own = Site(high: 1, low: 1)
@@ -20,7 +20,7 @@ import Testing
         event(site, op, #""insert","model":"\#(model)","id":"\#(site)-\#(op)","fields":{"n":1}"#)
     }
 
-    /// One of each kind. Those that a view of the model `ta"sk` and of the own site wants: 0, 2, 3, 5, 6.
+    /// One event of each kind. A view of the model `ta"sk` and of the own site contains the seqs 0, 2, 3, 5 and 6.
     private var history: [[UInt8]] {
         let part = #"{"type":"insert","model":"note","id":"p","fields":{}}"#
         return [
@@ -45,7 +45,7 @@ import Testing
         try await socket.events(of: todo, partition: 0, after: -1, through: seq).map(\.seq)
     }
 
-    /// What was there before comes from the ring, or where that is too small, from the log.
+    /// The existing events come from the ring; if the ring is too small, they come from the log.
     @Test("the gateway filters existing events", arguments: [32 << 20, 1])
     func filtersExistingEvents(ringBytes: Int) async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) {
@@ -76,7 +76,7 @@ import Testing
     @Test("a filtered subscription continues from its proven position") func filteredViewContinues() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             for event in history { try await live.publish("todo", event) }
-            // Between both, nothing of the view lies: a position there is as good as one at an event.
+            // Seq 3 belongs to the view and seq 4 does not, so both positions have the same events after them.
             for after: Seq in [3, 4] {
                 let socket = try await live.connect()
                 let epoch = live.log.epoch
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    /// So many events are looked at that the loop is left in between.
+    /// The loop examines more events than it may in one turn.
     @Test("a long way without anything wanted is proven") func aLongWayWithout() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let writer = try await live.connect()

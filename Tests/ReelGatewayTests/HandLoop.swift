@@ -3,7 +3,7 @@ import TestSupport
 
 @testable import ReelGateway
 
-/// A loop on which things are done in an order that a seed says: what is offloaded takes its time.
+/// A loop that runs its jobs and its offloaded work in an order that a seed determines.
 final class HandLoop: HostLoop, @unchecked Sendable {
     let nowMs: Int64 = 0
     let wallMs: Int64 = 0
@@ -12,7 +12,7 @@ final class HandLoop: HostLoop, @unchecked Sendable {
     private var jobs = Queue<() -> Void>()
     private var works: [() -> Void] = []
 
-    /// Does something; false if there is nothing to do.
+    /// Runs one job or one piece of offloaded work. Returns false if there is none.
     func step(_ generator: inout SeededNumbers) -> Bool {
         if !works.isEmpty, jobs.isEmpty || Int.random(in: 0..<4, using: &generator) == 0 {
             works.remove(at: .random(in: 0..<works.count, using: &generator))()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// HEAD is answered wherever GET is: with the head of that answer, on a connection that goes on.
+/// Tests that HEAD gets the head of the answer to GET, and that the connection stays open.
 @Suite(.timeLimit(.minutes(15))) struct HeadRequestTests {
     private let site = Site(high: 1, low: 1)
     private let path = "/v1/streams/todo/events"
@@ -29,7 +29,7 @@ import Testing
                 for name in ["content-type", "cache-control", "allow", "retry-after", "vary"] {
                     #expect(head.headers[name] == get.headers[name], "\(target): \(name)")
                 }
-                // The text of a 405 names the method.
+                // The body of a 405 contains the method, and HEAD is one letter longer than GET.
                 let length = status == 405 ? get.body.count + 1 : get.body.count
                 #expect(head.headers["content-length"] == "\(length)", "\(target)")
             }

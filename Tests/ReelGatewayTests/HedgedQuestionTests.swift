@@ -3,11 +3,11 @@ import Testing
 
 @testable import ReelGateway
 
-/// Which nodes are asked one question, and when, in virtual time.
+/// Tests which nodes a gateway asks one question, and when, in virtual time.
 @Suite struct HedgedQuestionTests {
     private let delayMs: Int64 = 300
 
-    /// A question whose steps can stand in an expectation.
+    /// Wraps a question, so that an expectation can contain its mutating calls.
     private final class RunCheck {
         private var question: HedgedQuestion
 
@@ -145,7 +145,7 @@ import Testing
     }
 }
 
-/// What a gateway remembers of the nodes that it asks, in virtual time.
+/// Tests the record that a gateway keeps of each node that it asks, in virtual time.
 @Suite struct PeerRecordTests {
     @Test("a silent node is known for a while, or until it answers")
     func silence() {

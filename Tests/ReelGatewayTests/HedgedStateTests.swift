@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// A gateway whose snapshot nodes hang, or cannot answer: whatever is asked about state, another one is asked.
+/// Tests that a gateway asks another snapshot node, for each kind of question, if one hangs or cannot answer.
 @Suite(.timeLimit(.minutes(15))) struct HedgedStateTests {
     private func with(
         _ nodes: [FakeNode],
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    /// Every question about state.
+    /// Sends each kind of question about state `times` times.
     private func ask(_ live: LiveGateway, times: Int = 1) async throws -> [HTTPResponse] {
         let (path, epoch) = ("/v1/streams/todo", live.log.epoch)
         let acks = #"{"epoch":"\#(epoch)","acks":[{"site":"\#(Site(high: 1, low: 1))","op":0,"seq":0}]}"#
@@ -43,7 +43,7 @@ import Testing
         var answers: [HTTPResponse] = []
         for _ in 0..<times {
             for (method, target, body) in questions {
-                // Each question on a connection of its own, so that all loops of the gateway get some.
+                // Each question has a connection of its own, so that the questions reach all loops of the gateway.
                 let headers: HTTPHeaders = ["connection": "close"]
                 answers.append(try await live.ask(method, path + target, body: body, headers: headers))
             }
@@ -74,7 +74,8 @@ import Testing
         try await with([hung, well], hedgeMs: 50, loops: 2) { live in
             let answers = try await ask(live, times: 4)
             #expect(answers.allSatisfy { $0.status == 200 })
-            // It may be asked again after a while. What the other loop asks at the same moment comes too early to know.
+            // The gateway may ask the silent node again after a while. A second loop may also ask it at the same moment
+            // as the first, before it knows of the silence.
             let turns = Int((ContinuousClock.now - start) / .milliseconds(PeerRecord.silentMs)) + 1
             let asked = try hung.asked
             #expect(asked >= 1 && asked <= 2 * turns, "asked \(asked) times of \(answers.count)")
@@ -94,7 +95,7 @@ import Testing
             try await eventually("those that may be asked twice are") {
                 try nodes.reduce(0) { $0 + (try $1.asked) } >= questions + PeerRecord.hedgesMax
             }
-            // What more might come was due before this timer of the same loop.
+            // Every further question was due before this timer of the same loop.
             let part = live.gateway.parts[0]
             await withCheckedContinuation { done in
                 part.loop.execute { _ = part.loop.timer(after: .milliseconds(200)) { done.resume() } }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// What happens while the log takes its time to answer.
+/// Tests a gateway while its log has not answered yet.
 @Suite(.timeLimit(.minutes(15))) struct HeldAnswerTests {
     private let todo = StreamName("todo")!
     private let site = Site(high: 1, low: 1)
@@ -33,7 +33,7 @@ import Testing
             let socket = try await live.connect()
             log.hold()
             for turn in 0..<100 {
-                // The same stream once more, and others that are let go of at once.
+                // One subscribe repeats the same stream; the other one is followed by an unsubscribe.
                 let brief = StreamName("brief\(turn)")!
                 for stream in [todo, brief] { socket.send(.subscribe(.init(stream: stream, position: .after(-1)))) }
                 socket.send(.unsubscribe(brief))
@@ -124,12 +124,12 @@ import Testing
         try await with { live, log in
             let socket = try await live.connect()
             log.hold()
-            // The second one is in the ring, and would be answered at once.
+            // The second range is in the ring, so the gateway could answer it immediately.
             for seq in [0...0, 2...2] as [ClosedRange<Seq>] {
                 socket.send(.fetch(.init(stream: todo, epoch: log.epoch, ranges: [seq])))
             }
             try await eventually("the log is read") { log.waitingReads == 1 }
-            // Both have come.
+            // The answer to `unsubscribe` shows that the gateway has received both fetches.
             socket.send(.unsubscribe(todo))
             _ = try await socket.next { if case .unsubscribed = $0.body { true } else { false } }
             live.gateway.share.diverged(ReelError(.diverged, "found another record"))

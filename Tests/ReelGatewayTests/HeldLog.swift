@@ -3,7 +3,7 @@ import Foundation
 import ReelCore
 import ReelLog
 
-/// A log whose answers are held back while a test wants it so.
+/// A log that holds back its answers while a test wants it to.
 final class HeldLog: ForwardingLog, @unchecked Sendable {
     let log: any EventLog
     private let condition = NSCondition()
@@ -17,25 +17,25 @@ final class HeldLog: ForwardingLog, @unchecked Sendable {
         self.log = log
     }
 
-    /// Holds back what is asked for from now on.
+    /// Holds back the answers to all later requests.
     func hold() { change { isHeld = true } }
 
-    /// Answers.
+    /// Releases the answers that are held back.
     func release() { change { isHeld = false } }
 
-    /// How many reads wait for their answer.
+    /// The number of reads that wait for their answer.
     var waitingReads: Int { change { held.reads } }
 
-    /// How many wait to hear where it ends; the gateway itself asks about once a second.
+    /// The number of requests for the log's end that wait. The gateway itself sends one about once a second.
     var waitingForEnds: Int { change { held.ends } }
 
-    /// How many reads were asked for.
+    /// The number of reads that have begun.
     var reads: Int { change { begun } }
 
-    /// How often it was asked where it ends.
+    /// The number of requests for the log's end.
     var boundsAsked: Int { change { ends } }
 
-    /// The seqs that reads have brought, read by read.
+    /// The seqs that each read has returned, in order.
     var rangesRead: [Range<Seq>] { change { ranges } }
 
     private func change<R>(_ body: () -> R) -> R {

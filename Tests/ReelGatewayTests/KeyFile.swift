@@ -4,7 +4,7 @@ import ReelNet
 import ReelNode
 import Testing
 
-/// A file with one key, and tokens that it signs.
+/// A file with one key, and the source of tokens with that key's signature.
 final class KeyFile {
     let gate: TokenGate
     private var key: TokenKey

@@ -8,9 +8,9 @@ import Testing
 
 @testable import ReelGateway
 
-/// For how long the others have read on without a gateway, and what comes of that.
+/// Tests the measure of a gateway's lag, which is the time for which other nodes have read further, and its effects.
 @Suite(.timeLimit(.minutes(15))) struct LagTests {
-    /// A gateway of one partition that looks every second, and what it sees.
+    /// A gateway of one partition that measures its lag every second.
     private struct Looks {
         var lag = Lag(partitions: 1, limitMs: 30_000)
         var seconds: Int64 = 0
@@ -38,7 +38,7 @@ import Testing
         }
         #expect(looks.lag.isTooLong)
         #expect(looks.lag.ms == 31_000)
-        // It reads, and stays 20 s behind: that is neither too long anew nor good enough.
+        // It reads, and stays 20 s behind. That is above half of the limit, so it has not recovered.
         for second: Int64 in 32..<100 {
             looks.look(read: 10 + second - 21, others: 10 + second)
             #expect(looks.lag.isTooLong)
@@ -66,7 +66,7 @@ import Testing
         looks.look(read: 5, others: 10)
         for _ in 0..<1_000 { looks.look(read: 5, others: 10) }
         #expect(looks.lag.ms == 0)
-        // The log is back, and the others were faster.
+        // The log is available again, and the other nodes were faster.
         looks.look(read: 5, others: 50)
         #expect(looks.lag.ms == Lag.stepMsMax)
         looks.look(read: 50, others: 60)
@@ -77,7 +77,7 @@ import Testing
         var looks = Looks()
         for second: Int64 in 0..<100 { looks.look(read: 5, others: 10 + second) }
         #expect(looks.lag.isTooLong)
-        // The one that was ahead has gone.
+        // The node that was ahead has left.
         looks.look(read: 5, others: 4)
         #expect(!looks.lag.isTooLong && looks.lag.ms == 0)
         looks.look(read: 5, others: .none)
@@ -109,7 +109,7 @@ import Testing
             #expect(
                 live.logLines("not ready")[0].contains("role=gateway reason=\"the other gateways are too far ahead\"")
             )
-            // It is there, and so it is again.
+            // The neighbour has no position ahead of the gateway any more, so the gateway is ready again.
             log.neighbour(reads: .none)
             try await eventually("it is ready") { try await live.get("/readyz").status == 200 }
             try await live.logLines("ready", has: 2)

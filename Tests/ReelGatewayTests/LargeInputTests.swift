@@ -8,12 +8,12 @@ import Testing
 
 @testable import ReelGateway
 
-/// Bodies and messages that are too large to be read on a loop.
+/// Tests bodies and messages that are too large to be parsed on a loop.
 @Suite(.timeLimit(.minutes(15))) struct LargeInputTests {
     private static let padding = String(repeating: " ", count: LargeInput.smallBytes)
     private static let site = "00000000-0000-4000-8000-000000000001"
 
-    /// What an answer says, without what differs from one publish to the next.
+    /// Returns the parts of an answer that are equal for equal publishes.
     private func gist(_ answer: HTTPResponse) throws -> String {
         let members = try answer.members
         let acks = (members["acks"] as? [[String: Any]] ?? []).map { "\($0["op"] ?? "") \($0["outcome"] ?? "")" }
@@ -61,7 +61,7 @@ import Testing
             }
             func noop(_ op: Int) -> String { #"{"type":"noop","site":"\#(Self.site)","op":\#(op)}"# }
             let unknown = #"{"type":"nothing","site":"\#(Self.site)","op":4}"#
-            // Each behind the other, the large ones with spaces.
+            // The frames follow each other without a pause; spaces make the large ones large.
             socket.send(frame(noop(0), 0) + Self.padding)
             socket.send(frame(noop(1), 1))
             socket.send(frame((2..<4).map(noop).joined(separator: ","), 2) + Self.padding)
@@ -97,7 +97,7 @@ import Testing
 
     private func extra(_ number: Int) -> String { #","model":"m","id":"\#(number)","fields":{"a":\#(number)}}"# }
 
-    /// Which large bodies are being read, which may be ended, and which requests were answered.
+    /// A gate that knows which large bodies are being read, which of these may end, and which requests were answered.
     private final class Gate: @unchecked Sendable {
         private let condition = NSCondition()
         private var (begunNow, openNow, answeredNow) = ([String](), Set<String>(), [String]())
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    /// Reads each body; the reading of a large one lasts until the test says so.
+    /// A handler that reads each body; reading a large one lasts until the test opens the gate.
     private final class Reading: HTTPHandler {
         private let bodies = LargeInput()
         private let gate: Gate

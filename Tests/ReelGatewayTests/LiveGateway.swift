@@ -10,17 +10,19 @@ import Testing
 
 @testable import ReelGateway
 
-/// A gateway on 127.0.0.1, and what a test needs to speak to it.
+/// A gateway on 127.0.0.1, with the means to talk to it.
 final class LiveGateway: Sendable {
     let log: any EventLog
     let gateway: Gateway
     private let loop: EventLoop
     let http: LoopBound<HTTPClient>
     private let lines: Lines
-    /// What the gateway counts; a node with keys shows it only to operators.
+    /// The gateway's metrics; a node with keys shows them only to operators.
     private let metrics = Metrics()
 
-    /// `state`: what answers questions about state in this process.
+    /// Starts a gateway.
+    ///
+    /// - Parameter state: The source that answers questions about state in this process.
     init(
         _ log: any EventLog,
         state: (any StateSource)? = nil,
@@ -32,7 +34,7 @@ final class LiveGateway: Sendable {
         settings.node.announceMs = 100
         settings.node.drainSpreadMs = 100
         settings.node.drainLimitMs = 60_000
-        // A test process may be without the processor for long.
+        // On a busy machine a test process may wait long for a processor, so every timeout is long.
         settings.node.handshakeMs = 1_000_000
         settings.helloMs = 1_000_000
         (settings.pingMs, settings.readMs, settings.messageMs) = (1_000_000, 1_000_000, 1_000_000)
@@ -54,38 +56,39 @@ final class LiveGateway: Sendable {
         http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
     }
 
-    /// All lines of the gateway's journal.
+    /// All log lines of the gateway.
     var journalLines: [String] { lines.all }
 
-    /// The lines of the gateway's journal that tell of this event.
+    /// Returns the gateway's log lines of this event.
     func logLines(_ event: String) -> [String] {
         lines.all.filter { $0.contains("event=\(event) ") || $0.contains("event=\"\(event)\" ") }
     }
 
-    /// Waits until the journal has so many of these lines: what they tell of can be seen a little before.
+    /// Waits until there are `count` log lines of this event. The state that a line reports
+    /// may be visible before the line.
     func logLines(_ event: String, has count: Int) async throws {
         try await eventually("\(count) lines of \(event)") { logLines(event).count == count }
     }
 
-    /// All metrics, as an operator reads them.
+    /// The text of all metrics, as an operator reads it.
     var metricsText: String { metrics.text() }
 
-    /// The value of a metric, with its labels as they stand.
+    /// Returns the value of a metric; the name includes the labels as the text shows them.
     func metric(_ name: String) async throws -> Int? { try await shown(name).flatMap { Int($0) } }
 
-    /// The same of one that is no whole number.
+    /// Returns the value of a metric that is not a whole number.
     func seconds(_ name: String) async throws -> Double? { try await shown(name).flatMap { Double($0) } }
 
     private func shown(_ metric: String) async throws -> Substring? {
-        // As a request does it, so that what the loop has to do before is done.
+        // A request runs on the loop, so earlier work of the loop is done after it.
         _ = try await get("/healthz")
         return metrics.text().split(separator: "\n").first { $0.hasPrefix(metric + " ") }?.dropFirst(metric.count + 1)
     }
 
-    /// No client gives up sooner.
+    /// The timeout of every request of a test.
     static let patience = Duration.seconds(1_000)
 
-    /// The body of `/readyz`, whose status says the same as its first member.
+    /// Returns the body of `/readyz`, and checks that its first member agrees with the status.
     func ready() async throws -> String {
         let answer = try await get("/readyz")
         let body = String(decoding: answer.body, as: UTF8.self)
@@ -93,8 +96,8 @@ final class LiveGateway: Sendable {
         return body
     }
 
-    /// Waits until the gateway has read what its log held when it started, and so has each of its loops: they get it
-    /// a little later.
+    /// Waits until the gateway, and each of its loops, has read the records that the log held at the start. The loops
+    /// get the records a little later than the gateway.
     func started() async throws {
         try await eventually("the gateway is ready") { try await get("/readyz").status == 200 }
         let goals = (0..<log.partitions).map { gateway.share.goal($0) }
@@ -105,12 +108,12 @@ final class LiveGateway: Sendable {
         }
     }
 
-    /// Waits until the log is said to be in this state.
+    /// Waits until `/readyz` reports this state of the log.
     func state(becomes state: String) async throws {
         try await eventually("the log is \(state)") { try await ready().contains(#""log":"\#(state)""#) }
     }
 
-    /// Waits until the nodes that this one knows are said with this text among them.
+    /// Waits until the list of nodes contains this text.
     func cluster(contains text: String) async throws {
         try await eventually("the cluster shows \(text)") {
             String(decoding: try await get("/v1/cluster").body, as: UTF8.self).contains(text)
@@ -122,7 +125,7 @@ final class LiveGateway: Sendable {
         try await eventually("the log holds \(partition):\(seq)") { try log.bounds(partition).last >= seq }
     }
 
-    /// Ends at once.
+    /// Ends the gateway without a drain.
     func end() async {
         gateway.end.begin()
         gateway.end.begin()
@@ -131,7 +134,8 @@ final class LiveGateway: Sendable {
         loop.join()
     }
 
-    /// Runs the body with a gateway, by default one that has read what its log held, and ends it whatever happens.
+    /// Runs the body with a gateway and ends the gateway, also if the body throws. By default, the gateway has read
+    /// the records that its log held.
     static func with(
         _ log: (any EventLog)? = nil,
         _ change: (inout GatewaySettings) -> Void = { _ in },
@@ -173,7 +177,7 @@ final class LiveGateway: Sendable {
         return try await http.fetch(request)
     }
 
-    /// A socket that has said hello.
+    /// Returns a socket that has sent `hello` and got `welcome`.
     func connect() async throws -> TestSocket {
         let socket = try await open()
         socket.send(#"{"t":"hello","client":"test/1"}"#)
@@ -181,7 +185,7 @@ final class LiveGateway: Sendable {
         return socket
     }
 
-    /// A socket that has said nothing yet.
+    /// Returns an open socket that has sent no frame.
     func open(_ headers: HTTPHeaders = HTTPHeaders()) async throws -> TestSocket {
         let socket = TestSocket(loop)
         try await socket.open(gateway.address, headers)
@@ -189,7 +193,7 @@ final class LiveGateway: Sendable {
     }
 }
 
-/// One socket of a test: what it hears is kept in order until the test asks for it.
+/// A socket of a test. It keeps the frames that it receives, in order, until the test takes them.
 final class TestSocket: Sendable {
     private struct State {
         var frames: [ServerFrame] = []
@@ -239,7 +243,7 @@ final class TestSocket: Sendable {
         send(bytes: ClientFrame(body, ref: ref.map { Array($0.utf8) }).encoded())
     }
 
-    /// Reads no more, as a slow client does.
+    /// Stops reading, as a slow client does.
     func pause() {
         loop.execute { [self] in state.withLock { $0.socket }?.value.pauseReading() }
     }
@@ -252,13 +256,14 @@ final class TestSocket: Sendable {
         loop.execute { [self] in state.withLock { $0.socket }?.value.close() }
     }
 
-    /// So long a frame is waited for: on a busy machine any of them may take its time.
+    /// The time to wait for a frame; on a busy machine any frame may be late.
     private let patience = Duration.seconds(100)
 
-    /// All that was heard and not taken yet.
+    /// The frames that were received and not taken yet.
     var heard: [ServerFrame] { state.withLock { $0.frames } }
 
-    /// Takes the first frame of this kind; frames before it stay. Throws once closed, or after a long while.
+    /// Takes the first frame that `isMeant` accepts, and leaves the frames before it. Throws if the socket is closed
+    /// or no such frame comes in time.
     func next(_ isMeant: @Sendable (ServerFrame) -> Bool) async throws -> ServerFrame {
         let limit = ContinuousClock.now + patience
         while true {
@@ -272,7 +277,7 @@ final class TestSocket: Sendable {
         }
     }
 
-    /// The code with which the gateway closed.
+    /// Returns the code with which the gateway closed the socket.
     func closeCode() async throws -> UInt16 {
         let limit = ContinuousClock.now + patience
         while ContinuousClock.now < limit {
@@ -282,7 +287,7 @@ final class TestSocket: Sendable {
         throw Missing(heard: heard, closed: nil)
     }
 
-    /// Waits for the next thing to happen, a while at most.
+    /// Waits until the state changes, at most 100 ms.
     private func changed() async {
         let loop = loop
         await withCheckedContinuation { continuation in
@@ -337,7 +342,7 @@ final class TestSocket: Sendable {
 }
 
 extension HTTPServer.Settings {
-    /// Of a server whose clients may be without the processor for long.
+    /// Settings of a server whose clients may wait long for a processor.
     static var patient: HTTPServer.Settings {
         var settings = HTTPServer.Settings()
         settings.headDeadline = LiveGateway.patience
@@ -346,7 +351,7 @@ extension HTTPServer.Settings {
     }
 }
 
-/// Events as a client sends them.
+/// Events in the form that a client sends.
 enum Sent {
     static func insert(_ site: Site, _ op: Op, _ id: String, _ title: String = "x") -> [UInt8] {
         Array(
@@ -384,7 +389,7 @@ extension TestSocket {
         return subscribed
     }
 
-    /// Takes `events` and `upto` frames until the stream is proven up to the seq; gives its events.
+    /// Takes `events` and `upto` frames until they prove the stream up to the seq. Returns the events.
     func events(
         of stream: StreamName,
         partition: Int,

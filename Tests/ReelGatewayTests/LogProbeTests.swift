@@ -9,10 +9,10 @@ import Testing
 
 @testable import ReelGateway
 
-/// A log that is away is noticed though nobody publishes.
+/// Tests that a gateway detects an unavailable log without any publish.
 @Suite(.timeLimit(.minutes(5)))
 struct LogProbeTests {
-    /// A log whose partition 1 says where it ends only when a test lets it.
+    /// A log whose partition 1 reports its end only when a test allows it.
     private final class MuteLog: ForwardingLog {
         let log: any EventLog
         private let isMute = Atomic<Bool>(false)

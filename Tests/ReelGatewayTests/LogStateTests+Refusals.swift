@@ -7,7 +7,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// A log that does not let itself be read, or written.
+/// Tests a log that refuses reads or writes.
 extension LogStateTests {
     @Test("a partition that cannot be read is unavailable until it can") func aPartitionThatCannot() async throws {
         let log = try MemoryLog(partitions: 1)
@@ -28,7 +28,7 @@ extension LogStateTests {
             #expect(live.logLines("log tail failed").count == 1, "it is not said again and again")
 
             log.lose(0, nil)
-            // Though nothing new is in it. The publish was the last write, and it failed.
+            // The state becomes degraded, not ok, because the last write was the publish that failed.
             try await live.state(becomes: "degraded")
             publish(socket, 1...1)
             #expect(try await socket.nextAck().acks.map(\.seq) == [1])
@@ -52,7 +52,7 @@ extension LogStateTests {
             log.onAppend(nil)
             publish(socket, 0...0, to: elsewhere)
             #expect(try await socket.nextAck().acks.map(\.seq) == [0])
-            // The right is one for all partitions.
+            // The right is valid for all partitions, so success in one partition ends the state in all.
             try await live.state(becomes: "ok")
             publish(socket, 0...0)
             #expect(try await socket.nextAck().acks.map(\.seq) == [0])
@@ -65,7 +65,7 @@ extension LogStateTests {
         let refusal = LogError(.logUnavailable, "against the policy")
         try await LiveGateway.with(nil, { ($0.degradedMs, $0.unavailableMs) = (2_000, 5_000) }) { live in
             let share = live.gateway.share
-            // The first failure counts: nothing may be tried again for long.
+            // The first failure counts immediately, because the next attempt may come much later.
             for (nowMs, state) in [(10_000, .degraded), (15_000, .degraded), (15_001, .unavailable)]
                 as [(Int64, LogState)]
             {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// A process that shares the log's file and stands still inside a commit.
+/// Tests a process that shares the log's file and stalls inside a commit.
 extension LogStateTests {
     @Test("the log is unavailable while another process stalls in a commit")
     func stalledCommitBlocksLog() async throws {
@@ -20,7 +20,7 @@ extension LogStateTests {
             let socket = try await live.connect()
             publish(socket, 0...0)
             _ = try await socket.nextAck()
-            // Every commit is made under this lock.
+            // Every commit happens under this lock.
             let lock = open(folder + "/log.db.lock", O_RDWR | O_CLOEXEC)
             defer { close(lock) }
             try #require(flock(lock, LOCK_EX) == 0)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// What clients, operators and probes see of a log that is away, lies, or ends: each in its own words.
+/// Tests what clients, operators and probes see of a log that is unavailable, inconsistent, or ended.
 @Suite(.timeLimit(.minutes(15))) struct LogStateTests {
     let todo = StreamName("todo")!
     let site = Site(high: 1, low: 1)
@@ -18,7 +18,7 @@ import Testing
         socket.send(.publish(.init(stream: stream ?? todo, events: events)))
     }
 
-    /// The state that the metrics show; they show exactly one.
+    /// Returns the state that the metrics show; they show exactly one.
     func shownState(_ live: LiveGateway) async throws -> String {
         var states: [String] = []
         for state in LogState.allCases.map(\.rawValue) {
@@ -27,7 +27,7 @@ import Testing
         return states.joined(separator: " ")
     }
 
-    /// A stream of another partition than `todo`.
+    /// Returns a stream in another partition than `todo`.
     func elsewhere(_ log: any EventLog) throws -> StreamName {
         let partition = todo.partition(of: log.partitions)
         return try #require(
@@ -35,7 +35,7 @@ import Testing
         )
     }
 
-    // MARK: The log is away
+    // MARK: Unavailable log
 
     @Test("a log that is slow is degraded and takes everything") func aLogThatIs() async throws {
         let log = try MemoryLog()
@@ -51,7 +51,7 @@ import Testing
             #expect(events.events.map(\.seq) == [0])
             try await live.state(becomes: "degraded")
             #expect(try await shownState(live) == "degraded")
-            // It proves nothing: it says the state, perhaps before the event was read.
+            // This frame reports the state and proves nothing new. The gateway may send it before it reads the event.
             _ = try await reader.next {
                 $0.body == .upto(partition: partition, seq: -1) || $0.body == .upto(partition: partition, seq: 0)
             }
@@ -80,7 +80,7 @@ import Testing
             _ = try await socket.nextAck()
             log.onAppend { _, _ in .late }
             publish(socket, 1...3)
-            // The first one may have made it unavailable for a moment, too.
+            // The first publish may also have made the log unavailable for a moment.
             try await eventually("three wait") { try await live.metric("reel_gateway_in_flight_events") == 3 }
             try await live.state(becomes: "unavailable")
             #expect(try await shownState(live) == "unavailable")
@@ -91,7 +91,7 @@ import Testing
             publish(socket, 4...4)
             let nack = try await socket.nextNack()
             #expect(nack.op == 4 && nack.error.code == .logUnavailable && nack.error.retryMs == 1_000)
-            // Reading goes on, and so does another partition.
+            // Reads and publishes to another partition still work.
             other.send(.subscribe(.init(stream: todo, position: .after(-1))))
             let partition = try await other.nextSubscribed().partition
             #expect(try await other.events(of: todo, partition: partition, after: -1, through: 3).count == 4)
@@ -115,7 +115,7 @@ import Testing
         try await LiveGateway.with(log, { $0.inFlightBytes = 20_000 }) { live in
             let socket = try await live.connect()
             log.onAppend { _, _ in .late }
-            // Each counts for more than 256 bytes.
+            // Each event counts as more than 256 bytes.
             for op in 0..<100 as Range<Op> { publish(socket, op...op) }
             let nack = try await socket.nextNack()
             #expect(nack.error.code == .overloaded && nack.error.retryMs == 200)
@@ -137,7 +137,7 @@ import Testing
             let (socket, other) = (try await live.connect(), try await live.connect())
             let large = Sent.insert(Site(high: 2, low: 2), 0, "b", String(repeating: "x", count: 1_000))
             log.onAppend { _, _ in .tooLarge(most: 1_000) }
-            // Both go to the log in one append.
+            // Both events are in one append.
             socket.send(.publish(.init(stream: todo, events: [Sent.insert(site, 0, "a"), large])))
             let first = [try await socket.nextNack(), try await socket.nextNack()].map(\.error)
             #expect(first.map(\.code) == [.logUnavailable, .tooLarge])
@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    // MARK: The log lies
+    // MARK: Inconsistent log
 
     @Test("a log that is shorter than what was read is ahead of log for everybody") func aLogThatIsShorter()
         async throws
@@ -250,7 +250,8 @@ import Testing
             let (writer, reader) = (try await live.connect(), try await live.connect())
             reader.send(.subscribe(.init(stream: todo, position: .after(-1))))
             _ = try await reader.nextSubscribed()
-            // It is reported, lost before it was read, and its seq is given to somebody else.
+            // The log reports the record as durable and loses it before the gateway has read it.
+            // Another record then gets its seq.
             log.stall(0)
             publish(writer, 0...0)
             try await live.log(holds: 0, in: 0)
@@ -272,7 +273,7 @@ import Testing
         }
     }
 
-    // MARK: The log ends, or says what is not known
+    // MARK: End of the epoch, and unknown barriers
 
     @Test("every client receives a changed epoch when the log is recreated") func recreatedLogChangesEpoch()
         async throws

@@ -9,7 +9,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// `GET …/events` that waits, and as server-sent events.
+/// Tests `GET …/events` as a long poll and as server-sent events.
 @Suite(.timeLimit(.minutes(15))) struct LongPollTests {
     private let todo = StreamName("todo")!
     private let site = Site(high: 1, low: 1)
@@ -126,7 +126,8 @@ import Testing
             _ = try await reader.messages("the first") { !$0.isEmpty }
             reader.pause()
             let text = String(repeating: "x", count: 100_000)
-            // What the kernel keeps of both ends is not the gateway's; however much that is, at some time it is enough.
+            // The kernels of both ends buffer an unknown number of bytes, so the test publishes
+            // until the gateway keeps 4 MiB.
             var (count, pushed) = (0, 0)
             while count * text.utf8.count - pushed < 4 << 20 {
                 for _ in 0..<10 {
@@ -149,7 +150,7 @@ import Testing
             try await live.streamWaiters(are: 1)
             reader.cancel()
             try await eventually("it is gone") {
-                // The end of a connection is met at the next write, if not before.
+                // The gateway may notice the closed connection only at its next write.
                 try await live.publish("todo", Sent.insert(Site(high: 2, low: .random(in: 0...9_999_999)), 0, "a"))
                 return try await live.metric("reel_gateway_http_subscribers") == 0
             }
@@ -188,7 +189,7 @@ extension LiveGateway {
         try await eventually("\(count) followers") { try await metric("reel_gateway_http_subscribers") == count }
     }
 
-    /// Asks, and reads the answer as it comes.
+    /// Sends a request and returns a reader of the answer.
     func reader(_ target: String, _ headers: HTTPHeaders = HTTPHeaders()) throws -> MessageReader {
         var request = HTTPClientRequest("GET", host: gateway.address.host, port: gateway.address.port, target: target)
         request.headers = headers

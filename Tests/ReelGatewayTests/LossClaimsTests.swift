@@ -6,12 +6,13 @@ import Testing
 
 @testable import ReelGateway
 
-/// What a gateway believes of a loss that another node claims.
+/// Tests which claims of another node about a loss a gateway accepts.
 @Suite(.timeLimit(.minutes(5)))
 struct LossClaimsTests {
     private let epoch = Epoch(1)
 
-    /// A snapshot node that has folded another record, or has folded one where the log has none.
+    /// Returns a snapshot node that claims a loss. It has folded a record that differs from the log's,
+    /// or one where the log has none.
     private func node(
         _ lost: Witness?,
         _ id: String = "s1",

@@ -9,7 +9,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// A node that has as much memory as it may have.
+/// Tests a node that has reached its memory limit.
 @Suite(.timeLimit(.minutes(15))) struct MemoryLimitTests {
     private final class Memory: Sendable {
         let bytes = Atomic<Int>(0)

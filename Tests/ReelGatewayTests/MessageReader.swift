@@ -5,15 +5,15 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// One request of a test whose answer is read as it comes: server-sent events, or any bytes.
+/// A request of a test whose answer is read piece by piece: server-sent events, or any bytes.
 final class MessageReader: Sendable {
-    /// A message: `id`, the name (nil: `message`), `data`.
+    /// A message: `id`, event name (nil means `message`) and `data`.
     struct Message: Equatable {
         var id: String?
         var event: String?
         var data: String
 
-        /// A member of the JSON in `data`, as it prints.
+        /// Returns a member of the JSON object in `data` as text.
         func member(_ name: String) -> String? {
             let object = try? JSONSerialization.jsonObject(with: Data(data.utf8)) as? [String: Any]
             return object?[name].map { "\($0)" }
@@ -56,13 +56,13 @@ final class MessageReader: Sendable {
     }
 
     var head: HTTPResponseHead? { state.withLock { $0.head } }
-    /// The answer came whole.
+    /// True if the answer has come completely.
     var hasEnded: Bool { state.withLock { $0.hasEnded } }
     var failure: NetError? { state.withLock { $0.failure } }
     var byteCount: Int { state.withLock { $0.bytes } }
     var text: String { state.withLock { $0.text } }
 
-    /// The messages so far, without comments.
+    /// The messages received so far, without comments.
     var messages: [Message] {
         let whole = text.components(separatedBy: "\n\n").dropLast()
         return whole.compactMap { block in
@@ -81,16 +81,16 @@ final class MessageReader: Sendable {
         }
     }
 
-    /// Waits until the messages are as they should be.
+    /// Waits until `isMeant` accepts the messages, and returns them. Returns after a failure, too.
     func messages(_ what: String, _ isMeant: ([Message]) -> Bool) async throws -> [Message] {
         try await eventually(what) { isMeant(messages) || failure != nil }
         return messages
     }
 
-    /// Reads no more, as a slow client does.
+    /// Stops reading, as a slow client does.
     func pause() { state.withLock { $0.call }?.onLoop { $0.pause() } }
     func resume() { state.withLock { $0.call }?.onLoop { $0.resume() } }
-    /// Goes away.
+    /// Cancels the request and closes the connection.
     func cancel() { state.withLock { $0.call }?.onLoop { $0.cancel() } }
 }
 

@@ -4,11 +4,12 @@ import ReelLog
 import ReelNode
 import Synchronization
 
-/// A log through which a node of another process announces itself whenever somebody looks: it never seems to hang.
+/// A log that lists a node of another process. The node's announcement is fresh at each look,
+/// so the node never seems to hang.
 final class NeighbourLog: ForwardingLog {
     let log: any EventLog
     private let neighbour: Mutex<NodeAnnouncement>
-    /// The end that the log says it has, though it hands out nothing up to there.
+    /// The end that the log reports, though it returns no records up to there.
     private let end = Mutex(Seq.none)
 
     init(_ log: any EventLog, _ neighbour: NodeAnnouncement) {
@@ -16,7 +17,7 @@ final class NeighbourLog: ForwardingLog {
         self.neighbour = Mutex(neighbour)
     }
 
-    /// A neighbour at an address where nobody listens, which has read nothing.
+    /// Creates a log with a neighbour that has read nothing, at an address where no server listens.
     convenience init(_ log: any EventLog, id: String = "other", role: String = "gateway", advertised: String? = nil) {
         let announcement = NodeAnnouncement(
             id: id,
@@ -30,12 +31,12 @@ final class NeighbourLog: ForwardingLog {
         self.init(log, announcement)
     }
 
-    /// From now on the neighbour says that it has read the first partition up to there.
+    /// Makes the neighbour announce that it has read the first partition up to `seq`.
     func neighbour(reads seq: Seq) {
         neighbour.withLock { $0.positions = [.init(partition: 0, seq: seq)] }
     }
 
-    /// From now on the log ends there, and the neighbour has read it.
+    /// Makes the log report this end, and the neighbour announce that it has read up to there.
     func neighbour(readsToEnd seq: Seq) {
         end.withLock { $0 = seq }
         neighbour(reads: seq)
@@ -46,7 +47,7 @@ final class NeighbourLog: ForwardingLog {
         return end > bounds.last ? LogBounds(first: max(0, bounds.first), last: end) : bounds
     }
 
-    /// From now on the neighbour says this.
+    /// Makes the neighbour send this announcement.
     func neighbour(says announcement: NodeAnnouncement) {
         neighbour.withLock { $0 = announcement }
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// When clients that stay hear of other gateways than before.
+/// Tests when connected clients receive a changed list of gateways.
 @Suite struct NeighboursTests {
     private func connect(_ still: StillGateway, takesNodes: Bool = true) -> (SocketClient, Wire) {
         let (client, wire) = (SocketClient(still.gateway, access: Access(nil)), Wire())
@@ -13,7 +13,7 @@ import Testing
         return (client, wire)
     }
 
-    /// What a client was told by frames of their own.
+    /// Returns the lists of nodes that a client got in `nodes` frames.
     private func told(_ wire: Wire) -> [[String]] {
         wire.frames.compactMap { if case .nodes(let nodes) = $0 { nodes } else { nil } }
     }

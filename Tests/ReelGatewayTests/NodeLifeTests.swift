@@ -9,7 +9,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// A gateway among other nodes: how it leaves, and what it passes on.
+/// Tests a gateway among other nodes: its departure, and its requests to other nodes.
 @Suite(.timeLimit(.minutes(15))) struct NodeLifeTests {
     let todo = StreamName("todo")!
 
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    /// Whether it has left, as the log has it; nil: it was never there.
+    /// Returns true if the log's list shows that the node has left; nil if the node is not listed.
     private func hasLeft(_ id: String, _ log: MemoryLog) throws -> Bool? {
         try log.nodes().first { $0.id == id }?.hasLeft
     }
@@ -110,7 +110,7 @@ import Testing
         writer.send(.publish(.init(stream: todo, events: [Sent.insert(Site(high: 1, low: 1), 0, "a")])))
         try await live.log(holds: 0, in: todo.partition(of: log.partitions))
         live.gateway.end.begin()
-        // Both are looked at by the same tick, at a moment that is the same.
+        // The same tick looks at both sockets at the same time.
         #expect(try await other.closeCode() == 1012)
         log.answerLate()
         #expect(try await writer.nextAck().acks.map(\.op) == [0])
@@ -141,8 +141,8 @@ import Testing
         }
     }
 
-    /// A snapshot node that answers everything with the same bytes; but where it is called `localhost` it
-    /// never can answer.
+    /// A snapshot node that answers every request with the same bytes. Requests to the host `localhost` get 503, so the
+    /// node never answers under that name.
     final class Answerer: HTTPHandler {
         let body: [UInt8]
 
@@ -162,7 +162,7 @@ import Testing
             exchange.end()
         }
 
-        /// A tag as a snapshot node has it, which tells what it was asked for.
+        /// Returns the tag that the snapshot node gives an answer; it is a hash of the request's target.
         static func tag(of target: String) -> String {
             "\"\(Hex64.text(FNV1a.record(StreamName("todo")!, Array(target.utf8)))):0\""
         }
@@ -201,7 +201,7 @@ import Testing
         }
         try await LiveGateway.with(log, { $0.node.announceMs = 20 }) { live in
             try await live.cluster(contains: "live")
-            // What is asked, and the words in which the gateway asks it.
+            // Targets of clients, each with the target with which the gateway asks the node.
             for (target, asked) in [
                 ("/v1/streams/todo/snapshot", "/v1/streams/todo/snapshot"),
                 ("/v1/streams/todo/objects/a%2Fb/c?", "/v1/streams/todo/objects?model=a%2Fb&id=c"),
@@ -218,7 +218,7 @@ import Testing
 }
 
 extension LiveGateway {
-    /// What its cluster says of a node; nil: it does not know it.
+    /// Returns the entry of a node in the list of nodes; nil if the node is not listed.
     fileprivate func cluster(_ id: String) async throws -> [String: Any]? {
         let cluster = try JSONSerialization.jsonObject(with: Data(try await get("/v1/cluster").body)) as? [String: Any]
         return (cluster?["nodes"] as? [[String: Any]])?.first { $0["id"] as? String == id }

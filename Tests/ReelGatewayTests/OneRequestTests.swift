@@ -9,7 +9,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// Publishes whose events name no site.
+/// Tests publishes whose events name no site.
 @Suite(.timeLimit(.minutes(15))) struct OneRequestTests {
     private let path = "/v1/streams/todo/events"
     private let noop = #"{"type":"noop"}"#
@@ -125,7 +125,7 @@ import Testing
             socket.send(.publish(.init(stream: StreamName("todo")!, events: [Array(event.utf8)])))
             let nack = try await socket.nextNack()
             #expect(nack.site == site && nack.error.code == .badEvent && nack.error.retryMs == nil)
-            // The variant makes it another kind of UUID.
+            // Other variant bits make it a UUID of another kind, and clients may use such a site.
             let free = Site(high: site.high, low: site.low | 3 << 62)
             #expect(try await publish(live, [#"{"type":"noop","site":"\#(free)","op":0}"#]).status == 200)
         }
@@ -146,7 +146,7 @@ import Testing
             #expect(site.isOneRequest)
             let sites = try await live.get("/v1/streams/todo/sites?epoch=\(live.log.epoch)&min_seq=5").members
             #expect(sites["living"] as? Int == 0 && sites["ended"] as? Int == 1)
-            // Another stream, another site.
+            // The same key in another stream gives another site.
             let elsewhere = try await publish(live, events, key: "order-17", stream: "other")
             #expect(try rows(elsewhere)[0].site != site.description)
         }
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    /// What a gateway knows of recent records is not asked: another one had them.
+    /// The gateway's ring is too small for the records, as on a gateway that has not seen them.
     @Test("a retry at a gateway that has not seen the first try is answered by the snapshot node")
     func otherGateway() async throws {
         try await StateWay.each({ $0.ringBytes = 1 }) { live in

@@ -8,7 +8,7 @@ import Testing
 @testable import ReelNode
 @testable import ReelSnapshot
 
-/// openapi.yaml is the truth: every route of the code stands in it, every operation in it is a route.
+/// Tests that openapi.yaml and the code have the same routes.
 @Suite struct OpenAPITests {
     private let page = DescribedOperation.read(String(decoding: PackageResources.openapi_yaml, as: UTF8.self))
 
@@ -20,7 +20,7 @@ import Testing
 
     @Test("a snapshot node has its routes of the page") func aSnapshotNodeHas() {
         var described = Set(page.filter { $0.tags.contains("snapshot") }.map(\.route))
-        // The parameters that only gateways have, as the page says.
+        // The page lists these parameters as parameters of gateways only.
         let events = described.first { $0.path.hasSuffix("/events") && $0.method == "GET" }
         if var events {
             described.remove(events)
@@ -80,7 +80,8 @@ import Testing
     }
 }
 
-/// An operation of an OpenAPI page, as far as this test needs it: the page is read line by line, by its indentation.
+/// An operation of an OpenAPI page. The page is read line by line and by its indentation,
+/// which is enough for this test.
 private struct DescribedOperation {
     struct Route: Hashable {
         var method: String
@@ -132,7 +133,7 @@ private struct DescribedOperation {
         return operations
     }
 
-    /// The shared query parameters: what they are called by the page, and in a request.
+    /// Returns the names of the shared query parameters, by their keys in the page.
     private static func parameters(_ lines: [(Int, Substring)]) -> [String: String] {
         var (shared, key, name): ([String: String], String, String) = ([:], "", "")
         for (depth, text) in lines {

@@ -6,7 +6,7 @@ import Testing
 @testable import ReelGateway
 @testable import ReelNet
 
-/// Pages in browsers: whose may use a node, and what they are told.
+/// Tests which pages in browsers may use a node, and the answers that they get.
 @Suite struct OriginTests {
     private let app = "https://app.example"
 
@@ -67,11 +67,12 @@ import Testing
         }
     }
 
-    /// A stranger's name may lead to this machine: then its pages are no own ones, and on the loopback not even asked.
+    /// A foreign name may resolve to this machine. The node does not treat pages of that name as its own; on the
+    /// loopback it refuses every request with that name.
     @Test(
         "a strangers name is not the nodes own",
         arguments: [
-            // The host that is asked for, what a node on the loopback says, and one that others reach, to its own page.
+            // The requested host, the status on the loopback, and the status elsewhere for a page of that host.
             ("evil.example:7350", 403, 403), ("EVIL.example.", 403, 403), ("127.0.0.1.evil.example", 403, 403),
             ("127.0.0.1:7350", 200, 200), ("[::1]:7350", 200, 200), ("10.1.2.3", 200, 200),
             ("localhost:7350", 200, 200),
@@ -97,8 +98,8 @@ import Testing
         #expect(status(own) == fromOutside)
     }
 
-    /// What a browser says of its request: site, mode and destination; and what a node without keys answers a GET and a
-    /// POST.
+    /// The `sec-fetch` fields of a request (site, mode, destination), and the statuses of GET
+    /// and POST on a node without keys.
     @Test(
         "the gateway refuses cross-site requests without an origin, except links to documents",
         arguments: [
@@ -155,7 +156,7 @@ import Testing
 }
 
 extension LiveGateway {
-    /// The status with which a WebSocket's handshake is refused.
+    /// Returns the status with which the gateway refuses a WebSocket handshake.
     func refusedUpgrade(_ path: String, _ headers: HTTPHeaders) async throws -> Int {
         var fields: HTTPHeaders = [
             "upgrade": "websocket", "connection": "Upgrade", "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",

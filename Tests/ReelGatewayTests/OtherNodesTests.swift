@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// Which of the other nodes are asked, and which are named to clients.
+/// Tests which other nodes a gateway asks, and which it lists to clients.
 @Suite struct OtherNodesTests {
     private let epoch = Epoch("00000000000000a1")!
 

@@ -9,7 +9,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// Subscriptions and fetches whose events come with their outcomes.
+/// Tests subscriptions and fetches that deliver outcomes with their events.
 @Suite(.timeLimit(.minutes(15))) struct OutcomeSubscriptionTests {
     private let todo = StreamName("todo")!
     private let site = Site(high: 1, low: 1)
@@ -18,7 +18,7 @@ import Testing
         Array(#"{"type":\#(members),"site":"\#(site)","op":\#(op)}"#.utf8)
     }
 
-    /// One that is applied, one that is rejected, a gap and a copy.
+    /// Four events: one is applied, one is rejected, one leaves a gap, and one is a duplicate.
     private var history: [[UInt8]] {
         let insert = event(0, #""insert","model":"m","id":"a","fields":{"n":1}"#)
         let update = event(1, #""update","model":"m","id":"none","fields":{"n":1}"#)
@@ -27,7 +27,7 @@ import Testing
 
     private let words = ["applied", "rejected(no_object)", "gap", "duplicate"]
 
-    /// Seq and outcome of each event.
+    /// Returns the seq and the outcome of each event.
     private func told(_ events: [DeliveredEvent]) throws -> [String] {
         try events.map { event in
             let members = try #require(try JSONSerialization.jsonObject(with: Data(event.value)) as? [String: Any])
@@ -167,7 +167,7 @@ import Testing
 }
 
 extension LiveGateway {
-    /// How many subscriptions with outcomes are told of what comes.
+    /// Returns the number of subscriptions with outcomes that receive new events.
     fileprivate func outcomeFollowers() async throws -> Int {
         var count = 0
         for part in gateway.parts { count += try await part.loop.run { part.value.gateway.streamWaiters.all.count } }

@@ -9,10 +9,10 @@ import Testing
 
 @testable import ReelGateway
 
-/// A node of both roles whose own state is a part, beside a snapshot node that has all.
+/// Tests a node of both roles whose own state is incomplete, beside a snapshot node with complete state.
 @Suite(.timeLimit(.minutes(5)))
 struct OwnStateBehindTests {
-    /// A state that is never enough.
+    /// A state source that always refuses because its state is incomplete.
     private struct Behind: StateSource {
         func respond(to request: StateRequest, _ exchange: HTTPExchange) {
             exchange.respond(Problem(.nodeBehind, "the own state is a part").response)

@@ -8,9 +8,9 @@ import Testing
 
 @testable import ReelGateway
 
-/// What is read of the log for those who catch up: the same for everybody, and once for all of them.
+/// Tests the cache of pages for catch-up: every client gets the same events, and the log is read once for all.
 @Suite struct PageCacheTests {
-    /// The loops of a gateway that has read all of a log and kept nothing.
+    /// The loops of a gateway that has read a whole log and kept no record.
     private struct Scene {
         let log: HeldLog
         let share: GatewayShare
@@ -45,7 +45,7 @@ import Testing
             }
         }
 
-        /// Until nothing is left to do.
+        /// Runs both loops until neither has work.
         func run(_ generator: inout SeededNumbers) {
             var isBusy = true
             while isBusy {
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// Somebody who reads a range to its end.
+    /// A client that reads a range to its end.
     private final class Reader {
         let query: LogQuery
         private let gateway: GatewayLoop
@@ -81,7 +81,7 @@ import Testing
                 switch result {
                 case .success(let chunk):
                     chunks.append(chunk)
-                    // Else it never ends.
+                    // Without this check the reader would never end.
                     if chunk.to >= next { goOn() }
                 case .failure(let error): self.error = error
                 }
@@ -105,7 +105,7 @@ import Testing
         return LogAppend(key: stream.key, value: Array(value.utf8))
     }
 
-    /// Everything that a partition can hold. Gives where its epoch ends, if it does.
+    /// Fills a log with every kind of record. Returns the end of the epoch, if the log has one.
     private func fill(_ log: MemoryLog, _ count: Seq, _ generator: inout SeededNumbers) throws -> EpochEnd? {
         let barrierKey = Array(StreamName.barrierKey.utf8)
         if Bool.random(using: &generator) {
@@ -142,7 +142,7 @@ import Testing
         return end
     }
 
-    /// What a stream has, by a plain scan.
+    /// Returns the events of a stream, found by a plain scan.
     private func truth(_ log: MemoryLog, _ stream: StreamName, _ filter: EventFilter?) throws -> [DeliveredEvent] {
         var rules = PartitionRules(partition: 0, of: 1)
         var found: [DeliveredEvent] = []

@@ -6,12 +6,12 @@ import Testing
 @testable import ReelGateway
 @testable import ReelNode
 
-/// What a feed makes of a log that is not as it should be. The test itself hands it what it reads.
+/// Tests a partition tail over a log with errors. The test itself passes the batches to the tail.
 @Suite struct PartitionTailTests {
     let todo = StreamName("todo")!
     let site = Site(high: 1, low: 1)
 
-    /// What a feed told, in words.
+    /// Collects the news of a tail as words.
     final class Told: Sendable {
         private let words = Mutex<[String]>([])
 

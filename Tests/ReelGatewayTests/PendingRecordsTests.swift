@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// What of a lane is on its way, against a plain list of it.
+/// Compares the pending records of a lane with a plain list.
 @Suite struct PendingRecordsTests {
     @Test("it finds what a list would find") func itFindsWhatA() {
         let seed = TestSeed.value
@@ -14,7 +14,7 @@ import Testing
             let pendingRecords = PendingRecords()
             var list: [PendingRecord] = []
             var next: Op = 0
-            // From all in order to all anew.
+            // One add in `oneAnew` repeats an earlier op, from every second add to almost none.
             let oneAnew = Int.random(in: 2..<40, using: &random)
             for _ in 0..<200 {
                 switch Int.random(in: 0..<2, using: &random) {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// When waits for a position end.
+/// Tests when a wait for a position ends.
 @Suite struct PositionTimerTests {
     @Test("a wait that nothing ends costs one timer, at its deadline")
     func oneTimer() throws {

@@ -9,7 +9,8 @@ import Testing
 
 @testable import ReelGateway
 
-/// What clients of a gateway are told of the log names no file and no address; `/readyz` has the whole for operators.
+/// Tests that errors of the log name no file and no address to clients, and that `/readyz`
+/// gives operators the whole text.
 @Suite(.timeLimit(.minutes(5))) struct PublicSentenceTests {
     private let todo = StreamName("todo")!
     private let secret = "/secret/log.sqlite"

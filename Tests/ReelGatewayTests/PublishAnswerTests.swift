@@ -10,7 +10,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// What `POST …/events` says besides that events are durable.
+/// Tests the parts of an answer to `POST …/events` that report more than durability.
 @Suite(.timeLimit(.minutes(15))) struct PublishAnswerTests {
     private let site = Site(high: 1, low: 1)
     private let path = "/v1/streams/todo/events"
@@ -32,7 +32,7 @@ import Testing
         return try await live.ask("POST", path + query, body: body, headers: headers)
     }
 
-    /// The outcomes in an answer or a problem.
+    /// Returns the outcomes in an answer or a problem.
     private func outcomes(_ answer: HTTPResponse) throws -> [String?] {
         try #require(try answer.members["acks"] as? [[String: Any]]).map { $0["outcome"] as? String }
     }
@@ -104,7 +104,7 @@ import Testing
             let ack = try #require(try again.members["acks"] as? [[String: Any]]).first
             let first = try #require(ack?["first"] as? [String: Any])
             #expect(first["seq"] as? Int == 1 && first["outcome"] as? String == "rejected(no_object)")
-            // Past the ring, as another gateway may append it.
+            // The record is appended without the gateway, as another gateway may do it.
             let value = #"{"at":1,"base":-1,"op":0,"site":"\#(site)","type":"noop"}"#
             let seq = try #require(try await live.log.append([LogAppend("todo", value)]).first)
             let acked = #"{"site":"\#(site)","op":0,"seq":\#(seq)}"#
@@ -146,7 +146,7 @@ import Testing
                 #expect(try outcomes(answer) == ["applied"])
             }
             #expect(try well.asked == 6)
-            // Without a memory of its silence it is asked first in every second question.
+            // Without a record of its silence, the gateway would ask it first for every second question.
             #expect(try hung.asked < 3)
         }
     }
@@ -200,7 +200,8 @@ import Testing
             #expect(try await code(event(1, #""noop","last":true"#), ann) == nil, "a copy is no gap")
             #expect(try await code(event(1, #""noop""#), ann) == "conflict")
             #expect(try live.log.bounds(0).last == 2)
-            // A device's own fold says it, and the device takes another site then.
+            // The gateway appends an event that comes over a socket. The device's own fold rejects it, and
+            // the device then takes a new site.
             let socket = try await live.open(["authorization": "Bearer \(bob)"])
             socket.send(#"{"t":"hello","client":"test/1"}"#)
             let todo = try #require(StreamName("todo"))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// When an event may be acked, and what a refused one does to those behind it. No clock, no log.
+/// Tests when the ledger acks an event, and how a refused event affects later ones. It uses neither a clock nor a log.
 @Suite struct PublishLedgerTests {
     let todo = StreamName("todo")!
     let a = Site(high: 1, low: 1)
@@ -26,7 +26,7 @@ import Testing
         )
     }
 
-    /// A ledger, what it answered, and the log as the test plays it.
+    /// A ledger, its answers, and a log that the test plays.
     struct Bench {
         var ledger: PublishLedger
         var nowMs: Int64 = 0
@@ -78,7 +78,7 @@ import Testing
             return ledger.finish(flight.map { [$0] } ?? [])
         }
 
-        /// The log reports them, by default without their places.
+        /// Reports the records as durable, by default without their seqs.
         mutating func reported(_ pendingRecords: [PendingRecord], at seqs: [Seq]? = nil, head: Seq = 1_000) -> [String]
         {
             do throws(ReelError) {
@@ -91,7 +91,7 @@ import Testing
 
         mutating func giveUpUnseen(_ nowMs: Int64) -> [String] { Self.words(ledger.giveUpUnseen(nowMs: nowMs)) }
 
-        /// All up to here was read.
+        /// Tells the ledger that all records up to `head` were read.
         mutating func read(to head: Seq) -> ErrorCode? {
             do throws(ReelError) { try ledger.read(0, to: head) } catch { return error.code }
             return nil
@@ -103,7 +103,7 @@ import Testing
             Self.words(ledger.failed(pendingRecords, ReelError(.logUnavailable, "away", retryMs: 1_000), nowMs: nowMs))
         }
 
-        /// `1:op@seq` for an ack to connection 1, `1:op code retry` for a nack.
+        /// Returns `1:op@seq` for an ack to connection 1, and `1:op code retry` for a nack.
         static func words(_ settled: [PublishLedger.Resolution]) -> [String] {
             settled.map { settled in
                 switch settled.answer {
@@ -148,7 +148,7 @@ import Testing
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1), offer(b, 0), offer(b, 1))
         let patience = bench.ledger.settings.unavailableMs
-        // It was reported long after it was taken.
+        // The log reports the record long after the ledger has taken it.
         bench.nowMs += 60_000
         let late = bench.nowMs + patience + 1
         #expect(bench.reported([pendingRecords[0]]).isEmpty)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// How much one client may publish to a stream.
+/// Tests how many events and bytes one client may publish to a stream.
 @Suite struct PublishLimitsTests {
     private let site = Site(high: 1, low: 1)
     private let other = Site(high: 2, low: 2)
@@ -130,7 +130,7 @@ import Testing
             #expect(try await b.nextError().error.code == .limit)
             subscribe(a, "s1", models: [String(repeating: "m", count: 101)])
             #expect(try await a.nextError().error.code == .limit)
-            // What a subscription no longer names is free: by another filter, or without the subscription.
+            // Bytes of a filter are freed when a new filter replaces it, and when its subscription ends.
             for models in [String(repeating: "m", count: 90), String(repeating: "n", count: 91), "x"] {
                 subscribe(a, "s1", models: [models])
                 _ = try await a.nextSubscribed()
@@ -170,7 +170,7 @@ import Testing
         #expect(rate.take(10, of: payer, nowMs: 0) == nil)
     }
 
-    /// A hundred events at once, at one a second: nobody waits so long by accident.
+    /// The test publishes 100 events at once with a limit of one a second. No delay of the machine is that long.
     @Test("a client that publishes too much receives the time to wait") func receivesWaitTime() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) {
             $0.publishesPerSecond = PayerLimit(1)
@@ -212,7 +212,7 @@ import Testing
         }
     }
 
-    /// Publishes fifty events of the site; the status.
+    /// Publishes fifty events of the site and returns the status.
     private func publish(_ live: LiveGateway, _ token: String, _ stream: String, op: Op) async throws -> Int {
         let events = (0..<50).map { String(decoding: Sent.insert(site, op + Op($0), "x"), as: UTF8.self) }
         return try await live.ask(

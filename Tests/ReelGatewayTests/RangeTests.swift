@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// `GET …/events` and blocks: long ones, and of some models only.
+/// Tests `GET …/events` and blocks with long ranges and with filters by model.
 @Suite(.timeLimit(.minutes(15))) struct RangeTests {
     private let own = Site(high: 1, low: 1)
     private let other = Site(high: 2, low: 2)
@@ -25,9 +25,10 @@ import Testing
         MessageReader.Message(data: try await live.text(path + query))
     }
 
-    // MARK: Long ones
+    // MARK: Long ranges
 
-    /// A log of which a gateway that starts keeps the last record only: each of the others is read alone.
+    /// Returns a log of which a starting gateway keeps only the last record. The gateway reads
+    /// each of the others separately.
     private func log(_ count: Int) async throws -> DamagedLog {
         let log = try MemoryLog(partitions: 1)
         let todo = StreamName("todo")!
@@ -67,9 +68,9 @@ import Testing
         }
     }
 
-    // MARK: Of some models
+    // MARK: Filters by model
 
-    /// Those of `task`: 0, 4; of the own site: 2, 4.
+    /// Publishes six events: those of `task` have the seqs 0 and 4, those of the own site 2 and 4.
     private func publish(to live: LiveGateway) async throws {
         for (site, op, model) in [
             (other, 0, "task"), (other, 1, "note"), (own, 0, "note"), (other, 2, "a"), (own, 1, "task"),
@@ -144,7 +145,7 @@ import Testing
                 try live.reader(path + "?models=\($0)", ["accept": "text/event-stream"])
             }
             try await live.streamWaiters(are: 2)
-            // Of one batch: both are told of its whole range.
+            // Both events are in one batch, and each reader gets the proof of the whole range.
             let both = insert(other, 0, "task") + Array(",".utf8) + insert(other, 1, "note")
             try await live.publish("todo", both)
             for (index, reader) in readers.enumerated() {
@@ -154,7 +155,7 @@ import Testing
         }
     }
 
-    /// More than what is looked at without leaving the loop.
+    /// The range has more events than the loop examines in one turn.
     @Test("a long way without anything wanted is proven") func aLongWayWithoutAnything() async throws {
         try await LiveGateway.with(MemoryLog(partitions: 1)) { live in
             let writer = try await live.connect()

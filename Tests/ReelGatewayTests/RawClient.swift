@@ -3,11 +3,13 @@ import Testing
 
 @testable import ReelNet
 
-/// A plain blocking socket, for what no decent client does.
+/// A plain blocking socket, for behavior that no correct client has.
 final class RawClient: Sendable {
     private let descriptor: Int32
 
-    /// `isCramped`: its kernel keeps little for it.
+    /// Connects to the address.
+    ///
+    /// - Parameter isCramped: True for small kernel buffers.
     init(_ address: SocketAddress, isCramped: Bool = false) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         if isCramped {
@@ -33,20 +35,20 @@ final class RawClient: Sendable {
         #expect(Foundation.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
     }
 
-    /// How many bytes came; 0 at the end of the connection.
+    /// Reads at most `count` bytes and returns their number; 0 at the end of the connection.
     func read(_ count: Int) -> Int {
         var buffer = [UInt8](repeating: 0, count: count)
         while true {
             let found = recv(descriptor, &buffer, count, 0)
-            // A process that is stopped and goes on is no end of the connection.
+            // A signal that stops and continues the process does not end the connection.
             if found >= 0 || errno != EINTR { return max(0, found) }
         }
     }
 
-    /// All that comes until the other side ends.
+    /// Reads until the other side ends, and returns the text.
     func readAll() -> String { String(decoding: readAllBytes(), as: UTF8.self) }
 
-    /// The same as it is.
+    /// Reads until the other side ends, and returns the bytes.
     func readAllBytes() -> [UInt8] {
         var (all, buffer): ([UInt8], [UInt8]) = ([], [UInt8](repeating: 0, count: 65_536))
         while true {
@@ -57,6 +59,6 @@ final class RawClient: Sendable {
         }
     }
 
-    /// The connection is reset, as by a machine that has lost its power, once this is let go of.
+    /// Makes the next close of the socket reset the connection, as a machine that loses power does.
     func breaksOff() { set(Int32(SOL_SOCKET), SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
 }

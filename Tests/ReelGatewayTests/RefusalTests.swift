@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// What is refused is counted and leaves an audit line, wherever it is refused; and no client makes a label.
+/// Tests that every refusal is counted and leaves an audit line, and that no client can create a label.
 @Suite(.timeLimit(.minutes(10))) struct RefusalTests {
     private let todo = StreamName("todo")!
     private let other = StreamName("other")!
@@ -26,7 +26,7 @@ import Testing
                 #expect(line.contains(part), "\(part) in \(line)")
             }
             #expect(try await live.metric(requests("/v1/socket", 401)) == 1)
-            // It has no place for a socket, so nobody was refused for want of a right.
+            // The path has no WebSocket route, so the refusal is not one for a missing right.
             #expect(try await status(live, handshake("", path: "/nowhere")) == 404)
             #expect(try await live.metric(requests("none", 404)) == 1)
             #expect(live.logLines("refused").count == 1)
@@ -105,7 +105,7 @@ import Testing
                 return Set(lines.compactMap { $0.split(separator: " ").first.map(String.init) })
             }
             let token = try keys.token("su\"bj", publish: "*")
-            // All statuses of these routes, with ordinary names.
+            // Requests all statuses of these routes, with ordinary names.
             func round(_ name: String, _ method: String) async throws {
                 for target in ["/v1/streams/\(name)/head", "/\(name)", "/v1/\(name)/events", "/v1/streams/\(name)"] {
                     for (method, query) in [("GET", ""), (method, ""), ("GET", "?\(name)=\(name)")] {
@@ -131,7 +131,8 @@ import Testing
     @Test("the log lines of a live node escape control characters of a subject")
     func escapesSubjects() async throws {
         try await guarded { live, keys in
-            // A node that takes tokens of others may get any subject; one with control characters is no token.
+            // A node that accepts foreign tokens may get any subject. A token whose subject has
+            // control characters is invalid.
             let controls = String(repeating: "\u{1B}", count: 128)
             for subject in [controls, String(repeating: "\u{202E}", count: 42) + "\"\\"] {
                 let token = try keys.token(subject, read: "todo", publish: "todo")
@@ -174,7 +175,7 @@ import Testing
             + "Sec-WebSocket-Protocol: reel.v1\r\n\(fields)\r\n"
     }
 
-    /// The status of the answer to what is sent on a connection of its own.
+    /// Sends a request on a connection of its own and returns the status of the answer.
     private func status(_ live: LiveGateway, _ request: String) async throws -> Int {
         let client = try RawClient(live.gateway.address)
         client.send(request)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// What a token gives counts at the moment at which it is used.
+/// Tests that the rights of a token are checked when they are used.
 @Suite struct RightsTests {
     private let site = Site(high: 1, low: 1)
     private let todo = StreamName("todo")!
@@ -19,7 +19,7 @@ import Testing
         client.received(text: Array(fetch.utf8))
         #expect(wire.frames.count { if case .events = $0 { true } else { false } } == 1, "it may")
 
-        // Two wait until the client has read more.
+        // Two fetches wait until the client has read more.
         wire.fill(2 << 20)
         for _ in 0..<2 { client.received(text: Array(fetch.utf8)) }
         let less = try keys.token(read: "other", publish: "other")

@@ -8,8 +8,8 @@ import Testing
 
 @testable import ReelGateway
 
-/// A server in the node list that is no snapshot node: a gateway passes nothing on of it but what a snapshot node
-/// sends.
+/// Tests a server in the node list that is no snapshot node. A gateway forwards only answers
+/// that a snapshot node can give.
 @Suite(.timeLimit(.minutes(15))) struct RogueNodeTests {
     private func with(
         _ urls: [String],
@@ -51,7 +51,7 @@ import Testing
     private static let json = "content-type: application/json"
     private static let lines = "content-type: application/x-ndjson"
 
-    /// Answers that no snapshot node gives, each with what is wrong.
+    /// Answers that no snapshot node gives, each with the name of its fault.
     static let wrong: [(name: String, answer: String)] = [
         ("101", "HTTP/1.1 101 Switching Protocols\ntransfer-encoding: chunked\n\n5\nhello\n0\n\n"),
         ("204", "HTTP/1.1 204 No Content\ncontent-length: 5\n\nhello"),

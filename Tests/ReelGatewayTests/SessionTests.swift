@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// The rules of one connection, with a clock of the test's own.
+/// Tests the rules of one connection; the test sets the clock.
 @Suite struct SessionTests {
     let settings = GatewaySettings()
     let hello = ClientFrame(.hello(.init(client: "test/1")))
@@ -108,7 +108,7 @@ import Testing
     }
 }
 
-/// A position that the node has not read.
+/// Tests a wait for a position that the node has not read.
 @Suite struct PositionWaitTests {
     func wait(_ seq: Seq) -> SeqWaiter {
         SeqWaiter(partition: 0, seq: seq, behindMs: 2_000, aheadMs: 5_000)

@@ -5,8 +5,8 @@ import Testing
 
 @testable import ReelGateway
 
-/// Clients that do not read, do not answer, or do not end what they have begun, on a clock that stands still; and those
-/// that are only slow.
+/// Tests clients that do not read, do not answer, or do not finish a message, beside clients that are only slow. The
+/// clock moves only when a test moves it.
 @Suite struct SilenceTests {
     private let still: StillGateway
     private let client: SocketClient
@@ -17,7 +17,7 @@ import Testing
         (client, wire) = still.connect()
     }
 
-    /// Answers the last ping as a client does that reads.
+    /// Answers the last ping, as a client that reads does.
     private func answer() {
         if let ping = wire.pings.last { client.received(pong: ping) }
     }
@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test("a client that reads through a proxy has time for the bytes before the ping") func allowsProxyDelay() {
-        // The proxy has taken all at once: at 8 kB a second it takes 500 s to read it.
+        // The proxy has taken all bytes at once. At 8 kB/s the client needs 500 s to read them.
         wire.fill(4_000_000)
         wire.left = 0
         still.pass(seconds: 500)
@@ -111,7 +111,7 @@ import Testing
     }
 
     @Test("a message that comes slowly is waited for") func aMessageThatComes() {
-        // At 2 kB a second a message of 1 MB takes more than 500 s; no pong comes before its end.
+        // At 2 kB/s a message of 1 MB takes more than 500 s, and no pong can come before its end.
         wire.partBytes = 0
         still.pass(seconds: 500) { _ in wire.partBytes? += 2_000 }
         #expect(!wire.isClosed)

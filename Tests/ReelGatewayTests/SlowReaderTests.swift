@@ -9,25 +9,28 @@ import Testing
 
 @testable import ReelGateway
 
-/// Clients that cannot answer a ping, because so much waits before it.
+/// Tests clients that cannot answer a ping because many bytes wait before it.
 @Suite(.timeLimit(.minutes(15))) struct SlowReaderTests {
-    /// Otherwise one that catches up would be cut off for what the gateway has read for it.
+    /// Otherwise the gateway would cut off a client that catches up, because of bytes that it
+    /// has itself read for that client.
     @Test("all that is read for a client at once is less than it may leave unread") func allThatIsRead() {
         let settings = GatewaySettings()
-        // Reads of the log, and of one fetch, of a frame each.
+        // The concurrent reads of the log, and the read of one fetch, bring one frame each.
         let reads = (GatewayLoop.logReadsMax + 1) * settings.frameBytes
         #expect(settings.paceBytes + reads < 2 * settings.sendQueueBytes)
         #expect(settings.frameBytes <= settings.sendQueueBytes && settings.eventBytes < settings.frameBytes)
     }
 
-    /// A socket whose kernels keep little for it, and which answers nothing.
+    /// A client with small kernel buffers that answers no frame.
     private final class MuteClient: Sendable {
         private let client: RawClient
         private let pace: Duration
         private let isHasty = Mutex(false)
         private let state = Mutex((count: 0, hasEnded: false, lag: Duration.zero))
 
-        /// `pace`: from one read to the next.
+        /// Connects to the gateway.
+        ///
+        /// - Parameter pace: The time from one read to the next.
         init(_ address: SocketAddress, pace: Duration) throws {
             self.pace = pace
             client = try RawClient(address, isCramped: true)
@@ -38,12 +41,12 @@ import Testing
             )
         }
 
-        /// A short text frame, masked with zeros.
+        /// Sends a short text frame, masked with zeros.
         func say(_ text: String) {
             client.send([0x81, 0x80 | UInt8(text.utf8.count), 0, 0, 0, 0] + Array(text.utf8))
         }
 
-        /// Reads slowly, on a thread of its own, until it is told to be hasty.
+        /// Reads at its pace, on a thread of its own, until `hasten` is called.
         func read() {
             Thread.detachNewThread { [self] in
                 var due = ContinuousClock.now
@@ -64,13 +67,13 @@ import Testing
         func hasten() { isHasty.withLock { $0 = true } }
         var count: Int { state.withLock { $0.count } }
         var hasEnded: Bool { state.withLock { $0.hasEnded } }
-        /// By how much it was behind its pace at most: it had nothing to read, or did not run.
+        /// The longest time that a read came after it was due: the client had nothing to read, or did not run.
         var lag: Duration { state.withLock { $0.lag } }
     }
 
     @Test("the gateway keeps a slow client that reads its backlog and cuts off a client that reads nothing")
     func keepsSlowReader() async throws {
-        // Who does not keep his pace is no slow reader but a stopped one: then once more, with more time for all.
+        // A reader that falls behind its pace acts like a stopped one. The test then repeats with longer times.
         for factor in [1, 4, 16] {
             let (isWhole, lag) = try await read(slowerBy: factor)
             if isWhole { return }
@@ -83,7 +86,7 @@ import Testing
 
     private let pongMs = 1_500
 
-    /// A slow reader and one that has stopped; whether the slow one gets all, and how far behind it was.
+    /// Runs a slow reader and a stopped one. Returns whether the slow one got everything, and its largest lag.
     private func read(slowerBy factor: Int) async throws -> (isWhole: Bool, lag: Duration) {
         let (count, textBytes) = (80, 100_000)
         let log = try MemoryLog(partitions: 1)
@@ -115,7 +118,7 @@ import Testing
             try await eventually("one is cut off") { try await live.metric("reel_gateway_connections") ?? 0 < 2 }
             slow.hasten()
             try await eventually("all of it, or an end") { slow.hasEnded || slow.count > count * textBytes }
-            // Once it has all, it gives no sign of life any more.
+            // A reader that has everything shows no further activity and may be cut off, so the result is taken now.
             outcome = (slow.count > count * textBytes, slow.lag)
             #expect(stopped.count == 0)
         }

@@ -11,18 +11,18 @@ import Testing
 
 @testable import ReelGateway
 
-/// What lies far back comes from a snapshot node's index where there is one that answers, and from the log where not.
+/// Tests that old events come from a snapshot node's index, or from the log if no node answers.
 @Suite(.timeLimit(.minutes(15))) struct SnapshotEventsClientTests {
     private let count = 40_000
     private let distance = 25
     private let streams = (0..<4).map { StreamName("sparse\($0)")! }
 
-    /// Where the events of one of the streams stand.
+    /// Returns the seqs of the events of one of the streams.
     private func seqs(of stream: Int) -> [Seq] {
         stride(from: stream * distance + distance / 2, to: count, by: distance * streams.count).map { Seq($0) }
     }
 
-    /// Waits until each loop of the gateway knows a node that it can ask, and that has read as far as to here.
+    /// Waits until each loop of the gateway knows a node that it can ask and that has read up to `head`.
     private func knowsANode(_ live: LiveGateway, at head: Seq) async throws {
         let query = LogQuery(
             stream: streams[0],
@@ -46,7 +46,7 @@ import Testing
         let keys = try KeyFile()
         let memory = try await MemoryLog.sparse(count, streams, every: distance)
         let key = Array(StreamName.barrierKey.utf8)
-        // The last one says that its gateway had read all before it.
+        // The witness of the new records is the last record, so a starting gateway need not read earlier ones.
         let before = try #require(memory.read(0, from: Seq(count - 1), to: Seq(count - 1), bytes: 1).entries.first)
         let last = try memory.read(0, from: Seq(count - 1), to: Seq(count - 1), bytes: 1).witness(of: before)
         memory.append([LogAppend(key: key, value: Barrier.open.value, witness: last)], to: 0) { _ in }
@@ -97,9 +97,9 @@ import Testing
         await node.waitUntilEnded()
     }
 
-    // MARK: Nodes that do not answer as they should
+    // MARK: Faulty nodes
 
-    /// What streams bring at a gateway that has this node beside it.
+    /// Returns the events of these streams from a gateway with this node beside it.
     private func read(
         _ wanted: [StreamName],
         beside node: FakeNode,
@@ -133,7 +133,7 @@ import Testing
         let start = ContinuousClock.now
         let wanted = streams + (0..<50).map { StreamName("empty\($0)")! }
         try await read(wanted, beside: node, indexMs: 300) { live in
-            // It may be asked again after ten seconds, as often as at first.
+            // After ten seconds the gateway may ask the node as many times as at first.
             let turns = Int((ContinuousClock.now - start) / .seconds(10)) + 1
             let asked = try node.asked
             #expect(asked >= 1 && asked <= 8 * turns)

@@ -8,12 +8,12 @@ import Testing
 
 @testable import ReelGateway
 
-/// A gateway that passes questions on to nodes that take their time, for clients that do not.
+/// Tests a gateway that forwards questions to slow nodes, for clients that do not wait.
 @Suite(.timeLimit(.minutes(15))) struct SnapshotProxyTests {
     private let site = Site(high: 1, low: 1)
     private let snapshot = "/v1/streams/todo/snapshot"
 
-    /// Snapshot nodes that answer what they are asked when the test says so.
+    /// Snapshot nodes that answer only when the test tells them to.
     private final class HeldNodes: Sendable {
         private let loop: EventLoop
         private let nodes: LoopBound<Handler>
@@ -32,7 +32,7 @@ import Testing
             func refusal(of violation: HTTPViolation) -> HTTPResponse { HTTPResponse(status: violation.status) }
         }
 
-        /// So many nodes that the log knows of.
+        /// Starts `count` nodes and announces them in the log.
         init(_ count: Int, in log: MemoryLog) throws {
             let loop = try EventLoop()
             self.loop = loop
@@ -63,12 +63,12 @@ import Testing
             loop.join()
         }
 
-        /// How often any of them was asked.
+        /// The number of questions that the nodes have received.
         var asked: Int { get throws { try onNodes { $0.asked.count } } }
-        /// How many of the questions were given up.
+        /// The number of questions that the gateway has cancelled.
         var broken: Int { get throws { try onNodes { $0.broken } } }
 
-        /// Begins to answer all questions so far.
+        /// Begins the answers to all questions received so far.
         func start(_ status: Int) throws {
             let type = status == 200 ? "application/x-ndjson" : "application/problem+json"
             try onNodes { handler in
@@ -76,12 +76,12 @@ import Testing
             }
         }
 
-        /// Goes on with these bytes.
+        /// Continues the answers with this text.
         func go(on text: String) throws {
             try onNodes { handler in for exchange in handler.asked { exchange.write(Array(text.utf8)) } }
         }
 
-        /// Goes on with these bytes, and ends.
+        /// Continues the answers with this text and ends them.
         func end(_ text: String) throws {
             try go(on: text)
             try onNodes { handler in for exchange in handler.asked { exchange.end() } }
@@ -115,7 +115,8 @@ import Testing
         }
     }
 
-    /// Asks, and is gone once the body comes back: the gateway has met that. Who only ends its side may still listen.
+    /// Sends a request and resets the connection after the body. Returns once the gateway has noticed. A client that
+    /// only ends its side could still read.
     private func breakOff(_ live: LiveGateway, _ request: String, _ body: () async throws -> Void) async throws {
         var client: RawClient? = try RawClient(live.gateway.address)
         client?.send(request)
@@ -132,7 +133,7 @@ import Testing
                 try await eventually("the first node is asked") { try nodes.asked == 1 }
             }
             try nodes.start(status)
-            // A node meets that nobody listens when it says more.
+            // A node notices the cancelled request at its next write.
             try await eventually("it is given up") {
                 try nodes.go(on: "more")
                 return try nodes.broken == 1
@@ -175,7 +176,7 @@ import Testing
                 try nodes.start(200)
                 return reader.head != nil
             }
-            // The silence itself is what is tried.
+            // The test checks that silence after the head is allowed, so it must wait.
             try await Task.sleep(for: .milliseconds(2 * headMs))
             try nodes.end("whole")
             try await eventually("an end") { reader.hasEnded || reader.failure != nil }

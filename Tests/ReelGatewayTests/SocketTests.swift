@@ -5,7 +5,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// The socket as a client sees it, on a log in memory.
+/// Tests the socket from a client's view, on a log in memory.
 @Suite(.timeLimit(.minutes(15))) struct SocketTests {
     let todo = StreamName("todo")!
     let site = Site(high: 1, low: 1)

@@ -3,8 +3,8 @@ import ReelLog
 import Testing
 
 extension MemoryLog {
-    /// A log of one partition, of which a gateway that starts keeps as little as it is told. Each stream has an event
-    /// here and there, in turn; most are of another one.
+    /// Returns a log of one partition whose witnesses let a starting gateway keep few records. Every `distance`-th
+    /// event belongs to one of the streams, in turn; the others belong to the stream `busy`.
     static func sparse(
         _ count: Int,
         _ streams: [StreamName],
@@ -29,7 +29,8 @@ extension MemoryLog {
 }
 
 extension TestSocket {
-    /// What these streams bring, all of which the socket subscribes to, until all is proven up to the head.
+    /// Returns the seqs of the events of these streams, which the socket subscribes to. Returns once all
+    /// streams are proven up to the head.
     func events(of streams: [StreamName], to head: Seq) async throws -> [StreamName: [Seq]] {
         var proven: [StreamName: Seq] = [:]
         var seqs: [StreamName: [Seq]] = [:]

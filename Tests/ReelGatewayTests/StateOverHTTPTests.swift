@@ -9,7 +9,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// What a gateway answers with the help of a snapshot node: in its own process, or asked over HTTP.
+/// Tests the answers for which a gateway needs a snapshot node, in its own process or over HTTP.
 @Suite(.timeLimit(.minutes(15))) struct StateOverHTTPTests {
     private let site = Site(high: 1, low: 1)
     private let path = "/v1/streams/todo"
@@ -205,7 +205,7 @@ import Testing
         }
     }
 
-    /// Unpacked by somebody else's hand.
+    /// Unpacks the bytes with the program `gzip`, as an independent implementation.
     private func gunzip(_ bytes: [UInt8]) throws -> [UInt8] {
         let file = FileManager.default.temporaryDirectory.appending(path: "reel-\(UUID().uuidString).gz")
         try Data(bytes).write(to: file)

@@ -10,7 +10,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// Gateways with a state: in their own process, or in another node that they ask.
+/// Runs gateways with a state in their own process, and gateways that ask another node.
 enum StateWay {
     /// Runs the body with a gateway whose state is in its process, then with one that asks another node.
     static func each(
@@ -24,7 +24,7 @@ enum StateWay {
             defer { try? FileManager.default.removeItem(atPath: folder) }
             let log = try MemoryLog(partitions: 1)
             var settings = SnapshotSettings(folder: folder)
-            // On a busy machine what was published may be folded late.
+            // On a busy machine the node may fold an event late.
             settings.reachMs = 600_000
             changeNode(&settings)
             if isApart {
@@ -73,7 +73,7 @@ enum StateWay {
 }
 
 extension HTTPResponse {
-    /// The JSON object of the body.
+    /// The JSON object in the body.
     var members: [String: Any] {
         get throws { try #require(try JSONSerialization.jsonObject(with: Data(body)) as? [String: Any]) }
     }

@@ -6,14 +6,14 @@ import Testing
 
 @testable import ReelGateway
 
-/// A loop on which everything is done at once, and time passes when it is told to.
+/// A loop that runs everything immediately, and whose clock moves only when a test moves it.
 final class StillLoop: HostLoop, @unchecked Sendable {
     private(set) var nowMs: Int64 = 1_000
     var wallMs: Int64 { nowMs }
-    /// So much that nothing is sent by itself but what comes first.
+    /// The estimate is so high that only the first event goes out immediately, and later ones are coalesced.
     let writeMicros = 1e6
     func writing(toMost count: Int, _ body: () -> Void) { body() }
-    /// How often a timer has fired.
+    /// The number of times that a timer has fired.
     private(set) var fired = 0
     private var timers: [Int: (ms: Int64, dueMs: Int64, body: () -> Void)] = [:]
     private var last = 0
@@ -43,18 +43,18 @@ final class StillLoop: HostLoop, @unchecked Sendable {
     }
 }
 
-/// A connection that keeps what it is sent. Its client's side has taken all of it, but for `left` bytes.
+/// A connection that keeps the frames sent to it. The client's side has taken all bytes except `left`.
 final class Wire: ClientSocket {
     var maxMessage = SocketClient.helloBytes
     let peerOrigin: UInt64 = 1
     var frames: [ServerFrame.Body] = []
-    /// What the pings carried.
+    /// The payloads of the pings.
     var pings: [[UInt8]] = []
     private(set) var closeCode: UInt16?
     private(set) var wasReset = false
     var isClosed: Bool { closeCode != nil || wasReset }
     private(set) var writtenBytes = 0
-    /// Bytes that the client's side has not taken; only what is more than `kernelBytes` waits here.
+    /// The number of bytes that the client's side has not taken. Those above `kernelBytes` wait in the gateway.
     var left = 0
     var kernelBytes = 0
     var pendingBytes: Int { max(0, left - kernelBytes) }
@@ -68,7 +68,7 @@ final class Wire: ClientSocket {
 
     func sendNow(_ frame: WebSocketFrame) { send(frame) }
 
-    /// Sends so many bytes of anything, which the client's side does not take yet.
+    /// Writes this number of bytes, which the client's side does not take yet.
     func fill(_ bytes: Int) {
         writtenBytes += bytes
         left += bytes
@@ -91,7 +91,7 @@ final class Wire: ClientSocket {
     }
 }
 
-/// One loop of a gateway whose clock stands still, on an empty log of one partition.
+/// One loop of a gateway on an empty log of one partition. The clock moves only when a test moves it.
 final class StillGateway {
     let loop = StillLoop()
     let log: MemoryLog
@@ -100,12 +100,12 @@ final class StillGateway {
 
     init(_ change: (inout GatewaySettings) -> Void = { _ in }) throws {
         log = try MemoryLog(partitions: 1)
-        // An answer would come on a thread of the log's.
+        // Otherwise the answer would come on a thread of the log.
         log.onAppend { _, _ in .late }
         gateway = GatewayLoop(on: loop, over: log, metrics, change)
     }
 
-    /// A client that has said hello.
+    /// Returns a client that has sent `hello`.
     func connect(access: Access = Access(nil)) -> (SocketClient, Wire) {
         let (client, wire) = (SocketClient(gateway, access: access), Wire())
         client.opened(on: wire)
@@ -113,7 +113,7 @@ final class StillGateway {
         return (client, wire)
     }
 
-    /// Lets so many seconds pass, and does once in each what is due by the clock.
+    /// Moves the clock by `seconds`, and runs `tick` once in each second.
     func pass(seconds: Int, _ eachSecond: (Int) -> Void = { _ in }) {
         for second in 0..<seconds {
             loop.pass(ms: 1_000)
@@ -122,7 +122,7 @@ final class StillGateway {
         }
     }
 
-    /// The value of a metric, with its labels as they stand.
+    /// Returns the value of a metric; the name includes the labels as the text shows them.
     func metric(_ name: String) -> Int? {
         metrics.text().split(separator: "\n").first { $0.hasPrefix(name + " ") }
             .flatMap { Int($0.dropFirst(name.count + 1)) }
@@ -130,7 +130,7 @@ final class StillGateway {
 }
 
 extension GatewayLoop {
-    /// The only loop of a gateway on an empty log of one partition.
+    /// Creates the only loop of a gateway on a log of one partition.
     convenience init(
         on loop: any HostLoop,
         over log: any EventLog,

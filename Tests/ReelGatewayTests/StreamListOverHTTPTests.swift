@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// The list of streams, from a node in the process and from another one.
+/// Tests the list of streams, from a node in the gateway's process and from another node.
 @Suite(.timeLimit(.minutes(15))) struct StreamListOverHTTPTests {
     private let site = Site(high: 1, low: 1)
 
@@ -96,7 +96,7 @@ import Testing
             func bearer(_ token: String) -> HTTPHeaders { ["authorization": "Bearer \(token)"] }
             try await publish(["todo-1", "todo-2", "other"], live, bearer(all))
             #expect(try names(try await live.ask("GET", "/v1/streams", headers: bearer(all))).count == 3)
-            // The other node of this test has no keys: the gateway tells it what the token gives.
+            // The other node of this test has no keys; the gateway sends it the rights of the token.
             let narrow = bearer(try keys.token(read: "todo-*", publish: "*"))
             #expect(try names(try await live.ask("GET", "/v1/streams", headers: narrow)) == ["todo-1", "todo-2"])
             #expect(try names(try await live.ask("GET", "/v1/streams?prefix=o", headers: narrow)).isEmpty)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// How many connections the clients with one subject may have, whatever their addresses.
+/// Tests the limit of connections of clients with one subject, whatever their addresses are.
 @Suite struct SubjectConnectionsTests {
     private func limited(_ most: Int, _ body: (LiveGateway, KeyFile) async throws -> Void) async throws {
         let keys = try KeyFile()
@@ -36,7 +36,7 @@ import Testing
             let ann = try keys.token("ann", publish: "*")
             let first = try await hello(live, ann)
             try await isWelcome(first)
-            // Another token of the same subject.
+            // This is another token of the same subject.
             try await isWelcome(try await hello(live, keys.token("ann", publish: "a")))
             let third = try await hello(live, ann)
             let error = try await third.nextError().error

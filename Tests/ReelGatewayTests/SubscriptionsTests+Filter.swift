@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelGateway
 
-// Partial sync, frame by frame.
+// Tests partial sync, frame by frame.
 extension SubscriptionsTests {
     private var own: Site { Site(high: 7, low: 7) }
     private var ofOwnSite: EventFilter { EventFilter(models: ["other"], site: own) }

@@ -8,9 +8,9 @@ import Testing
 
 @testable import ReelGateway
 
-/// What subscribers are sent, frame by frame, against what lies in the log.
+/// Compares the frames that subscribers get with the records of the log.
 @Suite struct SubscriptionsTests {
-    /// A client that keeps what it is told as a real one does: ranges proven, events by seq.
+    /// A client that keeps proven ranges, and events by seq, as a real one does.
     final class Client: Subscriber {
         private static let numbers = Atomic(0)
         let number: Int
@@ -167,7 +167,7 @@ import Testing
 
     @Test("only a client that did not keep up receives the log's state again") func repeatsOnlyForSlow() {
         var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
-        // More than there are slots, so that some share the slot of the slow one, whichever that is.
+        // There are more clients than slots, so some clients share the slot of the slow one.
         let clients = (0..<10 * Subscriptions<Client>.slots.count).map { _ in Client() }
         for client in clients { becomeLive(&subscriptions, client, todo, after: -1, head: 3) }
         for client in clients { client.uptos = [] }

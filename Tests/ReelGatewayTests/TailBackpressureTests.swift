@@ -10,7 +10,7 @@ import Testing
 @testable import ReelGateway
 @testable import ReelNode
 
-/// The log does not run ahead of the loops without bound.
+/// Tests that the log cannot get ahead of the loops without a bound.
 @Suite(.timeLimit(.minutes(15))) struct TailBackpressureTests {
     @Test("the tail waits for the slowest loop") func theTailWaitsFor() async throws {
         let brake = TailBackpressure(loops: 2)
@@ -40,12 +40,12 @@ import Testing
         func add(_ load: TailBackpressure.Load) { all.withLock { $0.append(load) } }
     }
 
-    /// With one loop that is held up, and two partitions on the log's one thread.
+    /// The test blocks one loop. One thread of the log reads two partitions.
     @Test("a loop that is held up holds the log up and misses nothing") func aLoopThatIs() async throws {
         let log = try MemoryLog(partitions: 2)
         try await LiveGateway.with(log, { $0.node.loops = 2 }) { live in
             let isHeld = DispatchSemaphore(value: 0)
-            // The loop that the end lives on; the other one goes on.
+            // `end` runs on this loop; the other loop is not blocked.
             live.gateway.end.loop.execute { isHeld.wait() }
             let count: Seq = 64
             let text = String(repeating: "x", count: 1 << 20)

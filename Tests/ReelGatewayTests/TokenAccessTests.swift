@@ -10,7 +10,7 @@ import Testing
 
 @testable import ReelGateway
 
-/// Who may do what at a gateway with keys.
+/// Tests the rights of clients at a gateway with keys.
 @Suite struct TokenAccessTests {
     private let site = Site("6f1c0000-0000-4000-8000-000000000001")!
     private let todo = StreamName("todo-7")!
@@ -88,7 +88,7 @@ import Testing
             #expect(try await socket.nextNack().error.code == .forbidden)
             socket.send(.publish(.init(stream: todo, events: [Sent.insert(site, 0, "a")])))
             #expect(try await socket.nextAck().acks.count == 1)
-            // The subject stands in the event, whatever way it was read.
+            // The event contains the subject, whichever way it is read.
             let read = try await live.ask("GET", "/v1/streams/todo-7/events", headers: bearer(token))
             #expect(String(decoding: read.body, as: UTF8.self).contains(#""by":"ann""#))
         }
@@ -105,7 +105,7 @@ import Testing
             #expect(refused.status == 403)
             #expect(String(decoding: refused.body, as: UTF8.self).contains("the right `inspect` for the stream todo-7"))
             let inspector = try keys.token(read: "other", publish: "other", inspect: "todo-*")
-            // No snapshot node is there that could answer.
+            // There is no snapshot node that could answer, so a request with the right gets 503.
             #expect(try await status(inspector, "/v1/streams/todo-7/sites") == 503)
             #expect(try await status(inspector, "/v1/streams/other/sites") == 403)
             for target in ["head", "snapshot", "events"] {
@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    /// A text message as a client sends it, with a mask of zeros.
+    /// Returns a text message in the form that a client sends, with a mask of zeros.
     private static func masked(_ text: [UInt8]) -> [UInt8] {
         [0x81, 0x80 | 126, UInt8(text.count >> 8), UInt8(text.count & 0xff), 0, 0, 0, 0] + text
     }
@@ -196,17 +196,17 @@ import Testing
     }
 
     @Test("a connection ends with its token unless it is renewed") func aConnectionEndsWith() async throws {
-        // A slow machine may need longer than a token lives: then all of it once more, with one that lives longer.
+        // On a slow machine a token may expire too early. The test then repeats with a longer lifetime.
         for seconds: Int64 in [2, 10, 60] {
             if try await aConnectionOutlives(aTokenOf: seconds) { return }
         }
         Issue.record("no connection was renewed within a minute")
     }
 
-    /// False where the token had expired before it could be renewed.
+    /// Returns false if the token expired before it could be renewed.
     private func aConnectionOutlives(aTokenOf seconds: Int64) async throws -> Bool {
         var wasInTime = false
-        // Two it causes here; that a subscription ends is no third.
+        // This client causes two errors. The end of a subscription does not count as a third.
         try await guarded(errors: 3) { live, keys in
             let renewed = try await enter(live, keys.token(publish: "*"))
             renewed.send(.subscribe(.init(stream: todo, position: .now)))
@@ -277,7 +277,7 @@ import Testing
         var settings = SnapshotSettings(folder: folder)
         settings.reachMs = 600_000
         let node = try SnapshotServer(log: log, settings: settings, common: common)
-        // The gateway itself lets everybody in, so that what it hands on decides.
+        // The gateway itself has no keys, so the token that it forwards decides.
         try await LiveGateway.with(log) {
             $0.node.announceMs = 20
         } _: { live in
@@ -298,7 +298,7 @@ import Testing
         try await guarded { live, keys in
             let path = "/v1/streams/todo-7/events"
             #expect(try await live.ask("GET", path, headers: ["accept": "text/event-stream"]).status == 401)
-            // A slow machine may need longer than a token lives: then it is given one that lives longer.
+            // On a slow machine a token may expire too early. The next attempt has a longer lifetime.
             for seconds: Int64 in [2, 10, 60] {
                 var headers = bearer(try keys.token(publish: "*", expiresIn: seconds))
                 headers.add("accept", "text/event-stream")

@@ -9,9 +9,9 @@ import Testing
 
 @testable import ReelGateway
 
-/// No piece of a token ever stands in the journal, whatever way it came by and whatever was wrong with it.
+/// Tests that no part of a token appears in the log lines, wherever the token came from and whatever its fault was.
 @Suite(.timeLimit(.minutes(15))) struct TokenJournalTests {
-    /// What of these tokens, twelve bytes or more of one, stands in the lines.
+    /// Returns all pieces of the tokens, of at least twelve bytes, that appear in the lines.
     private func leaks(of tokens: [String], in lines: [String]) -> [String] {
         let length = 12
         func pieces(_ text: String) -> Set<ArraySlice<UInt8>> {
@@ -48,7 +48,7 @@ import Testing
         ]
         let weak = try keys.token("bob", read: "other", publish: "other")
         let tokens = [good, weak] + refused
-        // A snapshot node that is not there: who asks for state is passed on in vain.
+        // The listed snapshot node does not exist, so every forwarded question about state fails.
         let log = NeighbourLog(try MemoryLog(), role: "snapshot")
         try await LiveGateway.with(log) {
             $0.node.tokens = keys.gate
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    /// In the header of every kind of request, in a query, in a path, and in a body.
+    /// Sends the token in the header of every kind of request, in a query, in a path, and in a body.
     private func overHTTP(_ live: LiveGateway, _ token: String) async throws {
         let bearer: HTTPHeaders = ["authorization": "Bearer \(token)"]
         let path = "/v1/streams/todo-7"
@@ -77,7 +77,7 @@ import Testing
             "\(path)/head", "\(path)/events", "\(path)/snapshot", "\(path)/objects/a/b", "/v1/cluster", "/v1/socket",
             "\(path)/events?access_token=\(query)", "\(path)/events?epoch=\(query)", "/\(query)",
         ] {
-            // What is too long may end with the connection.
+            // A request that is too long may end with the connection.
             _ = try? await live.ask("GET", target, headers: bearer)
         }
         _ = try? await live.ask("GET", "\(path)/head", headers: ["authorization": "Basic \(token)"])
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    /// In the handshake, in `hello`, in `renew`, and where none belongs.
+    /// Sends the token in the handshake, in `hello`, in `renew`, and in frames that take no token.
     private func overASocket(_ live: LiveGateway, _ token: String, good: String) async throws {
         _ = try? await live.open(["authorization": "Bearer \(token)"])
         let entering = try await live.open()
@@ -112,7 +112,7 @@ import Testing
 }
 
 extension TestSocket {
-    /// What a token or a frame was answered with, whatever it is.
+    /// Returns the next answer to a token or a frame.
     fileprivate func nextAnswer() async throws -> ServerFrame {
         try await next { frame in
             switch frame.body {

@@ -9,12 +9,12 @@ import Testing
 
 @testable import ReelGateway
 
-/// Tokens with a wrong signature, of which each address may send a few only.
+/// Tests the limit on tokens with a wrong signature from one address.
 @Suite struct WrongSignatureTests {
     private let eve = "203.0.113.7"
     private let ann = "203.0.113.8"
 
-    /// Tokens of a key that the node has, with the signature of another token.
+    /// Returns tokens of a known key that carry the signature of another token.
     private func wrong(_ keys: KeyFile, _ count: Int) throws -> [String] {
         let other = try keys.token("other", publish: "*")
         let signature = try #require(other.split(separator: ".").last)
@@ -46,7 +46,7 @@ import Testing
         let limited = refusals.filter { $0?.code == .rateLimited }
         #expect(!limited.isEmpty && limited.allSatisfy { $0?.retryMs ?? 0 >= 1_000 })
 
-        // Each hundredth of a second brings one more: that one may go to a valid token.
+        // The limit allows one more attempt every hundredth of a second, and a valid token may take that attempt.
         let wrong = try wrong(keys, 1)[0]
         let valid = try (0..<20).map { try keys.token("carl\($0)", publish: "*") }
         let met = try valid.map { token in
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    /// The answers to requests that come over one connection, each with another token.
+    /// Returns the statuses of requests over one connection, each of which has another token.
     private func statuses(
         _ live: LiveGateway,
         before: String = "",
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    /// Shows a gate the same wrong token all the time.
+    /// Shows a gate the same wrong token continuously.
     private final class Flood: Sendable {
         private let isOver = Atomic(false)
 
