@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelNode
 
-/// How far nodes are behind, by announcements of different ages.
+/// Tests the lag of nodes, computed from announcements of different ages.
 @Suite struct AnnouncedHeadsTests {
     @Test("a position is compared with what was announced before it, and not with what came later")
     func ages() {

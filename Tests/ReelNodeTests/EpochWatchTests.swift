@@ -8,9 +8,9 @@ import Testing
 
 @testable import ReelNode
 
-/// When a node leaves its log for another one.
+/// Tests when a node leaves its log for the next one.
 @Suite(.timeLimit(.minutes(20))) struct EpochWatchTests {
-    /// Says which log is the current one.
+    /// A store that reports which log is the current one.
     private final class Store: LogStore {
         private let state: Mutex<(answer: CurrentLog, asked: Int)>
 
@@ -49,7 +49,7 @@ import Testing
         let watch = EpochWatch(store, current: log(5, 3), end: end, logger: Logger(threshold: .error)) { true }
         for answer in [log(5, 3), log(4, 2), log(7, 3)] {
             store.say(answer)
-            // The answer before the last one was heard.
+            // At the second request the watch has processed the first answer.
             try await eventually("it is asked again") { store.asked >= 2 }
             #expect(watch.next == nil)
         }

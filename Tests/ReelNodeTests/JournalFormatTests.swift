@@ -3,9 +3,9 @@ import ReelNode
 import Synchronization
 import Testing
 
-/// The two forms of the journal's lines, and which lines a threshold drops.
+/// Tests the two formats of log lines, and which lines a threshold drops.
 @Suite struct JournalFormatTests {
-    /// The lines of a journal to which everything was said once.
+    /// Returns the lines of a logger that got one message of each level.
     private func lines(_ threshold: Logger.Level, _ format: Logger.Format) -> [String] {
         let lines = Mutex<[String]>([])
         let logger = Logger(threshold: threshold, format: format) { line in lines.withLock { $0.append(line) } }

@@ -3,7 +3,7 @@ import ReelLog
 import ReelNode
 import Testing
 
-/// What a node says of itself: the worst of its roles and partitions.
+/// Tests that a node reports the worst state of its roles and partitions.
 @Suite struct NodeHealthTests {
     private func gateway(_ partitions: PartitionHealth..., log: LogState = .ok) -> RoleHealth {
         RoleHealth(.gateway, log: log, partitions: partitions)

@@ -32,7 +32,7 @@ import Testing
         signals.meet(next)
         await next.wait()
         #expect(next.isRequested)
-        // What does not close is left behind: here the process of the tests itself.
+        // Nothing closes the node here, so the signals end the process; the test only records the exit code.
         try await eventually("the end") { left.withLock { !$0.isEmpty } }
         #expect(left.withLock { $0 } == [EXIT_SUCCESS])
     }

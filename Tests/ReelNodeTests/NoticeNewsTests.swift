@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelNode
 
-/// What the journal is told of a notice about the log's storage.
+/// Tests which log lines follow from a notice about the log's storage.
 @Suite struct NoticeNewsTests {
     private func lines(_ looks: [(String?, Bool)]) -> [NoticeNews.Line?] {
         var news = NoticeNews()

@@ -5,13 +5,13 @@ import Testing
 @testable import ReelNode
 
 extension PeerTable {
-    /// Of a log whose partitions do not matter.
+    /// Adds announcements of a log whose partitions do not matter.
     fileprivate mutating func hear(_ announced: [NodeAnnouncement], now: ContinuousClock.Instant) {
         hear(announced, epoch: Epoch(1), ends: [], now: now)
     }
 }
 
-/// Who of a cluster is alive, by what was heard of it.
+/// Tests which nodes of a cluster count as alive, by their announcements.
 @Suite struct PeerTableTests {
     private func node(_ id: String, atMs: Int64) -> NodeAnnouncement {
         NodeAnnouncement(

@@ -7,10 +7,10 @@ import Testing
 
 @testable import ReelNode
 
-/// What a node says of the store of its log while it runs.
+/// Tests the notices of a running node about the store of its log.
 @Suite(.timeLimit(.minutes(2)))
 struct StoreWatchTests {
-    /// A store of which a test says what is not as it must be; nil: it does not answer.
+    /// A store whose complaints a test sets; with nil the store is unavailable.
     private final class Store: LogStore {
         let found = Mutex<[String]?>([])
         func complaints() throws(LogError) -> [String] {

@@ -4,7 +4,7 @@ import Testing
 @testable import ReelNet
 @testable import ReelNode
 
-/// Which streams a list has, by its parameters and the token.
+/// Tests which streams a list contains, by its parameters and the token.
 @Suite struct StreamListTests {
     private func request(_ query: String) throws(Problem) -> StreamListRequest {
         var router = Router<Int>()

@@ -48,11 +48,11 @@ import Testing
         }
         let again = try #require(key.signature(of: Array(signed.utf8)))
         #expect(key.verifies(again, of: Array(signed.utf8)))
-        // Only ECDSA signs with something by chance.
+        // Only ECDSA signatures contain randomness.
         #expect((again == bytes) == (key.algorithm != .es256))
     }
 
-    // MARK: What is taken
+    // MARK: Accepted tokens
 
     @Test("a token that was made here is taken", arguments: SignatureKey.Algorithm.allCases)
     func aTokenThatWas(_ algorithm: SignatureKey.Algorithm) throws {
@@ -129,7 +129,7 @@ import Testing
         #expect(refusal(#","aud":"reel""#)?.contains("iss") == true)
     }
 
-    // MARK: What is refused, though the signature is right
+    // MARK: Refused tokens with a correct signature
 
     static let claims = claims("")
 
@@ -192,7 +192,7 @@ import Testing
         let good = forge(header: #"{"alg":"HS256"}"#, claims: Self.claims, key)
         #expect(refusal(good, verifier) == nil)
         let last = try #require(good.last)
-        // Another last character with the same leading bits: the same bytes, another text.
+        // This last character has the same leading bits, so the bytes are the same and the text is another one.
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         let place = try #require(alphabet.firstIndex(of: last))
         let twin = String(good.dropLast()) + String(alphabet[place ^ 1])
@@ -222,7 +222,7 @@ import Testing
     }
 
     @Test("a secret public key is no HMAC key") func aSecretPublicKey() throws {
-        // The old trick: the public key of a pair as the secret of an HMAC.
+        // A known attack uses the public key of a pair as an HMAC secret.
         let pair = try #require(SignatureKey.random(.edDSA))
         guard case .ed25519(let publicKey, _) = pair.material else { return }
         let forger = TokenKey(id: "a", key: try #require(SignatureKey(.hmac(secret: publicKey))))
@@ -296,7 +296,7 @@ import Testing
         TokenKey(id: id, key: try #require(SignatureKey.random(.hs256)))
     }
 
-    /// Any header and claims, signed as they must be.
+    /// Returns a token with any header and claims, and with a correct signature.
     private func forge(header: String, claims: String, _ key: TokenKey) -> String {
         let signed = Base64URL.encode(Array(header.utf8)) + "." + Base64URL.encode(Array(claims.utf8))
         return signed + "." + Base64URL.encode(key.key.signature(of: Array(signed.utf8)) ?? [])

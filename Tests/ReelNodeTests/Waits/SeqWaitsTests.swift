@@ -1,7 +1,7 @@
 import ReelNode
 import Testing
 
-/// Waits for a seq, against the list that is looked through from end to end.
+/// Compares the waits for a seq with a list that is searched from end to end.
 @Suite struct SeqWaitsTests {
     @Test("a wait ends with its seq or its deadline whatever comes first") func aWaitEndsWith() {
         var waits = SeqWaits<String>()
