@@ -3,11 +3,11 @@ import Testing
 
 @testable import ReelNet
 
-/// A certificate authority of a test's own, made by the `openssl` command, in a folder that goes with it.
+/// A certificate authority for one test, made by the `openssl` command. Its folder is removed with it.
 final class Certificates: Sendable {
     let folder: URL
 
-    /// Nil, and a line that says so, where there is no `openssl` command.
+    /// Creates the authority. Returns nil, and prints a line, if there is no `openssl` command.
     init?() throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("reel-tls-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -24,12 +24,12 @@ final class Certificates: Sendable {
 
     private static let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
 
-    /// The file of the authority's certificate.
+    /// The file with the authority's certificate.
     var authority: String { path("ca.pem") }
 
     func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
 
-    /// Makes `NAME.pem` and `NAME.key`: a certificate for these hosts that the authority has signed.
+    /// Creates `NAME.pem` and `NAME.key`: a certificate for these hosts, signed by the authority.
     func make(_ name: String, for hosts: String = "DNS:localhost,IP:127.0.0.1", days: Int = 2) throws {
         try "subjectAltName=\(hosts)\n".write(toFile: path("\(name).cnf"), atomically: true, encoding: .utf8)
         try Self.run(
@@ -43,16 +43,17 @@ final class Certificates: Sendable {
         )
     }
 
-    /// What a server takes; made if it is not there.
+    /// Returns the TLS identity of a server, and creates its certificate if there is none.
     func server(_ name: String = "server") throws -> TLSServer {
         if !FileManager.default.fileExists(atPath: path("\(name).pem")) { try make(name) }
         return try TLSServer(certificateFile: path("\(name).pem"), keyFile: path("\(name).key"))
     }
 
-    /// A client that trusts the authority.
+    /// Returns a client that trusts the authority.
     func client() throws -> TLSClient { try TLSClient(authorities: authority) }
 
-    /// What a shell command says, on both outputs; throws what it says if it fails.
+    /// Runs a shell command and returns its standard output and standard error. If the
+    /// command fails, both are in the error.
     @discardableResult
     static func run(_ command: String, in folder: URL) throws -> String {
         let process = Process()
@@ -70,7 +71,7 @@ final class Certificates: Sendable {
         return output
     }
 
-    /// What a shell command says, in the folder of the certificates, whatever its exit code.
+    /// Runs a shell command in the folder of the certificates, and returns its output whatever its exit code is.
     func shell(_ command: String) throws -> String {
         try command.write(toFile: path("command"), atomically: true, encoding: .utf8)
         return try Self.run("timeout 600 sh ./command || true", in: folder)

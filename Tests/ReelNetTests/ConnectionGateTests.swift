@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelNet
 
-/// Who is let in, and who is told why not.
+/// Tests which connections the gate admits, and how it refuses the others.
 @Suite(.timeLimit(.minutes(5))) struct ConnectionGateTests {
     @Test("each limit refuses and is counted and lets in again") func eachLimitRefusesAnd() throws {
         let gate = ConnectionGate(limit: 3, addressLimit: 2)
@@ -38,7 +38,7 @@ import Testing
     func enforcesAddressLimit() async throws {
         let gate = ConnectionGate(limit: 10, addressLimit: 2)
         var settings = HTTPServer.Settings.patient
-        // One that asks for nothing is told then.
+        // A client that sends no request gets the refusal after this time.
         settings.reserveDeadline = .milliseconds(100)
         let server = try EchoServer(settings, gate: gate)
         let inside = try (0..<2).map { _ in try RawSocket(server.address) }
@@ -77,7 +77,8 @@ import Testing
         #expect(first.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200"))
         let second = try begin("192.0.2.1")
         #expect(second.receiveAll().hasPrefix("HTTP/1.1 503"))
-        // The proxy's own connections, those of others that it passes on, and one that claims to be local.
+        // The gate admits other connections of the proxy: one of another client, two of its own, and one
+        // whose header names a local address.
         let others = try [begin("192.0.2.2"), begin(nil), begin(nil), begin("127.0.0.1")]
         for other in others { #expect(other.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200")) }
         first.reset()
@@ -158,7 +159,7 @@ import Testing
             return socket
         }
         gate.lacksMemory = true
-        // 60,000 bytes of text, of which a third comes, masked by zeros.
+        // The header announces 60,000 bytes of text, of which 20,000 follow, masked by zeros.
         sockets[0].send([0x81, 0xFE, 0xEA, 0x60, 0, 0, 0, 0] + [UInt8](repeating: UInt8(ascii: "x"), count: 20_000))
         var answer: [UInt8] = []
         while case let bytes = sockets[0].receive(), !bytes.isEmpty { answer += bytes }
@@ -167,7 +168,8 @@ import Testing
         #expect(sockets[1].receive(until: "ok").hasSuffix("ok"), "what is short is taken")
     }
 
-    /// Far more than there is room for, all at once: who is inside is served on, everybody else is told.
+    /// The number of connections is far above the limit. The server serves the connected
+    /// clients and refuses all others.
     @Test("the full server refuses a flood of connections and serves the connected clients")
     func survivesConnectionFlood() async throws {
         let (room, crowd) = (50, min(300 * effort, 10_000))

@@ -1,7 +1,7 @@
 import ReelNet
 
-/// What must hold of each decoder for any bytes: nothing traps, and the cuts between pieces change nothing. Each gives
-/// the fault that it has found, or nil. The mutation tests and the fuzzers share them.
+/// The properties that each decoder must have for any bytes: it does not trap, and cuts between pieces change nothing.
+/// Each function returns the fault that it has found, or nil. The mutation tests and the fuzzers share them.
 enum DecoderProperties {
     static func request(_ bytes: [UInt8]) -> String? {
         compare(bytes) { pieces in
@@ -49,7 +49,7 @@ enum DecoderProperties {
         return nil
     }
 
-    /// Whole against byte by byte, and against cuts that depend on the bytes.
+    /// Compares the whole input with single bytes, and with cuts that depend on the bytes.
     private static func compare(_ bytes: [UInt8], _ decode: ([[UInt8]]) -> [String]) -> String? {
         let whole = decode([bytes])
         var cuts: [[UInt8]] = [[]]

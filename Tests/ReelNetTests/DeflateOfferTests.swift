@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelNet
 
-/// What of permessage-deflate (RFC 7692) is taken, and what is declined.
+/// Tests which offers of permessage-deflate (RFC 7692) the server accepts and declines.
 @Suite struct DeflateOfferTests {
     private let plain = "permessage-deflate; server_no_context_takeover; client_no_context_takeover"
 

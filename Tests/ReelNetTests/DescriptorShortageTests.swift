@@ -4,7 +4,7 @@ import Testing
 @testable import ReelNet
 
 @Suite(.timeLimit(.minutes(5))) struct DescriptorShortageTests {
-    // In a process of its own: a shortage is everybody's.
+    // The test has a process of its own, because a shortage of descriptors would affect all tests.
     @Test("the server serves connected clients while others wait for a descriptor") func servesDuringShortage() async {
         await #expect(processExitsWith: .success) {
             let server = try EchoServer()

@@ -3,7 +3,7 @@ import Synchronization
 
 @testable import ReelNet
 
-/// A server that gives bodies and messages back, on a loop of its own; for one test.
+/// A server that echoes bodies and messages, on a loop of its own, for one test.
 final class EchoServer: Sendable {
     let loop: EventLoop
     let address: SocketAddress
@@ -19,7 +19,7 @@ final class EchoServer: Sendable {
         }
     }
 
-    /// One that ends a connection on which nothing moves for so long.
+    /// Creates a server that ends a connection after this time without progress.
     convenience init(idleDeadline: Duration) throws {
         var settings = HTTPServer.Settings.patient
         settings.idleDeadline = idleDeadline
@@ -45,7 +45,7 @@ final class EchoServer: Sendable {
 }
 
 extension HTTPServer.Settings {
-    /// Waits for a client however long a busy machine holds it up.
+    /// Settings with timeouts that are longer than any delay of a busy machine.
     static var patient: HTTPServer.Settings {
         var settings = HTTPServer.Settings()
         (settings.headDeadline, settings.bodyDeadline) = (.seconds(600), .seconds(600))
@@ -54,14 +54,21 @@ extension HTTPServer.Settings {
     }
 }
 
-/// `/echo` gives the body back; `/stream?bytes=N` streams N bytes as the reader takes them; `/whole?bytes=N`
-/// gives them at once; `/later` answers by way of
-/// another thread; `/unchanged` says 304; `/every-second` breaks off every other time; a WebSocket on any other path
-/// than `/refused` echoes.
+/// The handler of the echo server.
+///
+/// - `/echo` returns the body.
+/// - `/stream?bytes=N` streams N bytes at the pace of the reader.
+/// - `/whole?bytes=N` returns N bytes in one body.
+/// - `/later` answers from another thread.
+/// - `/never` does not answer.
+/// - `/health` returns 200, also when the server is full.
+/// - `/unchanged` returns 304.
+/// - `/every-second` aborts every second request.
+/// - A WebSocket on any path except `/refused` echoes messages.
 final class EchoHandler: HTTPHandler {
     let sockets = EchoSockets()
     private var flaky = 0
-    /// The most that a connection has had pending.
+    /// The largest number of pending bytes that a connection has had.
     private(set) var mostPending = 0
 
     func respond(to request: HTTPRequest, _ exchange: HTTPExchange) {
@@ -123,10 +130,10 @@ final class EchoHandler: HTTPHandler {
 }
 
 final class EchoSockets: WebSocketHandler {
-    /// The one opened last.
+    /// The socket that was opened last.
     private(set) var last: WebSocket?
     private(set) var closed = 0
-    /// Runs before a text is answered.
+    /// Called before the answer to a text.
     var beforeText: ((String) -> Void)?
 
     func opened(_ socket: WebSocket) { last = socket }

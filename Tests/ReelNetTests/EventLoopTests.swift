@@ -28,7 +28,7 @@ import Testing
             let actor = Pinned(loop)
             for _ in 0..<10 { await actor.count() }
             #expect(await actor.counted == 10)
-            // A callback of the loop is in the actor's isolation already.
+            // A callback of the loop already runs in the actor's isolation.
             try await loop.run { actor.assumeIsolated { $0.count() } }
             #expect(await actor.counted == 11)
         }
@@ -131,7 +131,7 @@ import Testing
                     loop.throttled {
                         seen.lists.withLock { $0[0, default: []].append(number) }
                         if number == 0 { loop.execute { seen.lists.withLock { $0[0, default: []].append(-1) } } }
-                        // The first turn is for eight that take one.
+                        // Every second task uses a turn. The first round has eight turns, so it runs 15 tasks.
                         return number % 2 == 0
                     }
                 }
@@ -141,7 +141,7 @@ import Testing
             let all = seen.lists.withLock { $0[0] ?? [] }
             #expect(all.firstIndex(of: -1) == 15)
             #expect(all.filter { $0 >= 0 } == Array(0..<2_000))
-            // Behind the last one the next is on time.
+            // After the last task, a new task runs without a delay.
             try await loop.run {
                 loop.throttled {
                     seen.lists.withLock { $0[1] = [7] }
@@ -161,7 +161,7 @@ import Testing
                 for number in 0..<20 {
                     loop.runInBacklog {
                         see(number)
-                        // Longer than the bodies may take of a round.
+                        // Each body takes longer than all bodies of a round may take together.
                         let end = ContinuousClock.now + BacklogQueue.time
                         while ContinuousClock.now < end {}
                         if number == 0 { loop.runInBacklog { see(20) } }
@@ -305,7 +305,7 @@ private actor Pinned {
     }
 }
 
-/// Counts by name, from any thread.
+/// Counts by name; every method may be called from any thread.
 final class Counts: Sendable {
     private let counts = Mutex<[String: Int]>([:])
 
@@ -326,7 +326,7 @@ private final class Seen: Sendable { let lists = Mutex<[Int: [Int]]>([:]) }
 
 private final class Box<Value> { var value: Value? }
 
-/// Things of a loop that a test keeps; touched on the loop only.
+/// Objects of a loop that a test keeps alive. Only the loop uses them.
 private final class Kept: @unchecked Sendable {
     private var things: [AnyObject] = []
     func append(_ thing: AnyObject) { things.append(thing) }

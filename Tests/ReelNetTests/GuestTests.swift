@@ -5,7 +5,7 @@ import Testing
 
 @testable import ReelNet
 
-/// A loop in a process that belongs to another program.
+/// Tests a loop in a process that belongs to another program.
 @Suite(.timeLimit(.minutes(5))) struct GuestTests {
     @Test("a loop changes neither the environment nor what the process does on a signal")
     func processState() async {
@@ -42,7 +42,7 @@ import Testing
                     return LoopBound(connection, on: loop)
                 }
                 if isLate {
-                    // The kernel takes a part of it, and libuv waits to write the rest.
+                    // The kernel takes a part of the bytes, and libuv waits until it can write the rest.
                     try await eventually("a part is written") { try await loop.run { connection.value.passed > 0 } }
                     close(far)
                 }
@@ -60,7 +60,7 @@ import Testing
             setenv("UV_THREADPOOL_SIZE", "1", 1)
             let loop = try EventLoop()
             let gate = DispatchSemaphore(value: 0)
-            // A process does not end before the threads of its pool do.
+            // The process cannot exit while threads of its pool wait.
             defer { for _ in 0..<20 { gate.signal() } }
             let ended = Counts()
             try await loop.run {
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    /// Milliseconds of machines that run for a second, for 6.8 and 13.6 years, and for as long as 63 and 64 bits count.
+    /// The uptime in milliseconds: one second, 6.8 and 13.6 years, and values of 63 and 64 bits.
     @Test(
         "deadlines work at every value of the machine's clock",
         arguments: [1_000, (1 << 31) * 100, (1 << 32) * 100, 1 << 62, .max] as [UInt64]
@@ -105,14 +105,14 @@ import Testing
         }
     }
 
-    /// Returns once a piece of work has run off the loop and its result is back.
+    /// Returns once a piece of work has run outside the loop and its result has arrived.
     private static func offload(isLong: Bool, on loop: EventLoop) async throws {
         let isTaken = Counts()
         try await loop.run { loop.offload(isLong: isLong, {}, then: { isTaken.add("") }) }
         try await eventually("the result of a piece of work") { isTaken[""] == 1 }
     }
 
-    /// Lets SIGPIPE end the process. A process inherits what the thread that started it blocked, and so does a loop.
+    /// Lets SIGPIPE end the process. A process and a loop inherit the blocked signals of the thread that starts them.
     private static func acceptBrokenPipes() {
         signal(SIGPIPE, SIG_DFL)
         var signals = sigset_t()
@@ -121,7 +121,7 @@ import Testing
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     }
 
-    /// What the process does on each signal: the addresses of its handlers.
+    /// Returns the addresses of the process's signal handlers.
     private static func handlers() -> [Int] {
         (1..<65).map { number in
             var handling = sigaction()
@@ -130,7 +130,7 @@ import Testing
         }
     }
 
-    /// True if the calling thread blocks SIGPIPE.
+    /// Returns true if the calling thread blocks SIGPIPE.
     private static func blocksBrokenPipes() -> Bool {
         var signals = sigset_t()
         pthread_sigmask(SIG_BLOCK, nil, &signals)
@@ -138,7 +138,7 @@ import Testing
     }
 }
 
-/// Keeps what a connection ended with.
+/// Records the errors with which a connection ended.
 private final class Errors: TCPHandler, Sendable {
     private let errors = Mutex<[NetError.Code]>([])
 

@@ -61,7 +61,7 @@ import Testing
         let (loop, client) = try makeClient()
         defer { end(loop) }
         #expect(try await client.fetch(request("GET", "/every-second", server)).status == 200)
-        // The kept connection breaks at the question; it comes again on a new one.
+        // The server aborts this request on the kept connection, and the client repeats it on a new one.
         #expect(try await client.fetch(request("GET", "/every-second", server)).status == 200)
         let post = request("POST", "/every-second", server)
         await #expect(throws: NetError.self) { try await client.fetch(post) }

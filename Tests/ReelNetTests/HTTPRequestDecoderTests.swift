@@ -5,7 +5,7 @@ import Testing
 @Suite struct HTTPRequestDecoderTests {
     private static let host = "Host: reel\r\n"
 
-    /// Requests that are right, with the bodies that must come out.
+    /// Valid requests, each with the bodies that the decoder must return.
     static let accepted: [(request: String, bodies: [String])] = [
         ("GET / HTTP/1.1\r\n\(host)\r\n", [""]),
         ("\r\nGET / HTTP/1.1\r\n\(host)\r\n", [""]),
@@ -35,7 +35,7 @@ import Testing
         ("POST / HTTP/1.1\r\n\(host)Expect: 100-Continue\r\nContent-Length: 2\r\n\r\nhi", ["hi"]),
     ]
 
-    /// Requests that must be refused, with the status.
+    /// Invalid requests, each with the status of their refusal.
     static let refused: [(request: String, status: Int)] = [
         // Host
         ("GET / HTTP/1.1\r\n\r\n", 400),
@@ -75,7 +75,7 @@ import Testing
         ("GET / HTTP/1.1\r\n\(host)X-A: b\u{7f}c\r\n\r\n", 400),
         ("\r\n\r\nGET / HTTP/1.1\r\n\(host)\r\n", 400),
         ("\u{16}\u{3}\u{1}", 400),
-        // The first line
+        // Request line
         ("GET /\r\n\(host)\r\n", 400),
         ("GET  / HTTP/1.1\r\n\(host)\r\n", 400),
         ("GET / HTTP/1.1 \r\n\(host)\r\n", 400),
@@ -172,7 +172,8 @@ import Testing
         }
     }
 
-    /// To the byte, whole and byte by byte; a line counts with its CR, the head with all ends of lines.
+    /// The limits hold to the byte, for the whole input and for single bytes. A line counts with its CR,
+    /// the head with all its line ends.
     @Test("the decoder enforces its line and head limits exactly") func enforcesLimits() {
         var limits = HTTPLimits()
         (limits.line, limits.head) = (40, 80)

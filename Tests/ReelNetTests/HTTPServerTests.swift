@@ -62,7 +62,7 @@ import Testing
         let socket = try RawSocket(server.address)
         socket.send("GET /stream?bytes=200000000 HTTP/1.1\r\nHost: a\r\n\r\n")
         _ = socket.receive(16)
-        // The others go on; the stream has not been produced as a whole.
+        // The server serves another connection and has not produced the whole stream in memory.
         let other = try RawSocket(server.address)
         other.send("GET /later HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         #expect(other.receiveAll().hasSuffix("7"))
@@ -84,7 +84,7 @@ import Testing
         try await eventually { try server.counters.requests == count }
     }
 
-    @Test("slow heads are ended while others go on") func slowHeadsAreEnded() async throws {
+    @Test("slow heads are ended while others continue") func slowHeadsAreEnded() async throws {
         var settings = HTTPServer.Settings.patient
         settings.headDeadline = .milliseconds(200)
         let server = try EchoServer(settings)
@@ -92,12 +92,13 @@ import Testing
             socket.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi")
             return socket.receive(until: "hi").contains("200 OK")
         }
-        // Its first request has to come in time, too. Behind that it may be idle.
+        // The first request of a connection has a deadline, too. After it the connection may be idle.
         var quick = try RawSocket(server.address)
         while !isServed(quick) { quick = try RawSocket(server.address) }
         var slow: [RawSocket] = []
         while case let refused = try server.counters.refused, refused < 200 {
-            // One whose head has not even begun in time is ended without a word: another one takes its place.
+            // The server ends a connection without an answer if no byte of a head has come in
+            // time. The test replaces it.
             if try server.counters.open <= 1 {
                 for _ in refused..<200 {
                     let socket = try RawSocket(server.address)
@@ -141,7 +142,7 @@ import Testing
         #expect(!socket.endsInOrder(), "nor does the kernel keep for it what it does not read")
     }
 
-    /// Of some of these, the last bytes wait for the kernel when the connection is finished.
+    /// For some of these sizes, the last bytes wait for the kernel when the server finishes the connection.
     @Test("the server ends a connection when the client reads none of the last bytes") func endsStalledReader()
         async throws
     {
@@ -154,8 +155,8 @@ import Testing
         try await eventually { try server.counters.open == 0 }
     }
 
-    /// What is tried is the clock itself: the deadline passes again and again while the last answer is read. Where the
-    /// reader was held up itself, nothing is said of the server: it tries again, with more time.
+    /// The test needs a real deadline, which passes several times while the client reads the answer. If the client
+    /// itself was delayed, the test repeats with more time.
     @Test("the server lets a client read the last answer slowly until the client stops") func toleratesSlowReader()
         async throws
     {
@@ -171,8 +172,8 @@ import Testing
         Issue.record("the reader was held up each time")
     }
 
-    /// Reads an answer slowly for three times the deadline: each time as much as lets the server send more. Whether the
-    /// connection is still there; nil if two such times were too far from each other.
+    /// Reads an answer slowly for three times the deadline. Each read lets the server send more. Returns true if the
+    /// connection is still open; nil if two reads were too far apart.
     private func staysThere(_ socket: RawSocket, _ server: EchoServer, past deadline: Duration) throws -> Bool? {
         let start = ContinuousClock.now
         var (last, longest) = (start, Duration.zero)
@@ -333,6 +334,6 @@ import Testing
 }
 
 extension HTTPServer {
-    /// Connections with a request under way.
+    /// The number of connections with a request in progress.
     var isBusy: Int { connections.values.count { $0.isBusy } }
 }

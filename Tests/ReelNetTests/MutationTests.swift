@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelNet
 
-/// Mutations of the corpora in Tests/Corpus, through every decoder.
+/// Runs mutations of the corpora in Tests/Corpus through every decoder.
 @Suite struct MutationTests {
     @Test("nothing traps and cuts do not matter", arguments: ["http-request", "http-answer", "websocket"])
     func nothingTrapsAndCuts(_ name: String)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelNet
 
-/// Clients that we have not written, against a live server. Where one is not installed, the test says so and passes.
+/// Tests foreign clients against a live server. If a client is not installed, its test prints that and passes.
 @Suite struct OtherPeoplesClientsTests {
     @Test("curl reads posts and waits for continue") func curlReadsPostsAnd() throws {
         guard isThere("curl --version", "curl, Debian's `curl`") else { return }
@@ -15,7 +15,7 @@ import Testing
             try shell("head -c 900000 /dev/zero | curl -sS --fail --data-binary @- \(url)/echo | wc -c").trimmed
                 == "900000"
         )
-        // However late the server says that it may go on.
+        // curl waits up to 600 s for `100 Continue`, because a busy server may be late.
         let waiting = "curl -sS --expect100-timeout 600"
         #expect(try shell("\(waiting) -H 'Expect: 100-continue' -d hi -v \(url)/echo 2>&1").contains("100 Continue"))
         #expect(try shell("curl -sS -H 'Transfer-Encoding: chunked' -d chunks \(url)/echo") == "chunks")
@@ -75,7 +75,7 @@ import Testing
             asyncio.run(main())
             """
         let answer = try python(script)
-        // A failure has other words; a busy interpreter may add a warning.
+        // A failure prints other words; a busy interpreter may add a warning.
         #expect(answer.contains(" cases\n"), "\(answer)")
     }
 

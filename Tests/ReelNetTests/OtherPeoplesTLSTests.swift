@@ -3,8 +3,8 @@ import Testing
 
 @testable import ReelNet
 
-/// OpenSSL's own client, curl and Python against a server that speaks TLS. Where one is not installed, the test says so
-/// and passes.
+/// Tests OpenSSL's own client, curl and Python against a TLS server. If one is not installed,
+/// its test prints that and passes.
 @Suite struct OtherPeoplesTLSTests {
     @Test("curl trusts the server only with the server's CA") func curlChecksCertificate() throws {
         guard let certificates = try Certificates(), try isThere("curl --version", certificates) else { return }
@@ -22,7 +22,7 @@ import Testing
     @Test("openssl finds versions names and no renegotiation") func opensslFindsVersionsNames() throws {
         guard let certificates = try Certificates() else { return }
         let server = try secureServer(certificates)
-        /// What it says; where it is to be told something it stays until it has heard that.
+        /// Returns the output of the client. With `heard`, the client stays until its output contains that text.
         func client(_ options: String, says: String = "", until heard: String = "") throws -> String {
             let stay = "i=0; until grep -q '\(heard)' said || [ $i = 1000 ]; do sleep 0.1; i=$((i + 1)); done"
             let connect = "openssl s_client -connect \(server.address) -CAfile ca.pem \(options)"

@@ -1,6 +1,6 @@
 @testable import ReelNet
 
-/// What a decoder makes of bytes: its events, and what it threw at the end if it did.
+/// The result of a decoder: its events, and the error that it threw at the end, if any.
 struct Outcome<Event: Equatable, Violation: Equatable>: Equatable {
     var events: [Event] = []
     var violation: Violation?
@@ -23,7 +23,7 @@ func decodeRequests(
     return outcome
 }
 
-/// An answer's events with the bytes in place of their ranges, pieces of one body joined.
+/// The events of an answer, with bytes instead of ranges. Adjacent pieces of a body are joined.
 enum AnswerEvent: Equatable {
     case head(HTTPResponseHead)
     case body([UInt8])
@@ -73,7 +73,7 @@ func decodeFrames(
     return outcome
 }
 
-/// Whole, cut in two at every place, and byte by byte.
+/// Returns the bytes cut in two at every offset, and cut into single bytes.
 func allCuts(_ bytes: [UInt8]) -> [[[UInt8]]] {
     (1..<max(1, bytes.count)).map { [Array(bytes[..<$0]), Array(bytes[$0...])] } + [bytes.map { [$0] }]
 }

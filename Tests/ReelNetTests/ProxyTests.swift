@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelNet
 
-/// For whom a proxy asks: addresses that are trusted, the PROXY protocol, and `Forwarded`.
+/// Tests the client address that a proxy names: trusted addresses, the PROXY protocol, and `Forwarded`.
 @Suite struct ProxyTests {
     @Test(
         "ranges",
@@ -73,7 +73,7 @@ import Testing
         arguments: [
             ("for=203.0.113.7", "203.0.113.7"), ("for=\"203.0.113.7:99\";proto=https", "203.0.113.7"),
             ("For=\"[2001:db8::7]:99\"", "2001:db8::7"), ("for=6.6.6.6, for=203.0.113.7, for=10.0.0.9", "203.0.113.7"),
-            // A quoted value may hold what the client has sent.
+            // A quoted value may contain text of the client.
             (#"proto=http;host="a,for=9.9.9.9";for=1.2.3.4"#, "1.2.3.4"),
             (#"host="x;for=9.9.9.9";for=1.2.3.4"#, "1.2.3.4"),
             (#"for=1.2.3.4;host="a\",for=9.9.9.9""#, "1.2.3.4"),

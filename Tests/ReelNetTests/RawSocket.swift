@@ -3,11 +3,13 @@ import Testing
 
 @testable import ReelNet
 
-/// A plain blocking socket: what tests use to send bytes that no decent client would.
+/// A plain blocking socket. Tests use it to send bytes that no correct client sends.
 final class RawSocket: Sendable {
     private let descriptor: Int32
 
-    /// `receiveBytes`: as much as its kernel keeps for it; nil: what the kernel thinks best.
+    /// Connects to the address.
+    ///
+    /// - Parameter receiveBytes: The size of the kernel's receive buffer; with nil the kernel chooses it.
     init(_ address: SocketAddress, receiveBytes: Int32? = nil) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         let descriptor = descriptor
@@ -35,7 +37,7 @@ final class RawSocket: Sendable {
         }
     }
 
-    /// What comes next; empty at the end of the connection.
+    /// Returns the next bytes; empty at the end of the connection.
     func receive(_ max: Int = 65536) -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: max)
         let count = receive(into: &buffer)
@@ -43,7 +45,7 @@ final class RawSocket: Sendable {
         return Array(buffer.prefix(Swift.max(0, count)))
     }
 
-    /// A process that is stopped and goes on is no end of the connection.
+    /// Reads again after EINTR, since a signal that stops and continues the process does not end the connection.
     private func receive(into buffer: inout [UInt8]) -> Int {
         while true {
             let count = recv(descriptor, &buffer, buffer.count, 0)
@@ -51,14 +53,14 @@ final class RawSocket: Sendable {
         }
     }
 
-    /// All that comes until the far side ends.
+    /// Reads until the other side ends, and returns the text.
     func receiveAll() -> String {
         var all: [UInt8] = []
         while case let part = receive(), !part.isEmpty { all += part }
         return String(decoding: all, as: UTF8.self)
     }
 
-    /// All that comes until the text has been seen.
+    /// Reads until the text has come, and returns everything that was read.
     func receive(until text: String) -> String {
         var all: [UInt8] = []
         while !String(decoding: all, as: UTF8.self).contains(text) {
@@ -69,7 +71,7 @@ final class RawSocket: Sendable {
         return String(decoding: all, as: UTF8.self)
     }
 
-    /// Reads to the end of the connection; whether it came in good order and not by a reset.
+    /// Reads to the end of the connection. Returns true if it ended in order, and false after a reset.
     func endsInOrder() -> Bool {
         var buffer = [UInt8](repeating: 0, count: 65536)
         while true {
@@ -78,11 +80,11 @@ final class RawSocket: Sendable {
         }
     }
 
-    /// Breaks the connection off: what comes now is answered with a reset.
+    /// Aborts the connection. The kernel answers later bytes with a reset.
     func reset() {
         var linger = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Foundation.linger>.size))
-        // Its number is freed with the socket.
+        // The descriptor's number stays in use until the object is freed.
         let nothing = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         dup2(nothing, descriptor)
         close(nothing)
@@ -91,7 +93,7 @@ final class RawSocket: Sendable {
     func endSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 }
 
-/// A port that nobody listens on, and that nobody else gets meanwhile.
+/// A port on which no process listens, and which no other process can get meanwhile.
 final class BoundSocket: Sendable {
     let port: UInt16
     private let descriptor: Int32

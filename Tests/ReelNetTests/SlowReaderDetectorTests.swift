@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelNet
 
-/// Who reads slowly is let be, who does not read is not.
+/// Tests that the detector accepts clients that read slowly, and reports clients that do not read.
 @Suite(.timeLimit(.minutes(15))) struct SlowReaderDetectorTests {
     private let least = SlowReaderDetector.bytesMin
 
@@ -26,9 +26,8 @@ import Testing
         #expect(pace.look(written: 9 * least + 3, left: 1) == .tooSlow)
     }
 
-    /// A large buffer opens rarely, by a sixteenth of it, and a write is done rarely: neither may be taken for a reader
-    /// that has stopped.
-    /// Where the reader was held up itself, nothing is said of the server: it tries again, with more time.
+    /// A large receive buffer opens rarely, by a sixteenth of its size, and so a write ends rarely. The detector must
+    /// not treat such a client as stopped. If the client itself was delayed, the test repeats with more time.
     @Test("a slow reader with a large buffer is left alone until it stops") func aSlowReaderWith() async throws {
         for seconds in [2, 8, 40] {
             let window = Duration.seconds(seconds)
@@ -48,8 +47,8 @@ import Testing
         Issue.record("the reader was held up each time")
     }
 
-    /// Reads 100 KB a second for so long; whether the connection is still there then, or nil where the reader was held
-    /// up for too long.
+    /// Reads 100 KB/s for `duration`. Returns true if the connection is still open, and nil if the client was
+    /// delayed for longer than `most`.
     private func reads(
         _ socket: RawSocket,
         _ server: EchoServer,
@@ -78,7 +77,7 @@ import Testing
         let server = try EchoServer(settings)
         let (socket, count) = try closing(server)
         let closedMs = try await closed(server)
-        // Long enough for twenty such deadlines.
+        // This is twenty times the deadline.
         try await eventually { try now(server) > closedMs + 1_000 }
         var received = 0
         while received < count, case let part = socket.receive(1 << 20).count, part > 0 { received += part }
@@ -96,7 +95,8 @@ import Testing
         #expect(gate.slow == 1)
     }
 
-    /// A socket that is sent more than the kernels hold, and then a close frame; and how many bytes these are.
+    /// Returns a socket that gets more bytes than the kernels buffer and then a close frame, and
+    /// the number of all these bytes.
     private func closing(_ server: EchoServer) throws -> (RawSocket, Int) {
         let socket = try RawSocket(server.address)
         socket.send(WebSocketTests.handshake)
@@ -107,7 +107,7 @@ import Testing
         return (socket, 10 + bytes + 4)
     }
 
-    /// When the server had sent its close frame, on its loop's clock.
+    /// Returns the time at which the server had sent its close frame, on its loop's clock.
     private func closed(_ server: EchoServer) async throws -> UInt64 {
         try await eventually { try server.onHandler { $0.sockets.last?.isClosed } == true }
         return try now(server)

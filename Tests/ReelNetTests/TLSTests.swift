@@ -107,7 +107,7 @@ import Testing
         #expect(try await old.fetch("GET", "/echo", server).status == 200)
         try certificates.make("server", for: "DNS:elsewhere.example")
         try tls.reload()
-        // The one that was there goes on, and is the same; a new one meets the new certificate.
+        // The kept connection still works with the old certificate, and a new connection gets the new one.
         #expect(try await old.fetch("GET", "/echo", server).status == 200)
         #expect(try server.counters.accepted == 1)
         try await expect(.certificate, ["elsewhere.example"]) {
@@ -179,7 +179,8 @@ import Testing
         }
     }
 
-    /// It is finished while its last bytes wait for a client that does not read, and its deadline passes meanwhile.
+    /// The server finishes the connection while its last bytes wait for a client that does not read.
+    /// Its deadline passes meanwhile.
     @Test("a slow reader gets all and the word that it is all") func aSlowReaderGets() async throws {
         guard let certificates = try Certificates() else { return }
         let server = try CuttingServer(certificates.server())
@@ -209,7 +210,7 @@ func secureServer(_ certificates: Certificates) throws -> EchoServer {
     try EchoServer(secured(certificates.server()))
 }
 
-/// A client on a loop of its own; nil speaks plain.
+/// A client on a loop of its own; with nil it uses no TLS.
 final class SecureClient: Sendable {
     private let loop: EventLoop
     private let client: LoopBound<HTTPClient>
@@ -251,8 +252,8 @@ final class SecureClient: Sendable {
         return try await client.fetch(request)
     }
 
-    /// Asks, reads nothing behind the head before `go`, which begins then, has come back; gives the size of the body,
-    /// and what `go` says.
+    /// Sends a request, and reads nothing after the head until `go` has returned. Returns the size of
+    /// the body and the result of `go`.
     func fetchLate(_ target: String, port: UInt16, _ go: () async throws -> Int) async throws -> (Int, Int) {
         final class Reading: @unchecked Sendable {
             var call: HTTPCall?
@@ -285,7 +286,7 @@ final class SecureClient: Sendable {
         return (reading.bytes, said)
     }
 
-    /// Sends the messages one after the other over a WebSocket, and gives back what comes back.
+    /// Sends the messages one after another over a WebSocket, and returns the echoes.
     func echo(_ messages: [[UInt8]], _ server: EchoServer) async throws -> [[UInt8]] {
         try await withCheckedThrowingContinuation { continuation in
             loop.execute { [loop, tls] in
@@ -327,8 +328,8 @@ private final class Talk: WebSocketHandler {
     }
 }
 
-/// Answers with what the end of the connection ends: in order, or, to `/cut`, broken off; to `/slow` with as much as
-/// the kernel takes and a piece more.
+/// A server whose answers end with the connection: `/whole` ends in order, and `/cut` aborts. `/slow` writes pieces
+/// until the kernel takes no more.
 private final class CuttingServer: Sendable {
     static let pieceBytes = 32 << 10
     let port: UInt16
@@ -360,7 +361,8 @@ private final class CuttingServer: Sendable {
         private let tcp: TCPConnection
         private let counts: Counts
         private var path = ""
-        /// How often the deadline has passed since the kernel took all that there was, while nobody reads.
+        /// The number of deadlines that have passed since the kernel last took all bytes,
+        /// while the client reads nothing.
         private var waited = 0
 
         init(_ tcp: TCPConnection, _ counts: Counts) {
@@ -387,7 +389,7 @@ private final class CuttingServer: Sendable {
 
         func deadlinePassed() {
             if counts["reader waits"] > 0 { waited += 1 }
-            // Now it is full.
+            // By now the kernel's buffer is full.
             if waited == 3 { tcp.finish() }
             if waited > 3 { counts.add("asked again") }
             tcp.setDeadline(.milliseconds(100))

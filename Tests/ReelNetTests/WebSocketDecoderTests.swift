@@ -16,7 +16,7 @@ import Testing
         frame(.text, Array(text.utf8), isFinal: isFinal)
     }
 
-    /// Frames of a client that are right.
+    /// Valid frames of a client, each with the events of the decoder.
     static let accepted: [(bytes: [UInt8], events: [WebSocketDecoder.Event])] = [
         (text("Hello"), [.text(Array("Hello".utf8))]),
         ([0x81, 0x85, 0x37, 0xFA, 0x21, 0x3D, 0x7F, 0x9F, 0x4D, 0x51, 0x58], [.text(Array("Hello".utf8))]),
@@ -37,7 +37,7 @@ import Testing
         (frame(.close, []) + [0xFF, 0xFF, 0xFF], [.close(code: nil, reason: "")]),
     ]
 
-    /// Bytes of a client that must be refused, with the code of the close frame.
+    /// Invalid bytes of a client, each with the code of the close frame.
     static let refused: [(bytes: [UInt8], code: UInt16)] = [
         ([0x81, 0x05], 1002),  // no mask
         ([0xC1], 1002), ([0xA1], 1002), ([0x91], 1002),  // reserved bits
@@ -85,12 +85,12 @@ import Testing
         let whole = decodeFrames([bytes], .server)
         #expect(whole.violation?.code == code)
         for pieces in allCuts(bytes) { #expect(decodeFrames(pieces, .server) == whole) }
-        // Not a byte earlier, not one later.
+        // Without its last byte the input is not refused yet.
         #expect(decodeFrames([bytes.dropLast()], .server).violation == nil)
     }
 
     @Test("refuses bad text before its end") func refusesBadTextBefore() {
-        // The header says 100 bytes; the third one cannot be right.
+        // The header announces 100 bytes, and the third byte is already invalid.
         let bytes: [UInt8] = [0x81, 0x80 | 100, 0, 0, 0, 0, 0x61, 0xE2, 0x28]
         #expect(decodeFrames([bytes], .server).violation?.code == 1007)
     }
@@ -122,7 +122,7 @@ import Testing
 
     @Test("agrees with the standard library on UTF 8") func agreesWithTheStandard() {
         var random = SeededNumbers(TestSeed.value)
-        // Around every edge of the table in Unicode 3.9, D92.
+        // The parts are around each boundary of the table in Unicode 3.9, D92.
         let parts: [[UInt8]] = [
             Array("a".utf8), Array("eight of".utf8), [0x7F], [0x80], [0xC1, 0xBF], [0xC2, 0x80], [0xDF, 0xBF],
             [0xE0, 0x9F, 0xBF], [0xE0, 0xA0, 0x80], [0xEC, 0xBF, 0xBF], [0xED, 0x9F, 0xBF], [0xED, 0xA0, 0x80],

@@ -2,11 +2,11 @@ import Testing
 
 @testable import ReelNet
 
-/// Packed messages on a socket.
+/// Tests compressed messages on a socket.
 @Suite struct WebSocketDeflateTests {
     private typealias Found = (events: [WebSocketDecoder.Event], violation: WebSocketViolation?)
 
-    /// What a decoder that unpacks finds in frames that come byte by byte, as from a server.
+    /// Returns the result of a decoder that inflates. The frames come byte by byte, as from a server.
     private func decode(_ bytes: [UInt8], maxMessage: Int = 1 << 20, inflates: Bool = true) -> Found {
         var decoder = WebSocketDecoder(.client, maxMessage: maxMessage, inflates: inflates)
         var events: [WebSocketDecoder.Event] = []
@@ -25,7 +25,7 @@ import Testing
         WebSocketFrame(opcode, payload).packed(by: MessageDeflater())
     }
 
-    /// RFC 7692, 7.2.3: one block, two fragments, a stored block, a last block, two blocks.
+    /// The examples of RFC 7692, 7.2.3: one block, two fragments, a stored block, a last block, two blocks.
     @Test(
         "the decoder inflates the examples of the RFC",
         arguments: [
@@ -51,16 +51,16 @@ import Testing
     @Test(
         "the decoder reports each compression violation with its close code",
         arguments: [
-            // Not agreed on.
+            // Compression was not negotiated.
             ([0xc1, 0x01, 0x00], 1002, false),
-            // On a continuation, on control frames, with the other reserved bits.
+            // The bit is set on a continuation, on control frames, or together with another reserved bit.
             ([0x41, 0x03, 0xf2, 0x48, 0xcd, 0xc0, 0x04, 0xc9, 0xc9, 0x07, 0x00], 1002, true),
             ([0xc9, 0x01, 0x00], 1002, true), ([0xca, 0x01, 0x00], 1002, true), ([0xc8, 0x01, 0x00], 1002, true),
             ([0xe1, 0x01, 0x00], 1002, true), ([0xd1, 0x01, 0x00], 1002, true), ([0xa1, 0x01, 0x00], 1002, true),
-            // A block of a type that there is not, a distance before the start, a message that is cut off.
+            // An unknown type of block, a distance before the start, and a truncated message.
             ([0xc1, 0x02, 0xff, 0xff], 1007, true), ([0xc1, 0x03, 0x02, 0x0c, 0x00], 1007, true),
             ([0xc1, 0x04, 0xf2, 0x48, 0xcd, 0xc9], 1007, true),
-            // What comes out is no UTF-8: a stored block of C0.
+            // The inflated text is not UTF-8: a stored block with the byte C0.
             ([0xc1, 0x07, 0x00, 0x01, 0x00, 0xfe, 0xff, 0xc0, 0x00], 1007, true),
         ] as [([UInt8], UInt16, Bool)]
     )
@@ -102,7 +102,7 @@ import Testing
         #expect(packed(short, .binary) == WebSocketFrame.binary(short).bytes)
     }
 
-    /// Lengths around those where a header or zlib's buffers change.
+    /// Lengths around those at which a header or zlib's buffers change.
     @Test("each length comes back as it was", arguments: [128, 4_096, 16_383, 16_384, 16_385, 65_535, 65_536, 300_000])
     func eachLengthComesBack(count: Int) {
         let payload = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* $0 >> 7 & 0x3f) }
@@ -125,7 +125,7 @@ import Testing
         let text = Array(String(repeating: "all the same ", count: 100).utf8)
         var frame = WebSocketFrame.encode(.text, text, mask: 0x0102_0304)
         if deflates {
-            // The client's side packs it, and masks what it has packed.
+            // The client compresses the text first and masks the result.
             let bytes = packed(text)
             let payload = Array(bytes[(bytes[1] == 126 ? 4 : 2)...])
             frame = WebSocketFrame.encode(.text, payload, mask: 0x0102_0304)

@@ -48,7 +48,7 @@ import Testing
         try await eventually { try part() == 0 }
         socket.send(Array(text.dropFirst().dropLast(2)))
         try await eventually { try part() == 3 }
-        // Neither the end of a fragment nor another frame in between ends the message.
+        // Neither the end of a fragment nor another frame between fragments ends the message.
         socket.send(Array(text.suffix(2)) + WebSocketFrame.encode(.ping, [7], mask: 1))
         #expect(socket.receive() == [0x8A, 1, 7])
         #expect(try part() == 5)
@@ -65,7 +65,7 @@ import Testing
         _ = try server.onHandler { handler in
             handler.sockets.beforeText = { text in
                 heard.add(text)
-                // The other one's frame lies in the kernel before the second is looked at.
+                // The loop waits until the other socket's frame is in the kernel, before it takes the second frame.
                 if text == "many 0" { isSent.wait() }
                 let end = ContinuousClock.now + .milliseconds(2)
                 while ContinuousClock.now < end {}
@@ -140,7 +140,7 @@ import Testing
         #expect(answer.hasPrefix("HTTP/1.1 \(status) "))
         #expect(status != 426 || answer.contains("sec-websocket-version: 13\r\n"))
         #expect(status != 426 || answer.contains("upgrade: websocket\r\nconnection: upgrade\r\n"))
-        // The pair of RFC 6455, 1.3.
+        // The key and its answer are the example of RFC 6455, 1.3.
         #expect(status != 101 || answer.contains("sec-websocket-accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"))
     }
 
@@ -220,7 +220,7 @@ import Testing
             repeatElement(WebSocketFrame.encode(.ping, [UInt8](repeating: 1, count: 125), mask: 9), count: 1000)
         )
         let burst = pings.flatMap { $0 }
-        // All are read, though the pongs for most of them would wait for ever.
+        // The server reads all pings, although most of their pongs could never be sent.
         for _ in 0..<100 { socket.send(burst) }
         socket.send(WebSocketFrame.encode(.close, [], mask: 1))
         try await eventually { try server.onHandler { $0.sockets.last?.isClosed } == true }
@@ -233,7 +233,7 @@ import Testing
         let big = WebSocketFrame.encode(.binary, [UInt8](repeating: 1, count: 8 << 20), mask: 3)
         socket.send(big)
         socket.send(big)
-        // What comes back is more than the kernel holds; nobody else waits for it.
+        // The echoes are larger than the kernel's buffer. No other client may wait for them.
         let other = try open(server)
         other.send(WebSocketFrame.encode(.text, Array("hi".utf8), mask: 5))
         #expect(other.receive() == [0x81, 2] + Array("hi".utf8))
@@ -355,7 +355,7 @@ import Testing
 }
 
 extension WebSocketTarget {
-    /// `/ws` of a server here, however long a busy machine takes to answer.
+    /// Returns the target `/ws` of a local server, with timeouts longer than any delay of a busy machine.
     static func patient(_ port: UInt16) -> WebSocketTarget {
         var target = WebSocketTarget(host: "127.0.0.1", port: port, path: "/ws")
         (target.timeout, target.closeDeadline) = (.seconds(600), .seconds(600))
@@ -363,7 +363,7 @@ extension WebSocketTarget {
     }
 }
 
-/// Sends a text that no read brings in one piece, and counts the pieces before its end.
+/// Sends a text that is too long for one read, and counts the parts before its end.
 private final class PartCounter: WebSocketHandler {
     let done: (Int) -> Void
     var parts = 0
@@ -381,7 +381,7 @@ private final class PartCounter: WebSocketHandler {
     func closed(_ socket: WebSocket, code: UInt16, reason: String) {}
 }
 
-/// Sends texts, gathers what comes back, closes behind the last.
+/// Sends texts, collects the echoes, and closes after the last one.
 private final class Collector: WebSocketHandler {
     let payloads: [[UInt8]]
     let done: ([[UInt8]], UInt16) -> Void
@@ -404,7 +404,7 @@ private final class Collector: WebSocketHandler {
     func closed(_ socket: WebSocket, code: UInt16, reason: String) { done(received, code) }
 }
 
-/// Tells which subprotocol was chosen, and closes.
+/// Reports the chosen subprotocol, and closes.
 private final class Opener: WebSocketHandler {
     let done: (String?) -> Void
 
@@ -419,7 +419,7 @@ private final class Opener: WebSocketHandler {
     func closed(_ socket: WebSocket, code: UInt16, reason: String) {}
 }
 
-/// A server that says one thing to whatever comes.
+/// A server that sends one fixed answer to its client.
 private final class Liar: Sendable {
     let port: UInt16
     private let descriptor: Int32

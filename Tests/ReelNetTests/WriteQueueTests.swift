@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelNet
 
-/// Bytes come out of the queue as they went in, however they were cut.
+/// Tests that bytes leave the queue in their order, however they were cut.
 @Suite struct WriteQueueTests {
     @Test("bytes come out in their order") func bytesComeOutIn() {
         var random = SeededNumbers(TestSeed.value)
