@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// Each row of a partition's file is compared with its hash by the read that uses it.
+/// Tests that each read compares the rows that it uses with their hashes.
 @Suite(.timeLimit(.minutes(5)))
 struct CheckedRowsTests {
     @Test("a flipped byte in an object's row is found by the read of that object, and by no read of another")
@@ -50,7 +50,7 @@ struct CheckedRowsTests {
     @Test("a flipped byte in the history of a text is found, which the digest does not cover")
     func history() async throws {
         let stored = try await StoredFile()
-        // The row of an object with a spliced text, and what follows the text in it.
+        // The row of an object with a spliced text; the text's history follows the text in the row.
         let query = "SELECT key, data, hash FROM object WHERE instr(data, x'c3a9') ORDER BY length(data) DESC"
         let row = try stored.row(query, columns: 3)
         let name = String(decoding: row[0].drop { $0 != 0 }.dropFirst(), as: UTF8.self)
@@ -81,7 +81,7 @@ struct CheckedRowsTests {
                     (try? stored.reader.sites(of: $0, after: .none, limit: 10)) == nil
                 }
                 #expect(!read.isEmpty, "byte \(place)")
-                // A single object is read without the sites.
+                // A read of a single object does not use the rows of the sites.
                 #expect(try stored.reader.object(of: StoredFile.todo, model: "m", id: "task") != nil)
             }
         }
@@ -126,7 +126,7 @@ struct CheckedRowsTests {
     func head() async throws {
         let stored = try await StoredFile()
         let row = try stored.row("SELECT name, head, hash FROM stream WHERE name = 'todo'", columns: 3)
-        // Between head and hash lie the digest, the number of sites and the last event.
+        // The digest, the number of sites and the last event are between head and hash.
         let digest = try stored.row("SELECT digest FROM stream WHERE name = 'todo'", columns: 1)[0]
         let numbers = try Connection(path: stored.lab.path(0), mode: .readOnly)
             .prepare("SELECT sites, event FROM stream WHERE name = 'todo'")
@@ -134,7 +134,8 @@ struct CheckedRowsTests {
         let between = digest + [UInt8(numbers.integer(0)), UInt8(numbers.integer(1))]
         let places = try stored.places(of: [row[0], row[1], between, row[2]])
         for place in places.prefix(row[0].count) {
-            // The name is that of the index for those who ask by it.
+            // The index, by which reads find the row, still has the right name. The file is refused when it is
+            // opened, because the names differ.
             try stored.flipping(place) { () throws in
                 #expect(throws: SnapshotFile.Unusable.self, "byte \(place)") {
                     try SnapshotFile(path: stored.lab.path(0), identity: stored.lab.identity(0))
@@ -179,7 +180,7 @@ struct CheckedRowsTests {
         let right = try stored.answers()
         #expect(right.count == 28 && right.values.allSatisfy { $0 != nil })
         var numbers = SeededNumbers(TestSeed.value)
-        // Most bytes of a small file are the unused zeros of its pages.
+        // Most bytes of a small file are unused zeros of its pages.
         let used = stored.rowPlaces.filter { stored.bytes[$0] != 0 }
         for _ in 0..<150 * effort {
             let place = numbers.pick(numbers.oneIn(20) ? stored.rowPlaces : used)
@@ -189,7 +190,8 @@ struct CheckedRowsTests {
                 do {
                     found = try stored.answers()
                 } catch {
-                    // A page that SQLite cannot read, a stream that must be asked again: no answer either.
+                    // The read of a broken page or of a stream that is asked for again gives
+                    // no answer, which is allowed.
                     return
                 }
                 for (question, answer) in found {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// What a snapshot node keeps of one epoch and the next.
+/// Tests which state a snapshot node keeps when one epoch follows another.
 @Suite(.timeLimit(.minutes(5))) struct EpochTests {
     private let todo = StreamName("todo")!
 
@@ -24,7 +24,7 @@ import Testing
         )
     }
 
-    /// What a node keeps that has folded this, the whole of a log of one partition.
+    /// Folds a log of one partition that consists of this barrier, and leaves the files of the node.
     private func keep(_ value: Barrier, of log: MemoryLog, number: Int = 0, in lab: Lab) async throws {
         try await log.append([barrier(value)], key: "~reel", to: 0)
         let node = try node(log, lab, number: number)
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    /// A store whose current log may not be opened by who asks.
+    /// A store that denies access to its current log.
     private final class ClosedStore: LogStore {
         let log: CurrentLog
         init(_ log: CurrentLog) { self.log = log }
@@ -199,7 +199,7 @@ import Testing
         let archive = try SnapshotArchive(folders: [one.folder.path, two.folder.path], of: nil)
         #expect(archive.epoch == log.epoch && archive.partitions == 1)
         #expect(try archive.state(of: 0)?.fold.next == 60)
-        // A file that does not hold what was written is no state.
+        // A file whose rows were removed is not used as state.
         let path = EpochFolders.file(0, in: EpochFolders.path(of: log.epoch, in: two.folder.path))
         try Connection(path: path, mode: .readWrite).execute("DELETE FROM object")
         let state = try #require(try archive.state(of: 0))
@@ -212,7 +212,7 @@ import Testing
             }
         }
         #expect(SeedSum(try #require(fold.streams[todo])) == SeedSum(try foldOfLog(log, todo, to: 59)))
-        // What cannot be opened is not taken for what is not there.
+        // A file that cannot be opened is an error, and does not count as missing.
         let (copy, other) = (try SnapshotArchive(folders: [two.folder.path], of: nil), one.folder.path)
         for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
         try String(repeating: "no database", count: 1_000).write(toFile: path, atomically: true, encoding: .utf8)
@@ -223,7 +223,8 @@ import Testing
         #expect(try copy.state(of: 0) == nil && archive.state(of: 0)?.unread == [])
         #expect(try SnapshotArchive(folders: [other], of: nil).state(of: 0)?.fold.next == 40)
         #expect(throws: SnapshotError.self) { try SnapshotArchive(folders: ["/nowhere"], of: nil) }
-        // Of a log that came later there is nothing; one that came no sooner would be forgotten.
+        // The folder holds no state of the log with number 9. The log with number 0 is not newer than the folder's
+        // own, whose state would be lost.
         for (number, says) in [(9, "expected those of epoch"), (0, "found state of the log \(log.epoch)")] {
             let other = CurrentLog(epoch: Epoch(1), partitions: 1, number: number)
             let error = #expect(throws: SnapshotError.self) {

@@ -9,12 +9,12 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// The streams of a partition are folded in turns: one that takes long waits, and the others go on.
+/// Tests that the streams of a partition are folded in turns: a slow one waits, and the others continue.
 @Suite(.timeLimit(.minutes(5)))
 struct FoldTurnsTests {
     private static let names = ["todo", "notes", "quick"]
 
-    /// A partition whose streams take one event a turn, and take long to be written.
+    /// Returns a partition whose streams fold one event per turn, because each turn is over immediately.
     private func lab() throws -> Lab {
         var lab = try Lab(partitions: 1)
         lab.settings.turn = .zero
@@ -37,7 +37,7 @@ struct FoldTurnsTests {
         var numbers = SeededNumbers(seed)
         var writers = Self.names.indices.map { Writer(seed: seed &+ UInt64($0)) }
         for seq in 0..<Seq(count) {
-            // Most events are of the first stream.
+            // Most events belong to the first stream.
             let index = max(0, Int.random(in: -4..<3, using: &numbers))
             if seq % 40 == 39 {
                 let retire = #"{"retire":{"before":\#(seq - 20),"stream":"\#(Self.names[index])"},"type":"barrier"}"#
@@ -240,7 +240,7 @@ struct FoldTurnsTests {
         folder.turn = .seconds(1_000)
         let batch = try lab.log.read(0, from: 0, to: 39, bytes: 1 << 30)
         _ = try folder.fold(batch.entries[...], of: batch, upTo: batch.seqs.upperBound)
-        // 20 MB take 80 ms.
+        // The fold counts 80 ms for writing 20 MB.
         folder.turn = .milliseconds(60)
         let rest = try lab.log.read(0, from: 40, to: 79, bytes: 1 << 30)
         _ = try folder.fold(rest.entries[...], of: rest, upTo: rest.seqs.upperBound)

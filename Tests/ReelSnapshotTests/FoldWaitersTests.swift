@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// Questions that wait until a seq is folded.
+/// Tests questions that wait until a seq is folded.
 @Suite struct FoldWaitersTests {
     private let todo = StreamName("todo")!
 

@@ -5,12 +5,12 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// A folder that one process has.
+/// Tests the lock of a folder, which only one process holds.
 @Suite(.timeLimit(.minutes(5))) struct FolderLockTests {
     @Test("a caller that the lock refuses closes its descriptor once") func refusedClosesOnce() throws {
         let folder = try Folder()
         let lock = try FolderLock(folder: folder.path)
-        // A descriptor that is closed once too often may be another thread's by then.
+        // A descriptor that is closed twice may belong to another thread by then, such as this one.
         let state = Mutex((isOver: false, opened: 0, lost: 0))
         let done = DispatchSemaphore(value: 0)
         Thread.detachNewThread {

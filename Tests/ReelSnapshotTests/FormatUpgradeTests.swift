@@ -7,10 +7,10 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// A partition's file of format 3, whose rows have no hashes.
+/// Tests the upgrade of a partition's file of format 3, whose rows have no hashes.
 @Suite(.timeLimit(.minutes(5)))
 struct FormatUpgradeTests {
-    /// A file as a build with format 3 leaves it.
+    /// Returns a file as a build with format 3 leaves it.
     private func older() async throws -> StoredFile {
         let stored = try await StoredFile()
         let file = try Connection(path: stored.lab.path(0), mode: .readWrite)
@@ -37,7 +37,7 @@ struct FormatUpgradeTests {
             _ = try SnapshotFile(path: stored.lab.path(0), identity: stored.lab.identity(0)) { wasTold += 1 }
         }
         #expect(try format(stored) == SnapshotFile.format && wasTold == 1)
-        // The two labs have logs of different epochs.
+        // The two labs have logs of different epochs, so the answers name different epochs.
         let (epoch, other) = (stored.lab.log.epoch.description, right.lab.log.epoch.description)
         let answers = try stored.answers().mapValues { $0?.replacing(epoch, with: other) }
         #expect(try answers == right.answers())
@@ -51,7 +51,7 @@ struct FormatUpgradeTests {
         #expect(wasTold == 1, "it is upgraded once")
     }
 
-    /// A file as a build with format 4 leaves it.
+    /// Returns a file as a build with format 4 leaves it.
     private func withoutFigures() async throws -> StoredFile {
         let stored = try await StoredFile()
         let file = try SnapshotFile(path: stored.lab.path(0), identity: stored.lab.identity(0))

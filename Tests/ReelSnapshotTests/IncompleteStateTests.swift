@@ -7,10 +7,11 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// A node that has folded a part of what there was when it started.
+/// Tests a node that has folded only a part of the records that its log held at the start.
 @Suite(.timeLimit(.minutes(5)))
 struct IncompleteStateTests {
-    /// A log of 20 events of which the node has folded 10, whose tail brings nothing until it is resumed.
+    /// Returns a log of 20 events, of which the node has folded 10. Its tail delivers nothing
+    /// until the test resumes it.
     private func part() async throws -> Lab {
         let lab = try Lab(partitions: 1)
         var writer = Writer(seed: 1)
@@ -23,7 +24,7 @@ struct IncompleteStateTests {
         return lab
     }
 
-    /// Runs `body` with a node that listens, and a way to ask it.
+    /// Runs `body` with a node that listens, and with a function that sends it a request.
     private func with(
         _ lab: Lab,
         _ body: (_ ask: (String, [UInt8]) async throws -> HTTPResponse) async throws -> Void

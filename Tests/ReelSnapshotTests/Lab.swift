@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import ReelSnapshot
 
-/// A node over a log, in a folder that outlives it.
+/// A log and a folder for snapshot nodes; the folder outlives each node.
 struct Lab {
     let log: MemoryLog
     let folder: Folder
@@ -16,7 +16,7 @@ struct Lab {
         folder = try Folder()
         settings = SnapshotSettings(folder: folder.path)
         settings.batchEvents = 7
-        // No stream waits for a turn, however slow the machine is.
+        // With a turn of 1,000 s no stream waits, however slow the machine is.
         settings.turn = .seconds(1_000)
         try EpochFolders.make(log.epoch, in: folder.path)
     }
@@ -37,7 +37,7 @@ struct Lab {
         StateReader(place: PartitionFileSlot(path(partition)), identity: identity(partition), folder: folder.path)
     }
 
-    /// Without a thread: the folder of a partition's file, for tests that hand it batches.
+    /// Returns the projector of a partition's file without a thread, for tests that pass batches to it.
     func folder(_ partition: Int, _ file: SnapshotFile) throws -> PartitionProjector {
         try PartitionProjector(file: file, identity: identity(partition), settings: settings, log: log)
     }

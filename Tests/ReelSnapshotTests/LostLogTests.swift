@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// A log that is not any more what was folded.
+/// Tests nodes whose log no longer matches the records that they have folded.
 @Suite(.timeLimit(.minutes(5)))
 struct LostLogTests {
     private func folded(_ count: Int64, _ lab: Lab) async throws {
@@ -19,7 +19,7 @@ struct LostLogTests {
         node.close()
     }
 
-    /// The states and codes that the metrics of a node show, as labels.
+    /// Returns the states and codes that the metrics of a node show, as labels.
     private func shown(_ metrics: Metrics, _ node: SnapshotNode) -> [Substring] {
         HealthWatch.register({ NodeHealth([node.health]) }, metrics)
         let lines = metrics.text().split(separator: "\n").filter { $0.hasSuffix("} 1") }
@@ -71,7 +71,7 @@ struct LostLogTests {
             body.contains(#""code":"ahead_of_log","stopped":"this node has folded partition 0 to seq 19"#),
             "\(body)"
         )
-        // The second time at once.
+        // The second call ends the node without a drain.
         for _ in 0..<2 { node.end.begin() }
         await node.waitUntilEnded()
         loop.stop()
@@ -116,7 +116,7 @@ struct LostLogTests {
         await withCheckedContinuation { done in lab.log.append([record], to: 0) { _ in done.resume() } }
         try await eventually("a refusal") { node.refusals == [.diverged] }
         lab.log.lose(0, LogError(.logUnavailable, "nobody answers"))
-        // The node has looked again once it has asked the log for its ends.
+        // The node has checked its log again once it has asked for the log's ends.
         for _ in 0..<3 {
             let asked = log.boundsAsked
             try await eventually("the node looks again") { log.boundsAsked > asked }
@@ -165,7 +165,7 @@ struct LostLogTests {
         let node = try lab.node()
         try await lab.log.append((0..<20).map { writer.event(at: $0) }, key: "todo", to: 0)
         try await lab.reach(node, 0, 19)
-        // A gateway of another history hands over the next record.
+        // A gateway with another history appends the next record.
         let value = writer.event(at: 20)
         let wrong = LogAppend(key: Array("todo".utf8), value: Array(value.utf8), witness: Witness(seq: 15, hash: 7))
         await withCheckedContinuation { done in lab.log.append([wrong], to: 0) { _ in done.resume() } }

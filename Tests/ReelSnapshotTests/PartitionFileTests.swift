@@ -7,7 +7,7 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// What stands in a partition's file, whatever happens while it is written or read.
+/// Tests the content of a partition's file after faults, during writes, and during reads.
 @Suite(.timeLimit(.minutes(5)))
 struct PartitionFileTests {
     let todo = StreamName("todo")!
@@ -179,7 +179,7 @@ struct PartitionFileTests {
         #expect(try file.integer("SELECT count(*) FROM stream") == 1)
         #expect(try file.checkpoint(.truncate))
         var bytes = try Data(contentsOf: URL(filePath: lab.path(0)))
-        // Once in the table, and once in the index, which is the page behind it.
+        // The name is once in the table and once in the index, which is on a later page.
         let name = Data("a-name-to-be-found".utf8)
         let inIndex = try #require(bytes.range(of: name, options: .backwards))
         #expect(bytes.range(of: name) != inIndex)

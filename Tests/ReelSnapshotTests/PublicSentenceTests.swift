@@ -9,7 +9,7 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// What clients of a snapshot node are told names no file, and an operator reads the rest in the journal.
+/// Tests that answers to clients name no file, and that log lines give operators the rest.
 @Suite(.timeLimit(.minutes(5))) struct PublicSentenceTests {
     private let stream = StreamName("todo")!
 

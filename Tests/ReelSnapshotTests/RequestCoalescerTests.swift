@@ -6,24 +6,24 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// One piece of work for all who ask the same at the same time.
+/// Tests that equal concurrent requests share one piece of work.
 @Suite struct RequestCoalescerTests {
-    /// What becomes of questions whose work waits until it is let go on.
+    /// Records requests and their answers. Each piece of work waits until the test calls `letGo`.
     final class Desk: Sendable {
         let work = RequestCoalescer<String, Int>()
         private let begun = Mutex(0)
         private let answers = Mutex<[(question: String, time: Int)]>([])
         private let gate = DispatchSemaphore(value: 0)
 
-        /// How often the work was begun.
+        /// The number of times that the work has begun.
         var times: Int { begun.withLock { $0 } }
-        /// Which time of the work each got its answer from.
+        /// For each answer, the number of the work that it comes from.
         var answered: [Int] { answers.withLock { $0.map(\.time) } }
         func answered(_ question: String) -> [Int] {
             answers.withLock { $0.filter { $0.question == question }.map(\.time) }
         }
 
-        /// False: it was to be begun, and must not.
+        /// Requests the work. Returns false if the request would begin new work and must not.
         @discardableResult
         func ask(_ question: String, on loop: EventLoop, mayBegin: Bool = true) throws -> Bool {
             try loop.sync { [self] in
@@ -70,7 +70,7 @@ import Testing
         let loop = try EventLoop()
         defer { loop.stop() }
         let desk = Desk()
-        // More than are done at once, on any machine.
+        // These are more pieces of work than this machine runs concurrently.
         let others = ProcessInfo.processInfo.activeProcessorCount + 2
         for number in 0..<others { try desk.ask("other \(number)", on: loop) }
         try await eventually("threads are taken") { desk.times > 0 }

@@ -8,13 +8,13 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// What a snapshot node says of the sites of a stream.
+/// Tests the pages of a stream's sites.
 @Suite(.timeLimit(.minutes(5))) struct SitesPageTests {
     private let todo = StreamName("todo")!
 
     private func site(_ number: Int) -> Site { Site(high: 0x4000, low: 1 << 63 | UInt64(number)) }
 
-    /// An event of a site, with its op as the gateway's clock.
+    /// Returns an event of a site; its time is 1,000 ms plus the op.
     private func event(_ number: Int, _ op: Op, isLast: Bool = false, base: Seq = -1) -> String {
         let last = isLast ? #""last":true,"# : ""
         let head = #"{"at":\#(1_000 + op),"base":\#(base),"by":"u\#(number)",\#(last)"#
@@ -26,7 +26,7 @@ import Testing
         let lab = try Lab(partitions: 1)
         let node = try lab.node()
         defer { node.close() }
-        // Site 0 writes at the seqs 0 and 5, and so comes last.
+        // Site 0 writes at the seqs 0 and 5, so it is the last one in the list.
         let values = [event(0, 0), event(1, 0), event(2, 0, isLast: true), event(3, 0), event(4, 0), event(0, 1)]
         try await lab.log.append(values, key: "todo", to: 0)
         try await lab.log.append(["other"], key: "else", to: 0)

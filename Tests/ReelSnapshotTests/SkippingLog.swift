@@ -3,19 +3,19 @@ import ReelCore
 import ReelLog
 import Synchronization
 
-/// A log whose first tail leaves out what stands before a seq, as a faulty client of a broker might.
+/// A log whose first tail omits the records before a seq, as a faulty client of a broker might.
 final class SkippingLog: ForwardingLog {
     let log: any EventLog
     private let first: Mutex<Seq?>
     private let asked = Mutex(0)
 
-    /// Without a seq nothing is left out.
+    /// Creates the log. Without a seq, the first tail omits nothing.
     init(_ log: any EventLog, firstTailFrom seq: Seq? = nil) {
         self.log = log
         first = Mutex(seq)
     }
 
-    /// How often it was asked where a partition ends.
+    /// The number of requests for the end of a partition.
     var boundsAsked: Int { asked.withLock { $0 } }
 
     func tail(_ partition: Int, from: Seq, to sink: any LogSink) -> any LogTail {

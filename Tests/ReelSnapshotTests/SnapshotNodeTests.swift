@@ -315,7 +315,7 @@ struct SnapshotNodeTests {
 }
 
 extension Writer {
-    /// One event of a fresh writer.
+    /// The first event of a new writer.
     var first: String {
         var writer = self
         return writer.event(at: 0)

@@ -9,11 +9,11 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// What a snapshot node answers over HTTP where it cannot say, or cannot say yet, what was asked for.
+/// Tests HTTP answers of a snapshot node that cannot answer a question, or cannot answer it yet.
 @Suite(.timeLimit(.minutes(15))) struct StateRequestTests {
     private let todo = "/v1/streams/todo"
 
-    /// Runs the body with a node on the lab's log, and what asks it.
+    /// Runs the body with a node on the lab's log, and with a function that sends it GET requests.
     private func serving(
         _ lab: Lab,
         number: Int = 0,

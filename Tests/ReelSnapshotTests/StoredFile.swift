@@ -7,7 +7,7 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// A folded file without a WAL, and its bytes as they were written.
+/// A folded file without a WAL, and its original bytes.
 struct StoredFile {
     static let todo = StreamName("todo")!
     static let notes = StreamName("notes")!
@@ -43,8 +43,8 @@ struct StoredFile {
         bytes = try Data(contentsOf: URL(filePath: lab.path(0)))
     }
 
-    /// The places of the file that hold rows or entries of an index: all but the head of each page and its list of
-    /// cells, by which SQLite finds them.
+    /// The offsets of the bytes that hold rows or index entries. The head of each page and its list of cells are
+    /// excluded, because SQLite needs them to find the rows.
     var rowPlaces: [Int] {
         stride(from: 0, to: bytes.count, by: SnapshotFile.pageBytes).flatMap { page in
             let head = page == 0 ? 100 : page
@@ -54,14 +54,14 @@ struct StoredFile {
         }
     }
 
-    /// Runs `body` while the bytes at these places are other ones.
+    /// Runs `body` while the bytes at these offsets are changed by the mask.
     func flipping(_ places: [Int], by mask: UInt8 = 0x04, _ body: () throws -> Void) throws {
         for place in places { try write(bytes[place] ^ mask, at: place) }
         defer { for place in places { try? write(bytes[place], at: place) } }
         try body()
     }
 
-    /// Puts another byte at a place of the file.
+    /// Writes one byte at an offset of the file.
     func write(_ byte: UInt8, at place: Int) throws {
         let file = try FileHandle(forUpdating: URL(filePath: lab.path(0)))
         defer { try? file.close() }
@@ -69,8 +69,8 @@ struct StoredFile {
         try file.write(contentsOf: [byte])
     }
 
-    /// The places of each byte of a row of these parts, which follow each other. The remains of a row that SQLite has
-    /// moved may lie in the free part of a page.
+    /// Returns the offsets of each byte of a row whose parts are adjacent. A byte can have several, because SQLite may
+    /// leave a copy of a moved row in the free part of a page.
     func places(of parts: [[UInt8]]) throws -> [[Int]] {
         let row = Data(parts.joined())
         var places = Array(repeating: [Int](), count: row.count)
@@ -83,7 +83,7 @@ struct StoredFile {
         return places
     }
 
-    /// The first row of a query, its blobs, texts and, where a column is named `hash`, its eight bytes.
+    /// Returns the first row of a query. The last column is an integer, such as a hash, and is returned as eight bytes.
     func row(_ query: String, columns: Int32) throws -> [[UInt8]] {
         let row = try Connection(path: lab.path(0), mode: .readOnly).prepare(query)
         try #require(try row.step())
@@ -93,7 +93,7 @@ struct StoredFile {
         }
     }
 
-    /// What is answered, each by itself: nil where the file was found damaged.
+    /// Returns the answer to each question, or nil if its read has found damage.
     func answers() throws -> [String: String?] {
         var answers: [String: String?] = [:]
         func ask(_ name: String, _ body: () throws -> String) throws {

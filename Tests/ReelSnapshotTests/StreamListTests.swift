@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// What a snapshot node answers to a question for the streams that there are.
+/// Tests the list of streams that a snapshot node returns.
 @Suite(.timeLimit(.minutes(5))) struct StreamListTests {
     private func insert(_ id: String, at atMs: Int64 = 1_000, site: String = StoredFile.site, op: Op = 0) -> String {
         #"{"at":\#(atMs),"base":-1,"fields":{"a":12},"id":"\#(id)","model":"m","op":\#(op),"#
@@ -26,7 +26,7 @@ import Testing
         return Access(TokenGrant(subject: "ann", expiresAt: 9_999_999_999, read: read, publish: []))
     }
 
-    /// All pages of a list: the names, and the number of pages.
+    /// Returns the names on all pages of a list, and the number of pages.
     private func names(
         _ node: SnapshotNode,
         _ prefix: String = "",
@@ -94,7 +94,7 @@ import Testing
         let ranges = try question().ranges(for: access)
         let found = try names(node, for: access)
         #expect(found.names == ["p3000", "p5999", "z"] && ranges.count == 11, "a prefix includes longer ones")
-        // Names that no prefix shortens.
+        // None of these patterns is a prefix of another one, so the list cannot drop any.
         let apart =
             try (1_000..<9_000).map { try #require(StreamPattern("p\($0)")) } + [try #require(StreamPattern("z"))]
         let slow = try names(
@@ -114,7 +114,7 @@ import Testing
         try await lab.log.append(values, key: "todo", to: 0)
         try await lab.log.append([insert("1", at: 4_000)], key: "else", to: 0)
         try await lab.reach(node, 0, 3)
-        // m, 1 and {"a":12}
+        // The bytes of the object are `m`, `1` and `{"a":12}`.
         let todo = ListedStream(
             stream: StoredFile.todo,
             partition: 0,
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    /// The time of a page does not grow with the streams that there are.
+    /// The time for a page does not grow with the number of streams.
     @Test("a list of 10,000 streams in four partitions is read in pages of bounded time")
     func many() async throws {
         var lab = try Lab(partitions: 4)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ReelSnapshot
 
-/// A fresh folder, removed when the last reference goes.
+/// A new folder that is removed with its last reference.
 final class Folder: Sendable {
     let path: String
 
@@ -21,7 +21,7 @@ final class Folder: Sendable {
     }
 }
 
-/// Events of a few sites on a few objects, from a seed: what a stream sees in daily life.
+/// Random events of a few sites on a few objects, from a seed, as a stream of an app has them.
 struct Writer {
     var generator: SeededNumbers
     var ops: [Int: Op] = [:]
@@ -29,7 +29,7 @@ struct Writer {
 
     init(seed: UInt64) { generator = SeededNumbers(seed) }
 
-    /// The next event's value. `seq` is where it will stand.
+    /// Returns the value of the next event. `seq` is the seq that the event will have.
     mutating func event(at seq: Seq, objects: Int = 20) -> String {
         let number = Int.random(in: 0..<4, using: &generator)
         let op = ops[number, default: -1] + 1
@@ -52,7 +52,7 @@ struct Writer {
 }
 
 extension EventLog {
-    /// Appends values under a key and waits until they are there.
+    /// Appends values under a key and waits until they are durable.
     @discardableResult
     func append(_ values: [String], key: String, to partition: Int) async throws -> [Seq] {
         let records = values.map { LogAppend(key: Array(key.utf8), value: Array($0.utf8)) }
@@ -62,7 +62,7 @@ extension EventLog {
     }
 }
 
-/// The fold of a partition's stream, straight from the log, up to and with a seq.
+/// Returns the fold of a stream, computed from the log, up to and including the seq `last`.
 func foldOfLog(_ log: any EventLog, _ stream: StreamName, to last: Seq) throws -> Fold {
     let partition = stream.partition(of: log.partitions)
     var fold = Fold(stream: stream, partition: partition, epoch: log.epoch)
