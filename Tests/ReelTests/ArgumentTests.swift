@@ -2,7 +2,7 @@ import Testing
 
 @testable import reel
 
-/// The command line is read against one table, and what is wrong is said with what helps.
+/// Tests that one table defines the command line, and that an error helps to correct the mistake.
 @Suite struct ArgumentTests {
     private static let listen = Setting<String>.text("listen", "HOST:PORT", default: "127.0.0.1:7350", "the address")
     private static let partitions = Setting<Int>.number("partitions", "N", 1...1024, default: 4, "how many")
@@ -35,7 +35,7 @@ import Testing
         .done
     }
 
-    /// A member of a family that takes whole numbers alone.
+    /// A setting of a family that accepts whole numbers only.
     private struct Tone: AnySetting {
         let setting: Setting<String?>
         var name: String { setting.name }
@@ -126,7 +126,7 @@ import Testing
             let says = "\(variable) is set, but empty; expected is \(expected): give it a value, or unset it\n"
             #expect(complaint(["play", "tape"], [variable: ""]).hasPrefix(says))
         }
-        // The command line wins, and nobody asks for what a command does not take.
+        // The command line takes precedence. A variable for a setting that the command does not have is ignored.
         #expect(try options(["play", "tape", "--listen", "[::]:2"], ["REEL_LISTEN": ""])[Self.listen] == "[::]:2")
         #expect(try options(["play", "tape"], ["REEL_DATA": ""])[Self.listen] == "127.0.0.1:7350")
     }

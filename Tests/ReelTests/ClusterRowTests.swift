@@ -3,7 +3,7 @@ import Testing
 
 @testable import reel
 
-/// `reel cluster` reads what a node says of the others, and shows it as rows.
+/// Tests that `reel cluster` reads a node's answer about the other nodes and shows it as rows.
 @Suite struct ClusterRowTests {
     private func rows(_ body: String) throws -> [ClusterRow] {
         try Array(body.utf8).withUnsafeBytes { try ClusterRow.rows($0) }
@@ -31,7 +31,7 @@ import Testing
         #expect(try seen(#""role":"gateway""#) == "-")
     }
 
-    /// A node as an answer has it: `id` names its URL as well, if no other is given.
+    /// Returns a node in the form of an answer. Without `url`, its URL contains `id`.
     private func node(
         _ id: String,
         url: String? = nil,

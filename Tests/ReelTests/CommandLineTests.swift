@@ -9,7 +9,7 @@ import Testing
 
 @testable import reel
 
-/// What the program says and how it ends, without a process of its own.
+/// Tests the output and the exit codes of the program without a process of its own.
 @Suite struct CommandLineTests {
     @Test("alone it shows what there is") func aloneItShowsWhat() async {
         let run = await CommandRun([])
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    /// What a command says of a setting in a sentence of its own, because it uses it otherwise than others do.
+    /// The settings that a command describes with a sentence of its own, because it uses them differently.
     static let ownSentences = [
         ("token issue", "jwks", "sign with a key of this file"), ("token issue", "kid", "sign with the key"),
         ("token issue", "token-issuer", "write this `iss`"), ("token issue", "token-audience", "write this `aud`"),
@@ -185,11 +185,11 @@ import Testing
     }
 }
 
-/// The top of the repository.
+/// The root folder of the repository.
 let repository = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
-/// A run of the command line in this process, with what it said.
+/// A run of the command line in this process, with its output.
 struct CommandRun {
     let code: ExitCode
     let output: String

@@ -8,11 +8,11 @@ import Testing
 
 @testable import reel
 
-/// What the doctor concludes from what nodes said.
+/// Tests the conclusions of the doctor from the answers of nodes.
 @Suite struct DoctorTests {
     private let epoch = "9f00000000000001"
 
-    /// A node that stood at these seqs, at the first look and at the second.
+    /// Returns a node that was at these seqs at the first look and at the second.
     private func node(
         _ port: Int,
         _ role: String = "gateway",
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    /// What a node answers to `/readyz` whose snapshot role has stopped in its only partition.
+    /// Returns the `/readyz` answer of a node whose snapshot role has stopped in its only partition.
     private func stopped(_ code: String, _ reason: String, isReady: Bool = false, log: String = "ok") throws
         -> NodeStanding
     {
@@ -254,7 +254,7 @@ import Testing
     }
 
     @Test("a log may take as long as it wants while it answers") func aLogMayTake() async throws {
-        // Each silence lasts until it is cut short; the log says its next word when the one before has begun.
+        // Each silence lasts until it is interrupted. The log answers again when the next silence has begun.
         let silence = DispatchSemaphore(value: 0)
         let cutShort = Atomic(0)
         let answer = try await withInactivityTimeout {
@@ -381,7 +381,7 @@ import Testing
         }
         let (left, back, tls) = ("http://127.0.0.1:7", "http://127.0.0.1:8", try TLSClient())
         var report = ClusterReport(nodes: [])
-        // A process that was killed may have had the address before.
+        // A process that was killed may have had the same address before.
         report.add(
             [
                 row(left, atMs: 2, hasLeft: true), row(left, atMs: 1), row(back, atMs: 3, hasLeft: true),

@@ -7,7 +7,7 @@ import Testing
 
 @testable import reel
 
-/// `reel dump` prints a log as it is, and `reel fold` reads what it printed.
+/// Tests that `reel dump` prints a log unchanged, and that `reel fold` reads that output.
 @Suite struct DumpCommandTests {
     private let folder: TemporaryFolder
     private let todo = StreamName("todo")!
@@ -21,7 +21,7 @@ import Testing
             + #""site":"00000000-0000-4000-8000-00000000000a","type":"insert"}"#
     }
 
-    /// A log of four partitions with these records, each in the partition of its key.
+    /// Creates a log of four partitions with these records, each in the partition of its key.
     private func makeLog(_ records: [(key: String, value: String)]) async throws {
         let log = try SQLiteLog(path: folder.path + "/log.sqlite", partitions: 4)
         defer { log.close() }
@@ -141,7 +141,7 @@ import Testing
         #expect(run.errors.contains("expected is 0 to 3"))
     }
 
-    /// A log of one stream whose record of op 1 is damaged.
+    /// Creates a log of one stream whose record of op 1 is damaged.
     private func makeDamagedLog() async throws {
         for op in 0..<4 { try await makeLog([("todo", event(op))]) }
         let path = folder.path + "/log.sqlite"

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelLab
 
-/// Recorded sessions are read as they were recorded.
+/// Tests that recorded sessions are read as they were recorded.
 @Suite struct EditingSessionTests {
     private func session(_ json: String) throws(ReelError) -> EditingSession {
         try EditingSession(file: Array(json.utf8))
@@ -36,7 +36,8 @@ import Testing
         ]
         let session = try session(#"{"endContent":"","txns":[\#(edits.joined(separator: ","))]}"#)
         #expect(session.authors == 2)
-        // The second author knew edit 0 from edit 3 on, but never edit 2; the first nothing but the own until edit 6.
+        // The second author knows edit 0 from edit 3 on, and never edit 2. The first author knows
+        // only its own edits until edit 6.
         #expect(session.edits.map(\.base) == [-1, -1, 0, 1, 1, 0, 3])
         #expect(session.edits.map(\.op) == [0, 0, 1, 1, 2, 2, 3])
     }

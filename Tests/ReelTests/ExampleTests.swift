@@ -2,9 +2,10 @@ import Testing
 
 @testable import reel
 
-/// The lines that the help shows can be typed as they stand.
+/// Tests that the lines shown by the help can be typed unchanged.
 @Suite struct ExampleTests {
-    /// The command lines that a shell would start: split at `|`, `&&` and `;`, without quotes and redirections.
+    /// Returns the command lines that a shell would start. It splits at `|`, `&&` and `;`, and
+    /// drops quotes and redirections.
     static func commands(of line: String) -> [[String]] {
         var (commands, words, word) = ([[String]](), [String](), String?.none)
         var quote: Character?

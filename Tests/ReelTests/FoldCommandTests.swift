@@ -5,7 +5,7 @@ import Testing
 
 @testable import reel
 
-/// `reel fold` reads records as lines and says what became of each.
+/// Tests that `reel fold` reads records as lines and reports the outcome of each.
 @Suite struct FoldCommandTests {
     private let site = "00000000-0000-4000-8000-00000000000a"
 
@@ -49,7 +49,7 @@ import Testing
             lines.prefix(8).map(String.init)
                 == outcomes.enumerated().map { #"{"seq":\#($0.offset),"outcome":"\#($0.element)"}"# }
         )
-        // Before the unknown barrier the fold stops.
+        // The fold stops before the unknown barrier.
         #expect(lines[8].contains(#""seq":5,"#))
         #expect(lines.last?.hasPrefix(#"{"count":2,"digest":""#) == true)
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import reel
 
-/// What is wrong with `--log kafka:…` is said in one line, with the right exit code, within ten seconds.
+/// Tests that a wrong `--log kafka:…` gives an error of one line, with the right exit code, within ten seconds.
 @Suite(.timeLimit(.minutes(20))) struct KafkaBadInputTests {
     private func check(
         _ words: [String],
@@ -58,7 +58,7 @@ import Testing
             log.append([record], to: 0) { continuation.resume(with: $0) }
         }
         let brokers = (["127.0.0.1:1"] + mock.brokers).joined(separator: ",")
-        // The brokers live in this process, which may stand still.
+        // The brokers live in this process, which may be delayed.
         let run = try await BuiltProgram.runInTime(["dump", "--log", "kafka:\(brokers)"]) { run, took in
             run.code != 0 && took >= .seconds(3)
         }
@@ -102,7 +102,7 @@ import Testing
     }
 }
 
-/// A server that answers whoever connects with one text, whatever it is asked, and hangs up.
+/// A server that answers every connection with one text, whatever the request is, and closes it.
 private final class OneAnswer: Sendable {
     let port: UInt16
     private let descriptor: Int32

@@ -3,8 +3,8 @@ import Testing
 
 @testable import reel
 
-/// The properties of the Kafka client are settings: what correctness needs is refused, all else passes, and nothing
-/// secret is shown.
+/// Tests that properties of the Kafka client are settings. A property that correctness needs is refused, all others are
+/// passed on, and no secret is shown.
 @Suite struct KafkaSettingTests {
     private func run(_ words: [String], _ environment: [String: String] = [:]) throws -> [String: String] {
         let parser = ArgumentParser(commands: CommandTable.all, environment: environment)

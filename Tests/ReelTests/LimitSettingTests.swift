@@ -7,7 +7,7 @@ import Testing
 
 @testable import reel
 
-/// Limits and deadlines are settings: they are taken where they make sense together, and they hold.
+/// Tests limits and deadlines as settings: valid combinations are accepted, and they take effect.
 @Suite struct LimitSettingTests {
     private func settings(_ words: [String], _ environment: [String: String] = [:]) throws -> GatewaySettings? {
         let parser = ArgumentParser(commands: CommandTable.all, environment: environment)

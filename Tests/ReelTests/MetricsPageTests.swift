@@ -8,8 +8,8 @@ import Testing
 @testable import ReelNode
 @testable import reel
 
-/// docs/reference/metrics.md says of every metric what the nodes themselves say of it, and tools of others read what
-/// they say.
+/// Tests that docs/reference/metrics.md describes every metric as the nodes do, and that other
+/// tools can read the nodes' output.
 @Suite(.timeLimit(.minutes(20))) struct MetricsPageTests {
     @Test("the metrics page describes each metric as the nodes do") func pageMatchesNodes() async throws {
         let page = try text("docs/reference/metrics.md")
@@ -95,7 +95,7 @@ import Testing
         withExtendedLifetime(nodes) {}
     }
 
-    /// What each kind of node says; and what the log on Kafka adds to it.
+    /// Returns the metrics of each kind of node, and those of a log on Kafka and of certificates.
     private func expositions() async throws -> [String] {
         let folder = try TemporaryFolder(prefix: "reel-metrics-")
         var expositions: [String] = []
@@ -108,7 +108,7 @@ import Testing
         return expositions + [metrics.text()]
     }
 
-    /// The rows of the page, by name, that say what is said here.
+    /// Returns the rows that the page must have for this output, by name.
     private func rows(_ exposition: String) -> [String: String] {
         var (rows, help, kind, labels): ([String: String], Substring, Substring, Set<String>) = ([:], "", "", [])
         for line in exposition.split(separator: "\n") {
@@ -131,7 +131,7 @@ import Testing
         return "| `\(name)` | \(kinds.joined(separator: ", ")) | \(help) |"
     }
 
-    /// All that is in the code in the form of a metric's name.
+    /// Returns every name in the code that has the form of a metric's name.
     private func namesInTheCode() throws -> Set<String> {
         var names: Set<String> = []
         let files = FileManager.default.enumerator(
@@ -153,7 +153,7 @@ import Testing
         return names
     }
 
-    /// What Prometheus answers to a query: the values, as they stand.
+    /// Returns the values of Prometheus's answer to a query, as text.
     private func values(of query: String, at port: HeldPort) async throws -> [String] {
         guard
             let answer = try? await Asker.ask("GET", port: port.number, "/api/v1/query?query=\(query)", body: ""),

@@ -6,7 +6,7 @@ import Testing
 
 @testable import reel
 
-/// The commands that speak to nodes, against real ones: a gateway and a snapshot node on one log, as processes.
+/// Tests the commands that talk to nodes, with a gateway and a snapshot node on one log, as processes.
 @Suite struct NodeCommandTests {
     private let cluster: LocalCluster
 
@@ -14,8 +14,7 @@ import Testing
         cluster = try LocalCluster()
     }
 
-    /// Runs a command on the gateway. Where a node is too slow on a busy machine it says so, and whoever only reads
-    /// asks again.
+    /// Runs a command on the gateway. If a node is too slow on a busy machine, a command that only reads runs again.
     private func reel(_ words: String..., isTerminal: Bool = false) async -> CommandRun {
         await reel(words, isTerminal: isTerminal)
     }
@@ -208,7 +207,7 @@ import Testing
         #expect(beyond.code == .done && beyond.output.isEmpty, "\(beyond)")
         #expect(beyond.errors.contains("no event of todo from seq 100 on") && beyond.errors.contains("ends at seq 1"))
 
-        // A stream that nobody writes, in the partition of one that has events.
+        // This stream has no events, and is in the partition of a stream that has some.
         let partition = StreamName("todo")?.partition(of: 4)
         let names = (0...).lazy.map { "nosuch-\($0)" }
         let beside = try #require(names.first { StreamName($0)?.partition(of: 4) == partition })
@@ -226,7 +225,7 @@ import Testing
         )
         for seq in 0..<2 { #expect(try tail.readLine(timeoutMs: 60_000)?.hasPrefix(#"{"seq":\#(seq),"#) == true) }
         #expect(await CommandRun(["epoch", "new", "--log", "sqlite:\(log)"]).code == .done)
-        // The end of the epoch, then what follows the state in the next one.
+        // The tail prints the end of the epoch, and then the events after the state in the next epoch.
         #expect(try tail.readLine(timeoutMs: 60_000)?.contains(#""type":"barrier""#) == true)
         try await eventually("the gateway goes over") {
             let run = await reel("fetch", "todo")
@@ -242,7 +241,7 @@ import Testing
         tail.killNow()
     }
 
-    /// `script` gives the program a terminal.
+    /// `script` runs the program on a terminal.
     @Test("the command line states on a terminal what it waits for and how to end it") func explainsTerminalInput()
         async throws
     {
@@ -403,7 +402,7 @@ private struct LocalCluster {
 
     private static func start(_ role: String, _ name: String, _ folder: TemporaryFolder) throws -> LocalNode {
         let log = "sqlite:\(folder.path)/log.sqlite"
-        // One loop: what one connection has an ack for, the next one reads.
+        // With one loop, a connection can read every event that another connection has got an ack for.
         let arguments = [
             role, "--log", log, "--data", "\(folder.path)/\(name)", "--loops", "1", "--handshake-ms", "600000",
         ]

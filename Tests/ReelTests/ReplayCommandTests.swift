@@ -4,7 +4,7 @@ import Testing
 
 @testable import reel
 
-/// `reel replay` says whether a session's text ends as it was recorded.
+/// Tests that `reel replay` reports whether a session's text ends as it was recorded.
 @Suite struct ReplayCommandTests {
     private func replay(_ json: String, _ words: [String] = []) async throws -> CommandRun {
         let folder = try TemporaryFolder(prefix: "reel-cli-")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import reel
 
-/// What `reel publish` makes of events before it sends them.
+/// Tests how `reel publish` prepares events before it sends them.
 @Suite struct SentEventsTests {
     private func sent(_ events: String...) throws -> String {
         let requests = try SentEvents(events.map { Array($0.utf8)[...] }).requests
@@ -74,7 +74,7 @@ import Testing
     }
 }
 
-/// A node that takes the first request and closes the connection without a word; it answers the others.
+/// A node that closes the connection of the first request without an answer, and answers later ones.
 private final class LossyNode: Sendable {
     struct Asked: Sendable {
         var key: String

@@ -3,7 +3,7 @@ import Testing
 
 @testable import reel
 
-/// Settings of a node that cannot be meant.
+/// Tests combinations of a node's settings that make no sense.
 @Suite struct ServingSettingTests {
     private func check(_ words: [String]) throws {
         let parser = ArgumentParser(commands: CommandTable.all, environment: [:])

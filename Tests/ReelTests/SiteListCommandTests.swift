@@ -6,7 +6,7 @@ import Testing
 
 @testable import reel
 
-/// `reel site list` on a log without nodes.
+/// Tests `reel site list` on a log without nodes.
 @Suite struct SiteListCommandTests {
     private let folder: TemporaryFolder
     private let sites: SiteLog
@@ -20,7 +20,7 @@ import Testing
         await CommandRun(["site", "list", "todo", "--log", "sqlite:\(sites.path)"] + words)
     }
 
-    /// Ten sites that wrote once each, at the seqs 0 to 9.
+    /// Creates ten sites that wrote once each, at the seqs 0 to 9.
     private func makeTen() async throws {
         try await sites.append((0..<10).map { SiteLog.event(site: $0, op: 0, base: Seq($0) - 1) })
     }

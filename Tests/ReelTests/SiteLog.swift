@@ -7,17 +7,17 @@ struct SiteLog {
 
     init(_ path: String) { self.path = path }
 
-    /// The gateway's clock in all events.
+    /// The gateway's time in all events.
     static let atMs: Int64 = 1_795_000_000_000
 
     static func site(_ number: Int) -> Site { Site(high: 0x4000, low: 1 << 63 | UInt64(number)) }
 
-    /// An event without effect.
+    /// Returns an event without effect.
     static func event(site number: Int, op: Op, base: Seq) -> String {
         #"{"at":\#(atMs),"base":\#(base),"by":"u\#(number)","op":\#(op),"site":"\#(site(number))","type":"noop"}"#
     }
 
-    /// Appends records, a thousand at a time.
+    /// Appends records, at most a thousand in one append.
     func append(_ values: [String], key: String = "todo") async throws {
         let log = try SQLiteLog(path: path, partitions: 1)
         defer { log.close() }
@@ -40,7 +40,7 @@ struct SiteLog {
         }
     }
 
-    /// The value of a record.
+    /// Returns the value of a record.
     func value(at seq: Seq) throws -> String? {
         let log = try SQLiteLog(path: path, partitions: 1)
         defer { log.close() }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import reel
 
-/// `reel site retire` on a log without nodes.
+/// Tests `reel site retire` on a log without nodes.
 @Suite struct SiteRetireCommandTests {
     private let folder: TemporaryFolder
     private let sites: SiteLog
@@ -25,7 +25,7 @@ import Testing
         return await CommandRun(["site", "retire", stream] + place + words)
     }
 
-    /// Ten sites that wrote once each, at the seqs 0 to 9.
+    /// Creates ten sites that wrote once each, at the seqs 0 to 9.
     private func makeTen() async throws {
         try await sites.append((0..<10).map { SiteLog.event(site: $0, op: 0, base: Seq($0) - 1) })
     }
@@ -43,7 +43,7 @@ import Testing
         #expect(try sites.last == 9)
     }
 
-    @Test("idle sites end with one record, the others go on, and a second run finds nothing to retire")
+    @Test("idle sites end with one record, the others continue, and a second run finds nothing to retire")
     func retired() async throws {
         try await makeTen()
         let run = await retire(4)

@@ -3,11 +3,11 @@ import Testing
 
 @testable import reel
 
-/// What the doctor concludes from what nodes hold of a stream.
+/// Tests the conclusions of the doctor from the states of a stream on several nodes.
 @Suite struct StreamDoctorTests {
     private let site = Site(high: 1, low: 2)
 
-    /// Nobody has written the stream; its partition is folded up to a seq.
+    /// Returns the state of a stream without events, whose partition is folded up to a seq.
     private func fold(upTo seq: Seq) throws -> Fold {
         var fold = Fold(
             stream: try #require(StreamName("todo")),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import reel
 
-/// The commands about tokens, and which listeners a node refuses.
+/// Tests the commands about tokens, and which listeners a node refuses.
 @Suite struct TokenCommandTests {
     private let folder: URL
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelLab
 
-/// The schedule of a chaos run.
+/// Tests the schedule of a chaos run.
 @Suite struct ChaosFaultTests {
     private func schedule(_ seed: UInt64, brokers: Int = 3) -> [ChaosFault] {
         ChaosFault.schedule(seed: seed, forMs: 600_000, gateways: 3, snapshots: 2, brokers: brokers)

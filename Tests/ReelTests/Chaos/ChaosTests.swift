@@ -3,10 +3,10 @@ import Testing
 
 @testable import ReelLab
 
-/// `reel chaos`, as short as it can be.
+/// Tests `reel chaos` with the shortest possible runs.
 @Suite(.timeLimit(.minutes(20))) struct ChaosTests {
-    /// A run again, a few times, where it was not whole because somebody stood still for longer than its load or its
-    /// faults may take. What a judge finds, or what did not arrive, counts at once.
+    /// Repeats a run a few times if a process was delayed for longer than the load or the faults allow. A finding of
+    /// the checker, or a missing event, is never repeated.
     private func chaos(_ words: [String], shell: String = "") async throws -> BuiltProgram.Run {
         var run = try await BuiltProgram.run(["chaos"] + words, shell: shell, seconds: 600)
         let signs = ["let a client in", "no effect: ", "no node had the folded state", "in vain for two minutes"]
@@ -40,7 +40,7 @@ import Testing
         (plan.gateways, plan.snapshots) = (1, 1)
         let chaos = try ChaosRun(plan, reel: BuiltProgram.path, folder: folder.path + "/fresh") { _ in }
         defer { chaos.end() }
-        // Nobody else's node comes to listen where it did.
+        // The test holds the gateways' ports, so that no node of another test listens there.
         var held: [Int32] = []
         defer { for socket in held { close(socket) } }
         for gateway in chaos.cluster.gateways {
@@ -59,7 +59,7 @@ import Testing
         let most = try await BuiltProgram.run(["chaos", "--seconds", "5"] + words, shell: "ulimit -n 128;")
         #expect(most.code == 1 && most.output.isEmpty, "\(most)")
         #expect(most.errors.contains("may have 128; allow more with `ulimit -n 230`"), "\(most)")
-        // A soft limit is no limit.
+        // A soft limit does not limit the run, because the program raises it.
         let run = try await chaos(["--seconds", "1"] + words, shell: "ulimit -Sn 128;")
         #expect(run.output.contains("there was no fault, so nothing is proven"), "\(run)")
     }

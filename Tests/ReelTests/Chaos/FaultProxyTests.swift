@@ -5,7 +5,7 @@ import Testing
 
 @testable import ReelLab
 
-/// What a proxy does to connections with a node that says everything back.
+/// Tests the effect of a proxy on connections with a node that echoes.
 @Suite(.timeLimit(.minutes(20))) struct FaultProxyTests {
     private func echo() throws -> (EchoNode, FaultProxy, PlainSocket) {
         let node = try EchoNode()
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    /// Whoever takes nothing more is waited for by the poll, not by asking over and over.
+    /// The proxy waits for such a client in `poll`, and does not ask repeatedly.
     @Test("a client that does not read costs no turns") func aClientThatDoes() async throws {
         let node = try TalkingNode()
         let (listener, port) = try FaultProxy.listen()
@@ -103,13 +103,13 @@ import Testing
         var line = ProxyLine(bell: bell[0], listener: listener, node: node.port)
         defer { line.end() }
         let client = try PlainSocket(port)
-        // The node may take its time to begin, which is no wait for the client.
+        // The time until the node begins does not count as waiting for the client.
         try await eventually("the proxy has done it") {
             line.step()
             return client.hasNews(withinMs: 0)
         }
         var longestMs: Int64 = 0
-        // As many as it takes until the way is full, and then some.
+        // The proxy steps until the connection is full, and a few times more.
         for _ in 0..<100_000 where longestMs < 500 {
             let before = Clock.nowMs()
             line.step()
@@ -119,7 +119,7 @@ import Testing
     }
 }
 
-/// Says back what it hears, on a thread for each connection.
+/// A node that echoes, with a thread for each connection.
 private final class EchoNode: Sendable {
     private struct Counts {
         var heard = 0
@@ -162,7 +162,7 @@ private final class EchoNode: Sendable {
     }
 }
 
-/// Talks to whom it can, without end, on a thread for each.
+/// A node that sends without end to every connection, with a thread for each.
 private final class TalkingNode: Sendable {
     let port: UInt16
 
@@ -202,7 +202,7 @@ private final class PlainSocket {
         try #require(send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
     }
 
-    /// So many bytes; nil where the connection ends before.
+    /// Returns the next `count` bytes; nil if the connection ends before.
     func hear(_ count: Int) -> String? {
         var bytes = [UInt8](repeating: 0, count: count)
         let got = recv(descriptor, &bytes, count, Int32(MSG_WAITALL))

@@ -3,8 +3,8 @@ import Testing
 
 @testable import reel
 
-/// docker-compose.yml, the files that it mounts, and the program say the same: there is no Docker where this runs, so
-/// every word of them is held against what it stands for.
+/// Tests that docker-compose.yml, the files that it mounts, and the program agree. There is no Docker here, so the test
+/// compares the text of the files.
 @Suite struct ComposeTests {
     let compose: YAML
     let services: [String: YAML]
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    /// Kafka takes a key that it does not know without a word.
+    /// Kafka ignores an unknown key without an error.
     @Test("every key of the brokers is one of kafkas") func everyKeyOfThe() throws {
         let common = keys(try text("deploy/kafka/server.properties"))
         #expect(
@@ -137,7 +137,7 @@ import Testing
 
     @Test("the compose file publishes exactly the documented ports") func publishesDocumentedPorts() throws {
         let published = services.mapValues { ($0["ports"]?.strings ?? []).map(defaults) }.filter { !$0.value.isEmpty }
-        // Prometheus and Grafana listen there unless they are told otherwise.
+        // These are the default ports of Prometheus and Grafana.
         #expect(
             published == [
                 "front": ["127.0.0.1:7350:7350"], "prometheus": ["127.0.0.1:9090:9090"],
@@ -243,13 +243,13 @@ import Testing
         }
     }
 
-    /// The keys of properties, `key=value` a line.
+    /// Returns the keys of properties with one `key=value` per line.
     private func keys(_ properties: String) -> [String] {
         let lines = properties.split(separator: "\n").filter { !$0.hasPrefix("#") }
         return lines.map { line in String(line.prefix { $0 != "=" }) }
     }
 
-    /// `${NAME:-default}` as it is where nothing is set.
+    /// Replaces each `${NAME:-default}` by its default.
     private func defaults(_ word: String) -> String {
         word.replacing(/\$\{[A-Z_]+:-([^}]*)\}/) { $0.1 }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import reel
 
-/// What lies in deploy/ and the Dockerfile fit the program and the programs of others that read it.
+/// Tests that the files in deploy/ and the Dockerfile fit the program, and the other programs that read them.
 @Suite struct DeployFileTests {
     @Test("the image has what the program is built with") func theImageHasWhat() throws {
         let dockerfile = try text("Dockerfile")
@@ -92,7 +92,8 @@ import Testing
         #expect((run.output + run.errors).contains("rules found"), "\(run)")
         let tests = try await Shell.run("promtool test rules '\(folder)/alerts_test.yml'", seconds: 180)
         #expect(tests.code == 0, "\(tests)")
-        // Nothing else reads the board's expressions here, so they become rules. Grafana fills its variables in.
+        // No other program here reads the expressions of the board, so the test turns them into rules.
+        // Grafana fills in its variables.
         let board = try JSONSerialization.jsonObject(with: Data(text("deploy/grafana/reel.json").utf8))
         let rules = expressions(in: board).enumerated().map { index, expression in
             let filled = expression.replacing("$__rate_interval", with: "1m")
@@ -148,7 +149,8 @@ import Testing
                 counted.formUnion(parts.map { type.1 + $0 })
             }
         }
-        // Nodes without Kafka and TLS lack these. A test of the page of metrics holds the page and the code together.
+        // The nodes of this test have no Kafka and no TLS, so they lack these metrics. `MetricsPageTests`
+        // compares the page with the code.
         let pages = try text("docs/reference/metrics.md").matches(of: /`(reel_(?:kafka|certificate)_[a-z_]+)`/)
         counted.formUnion(pages.map { String($0.1) })
         let board = try JSONSerialization.jsonObject(with: Data(text("deploy/grafana/reel.json").utf8))
@@ -164,7 +166,7 @@ import Testing
 
     private func packages(_ list: Substring) -> [String] { list.split { $0 == " " || $0 == "\n" }.map(String.init) }
 
-    /// Every `expr` in a board.
+    /// Returns every `expr` of a board.
     private func expressions(in json: Any) -> [String] {
         switch json {
         case let members as [String: Any]:
@@ -177,7 +179,7 @@ import Testing
     }
 }
 
-/// A file of the repository.
+/// Returns the text of a file of the repository.
 func text(_ path: String) throws -> String {
     try String(contentsOf: repository.appending(path: path), encoding: .utf8)
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A program of somebody else that a test needs; where it is missing the test is left out, and says so.
+/// Programs of others that tests need. A test whose program is missing is skipped, with a message.
 enum Installed {
     static func has(_ program: String) -> Bool {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""

@@ -5,7 +5,7 @@ import Testing
 
 @testable import reel
 
-/// deploy/local/up runs the topology of docker-compose.yml, from the same files, and leaves nothing.
+/// Tests that deploy/local/up runs the topology of docker-compose.yml, from the same files, and leaves nothing behind.
 @Suite(
     .serialized,
     .enabled(if: Installed.haproxy, "haproxy is missing, so no cluster was run: apt-get install haproxy")
@@ -15,7 +15,9 @@ struct LocalClusterTests {
 
     private static let failover = repository.appending(path: "deploy/local/failover").path
 
-    /// Runs a line of shell inside a cluster of `reel`. `settings`: more variables, such as `RATE=50`.
+    /// Runs a line of shell inside a cluster of `reel`.
+    ///
+    /// - Parameter settings: More variables, such as `RATE=50`.
     private func inCluster(
         _ line: String,
         port: Int,
@@ -79,7 +81,7 @@ struct LocalClusterTests {
     @Test("a node that fails at its first start makes the log as it was asked for") func aNodeThatFails() async throws {
         let folder = try TemporaryFolder(prefix: "reel-fails-")
         let reel = folder.path + "/reel"
-        // Each node, told by its folder, fails once.
+        // Each node fails once; its folder identifies it.
         let script = """
             #!/bin/bash
             last=${@: -1}
@@ -138,14 +140,14 @@ struct LocalClusterTests {
         try await refuses(line, Self.failover, "failover: \(says)")
     }
 
-    /// What is set wrongly is bad usage, and told in one line. `$0` is the script, `$1` the program.
+    /// Checks that a wrong setting is bad usage with an error of one line. `$0` is the script, `$1` the program.
     private func refuses(_ line: String, _ script: String, _ says: String) async throws {
         let run = try await Shell.run(line, [script, BuiltProgram.path])
         #expect(run.code == 2, "\(run)")
         #expect(run.errors == "\(says)\n", "\(run)")
     }
 
-    /// As short as it can be, and with a goal that nobody reaches: the table is whole, and what was seen stays.
+    /// The run is as short as possible, and its goal cannot be reached. The table is complete, and the files stay.
     @Test("failover shows what clients saw and keeps the evidence") func failoverShowsWhatClients() async throws {
         let run = try await inCluster(
             "exec '\(Self.failover)'",
@@ -187,7 +189,7 @@ struct LocalClusterTests {
         }
     }
 
-    /// A cluster's ports follow each other; below those that the kernel gives away by itself.
+    /// The number of adjacent ports of a cluster. They are below the ports that the kernel assigns to connections.
     private static let ports = 11
 
     private static func freePort() async -> Int {
@@ -209,7 +211,7 @@ struct LocalClusterTests {
             let node = try NodeProcess.gateway(in: folder)
             let run = try await inCluster("true", port: Int(node.port) - 3)
             #expect(run.code == 1)
-            // The ports beside it may be another test's.
+            // The adjacent ports may belong to another test.
             return run.errors.contains("port \(node.port), for gateway-3, is taken: set PORT to another")
         }
     }
@@ -224,7 +226,7 @@ struct LocalClusterTests {
         try await eventually("the port is refused") {
             let run = try await inCluster("true", port: low - 1)
             #expect(run.code == 1)
-            // Another test may listen there just now.
+            // Another test may listen on the port at this time.
             return run.errors.contains("is one of those that connections get")
         }
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import reel
 
-/// Limits of clients that come through HAProxy, with deploy/haproxy.cfg, to a node.
+/// Tests limits of clients that reach a node through HAProxy with deploy/haproxy.cfg.
 @Suite(
     .enabled(if: Installed.haproxy, "haproxy is missing, so no limit was tried through it: apt-get install haproxy")
 )
@@ -15,7 +15,7 @@ struct ProxyLimitTests {
 
     init() throws { folder = try TemporaryFolder(prefix: "reel-proxy-") }
 
-    /// HAProxy before a node. Without `sendsAddresses` it does not tell the node who asks.
+    /// Starts HAProxy before a node. Without `sendsAddresses`, HAProxy does not send the node the client's address.
     private func front(_ node: NodeProcess, sendsAddresses: Bool) async throws -> (
         process: ChildProcess, port: HeldPort
     ) {
@@ -23,7 +23,7 @@ struct ProxyLimitTests {
         let line = "    default-server send-proxy-v2 check-send-proxy\n"
         #expect(config.contains(line))
         if !sendsAddresses { config = config.replacing(line, with: "") }
-        // As the file says for a front behind another proxy.
+        // The file describes this change for a front behind another proxy.
         config = config.replacing("    bind \"${FRONT}\"\n", with: "    bind \"${FRONT}\" accept-proxy\n")
         let path = folder.path + "/haproxy.cfg"
         try config.write(toFile: path, atomically: true, encoding: .utf8)
@@ -43,7 +43,7 @@ struct ProxyLimitTests {
         return (process, ports[0])
     }
 
-    /// The status of a publish of so many events by a client with this address, which an outer proxy names.
+    /// Publishes `count` events as a client with this address, which an outer proxy names. Returns the status.
     private func publish(_ count: Int, _ port: HeldPort, from address: String, token: String? = nil) async throws
         -> String
     {
@@ -72,7 +72,7 @@ struct ProxyLimitTests {
             defer { node.process.killNow() }
             let front = try await front(node, sendsAddresses: isTrusted)
             defer { front.process.killNow() }
-            // The limit of one a second is passed for minutes.
+            // With a limit of one event per second, 500 events use up the limit for minutes.
             #expect(try await publish(500, front.port, from: "192.0.2.2") == "200")
             #expect(try await publish(1, front.port, from: "192.0.2.2") == "429")
             #expect(try await publish(1, front.port, from: "192.0.2.3") == (isTrusted ? "200" : "429"))

@@ -1,9 +1,9 @@
-/// The YAML that the files of this project use, and no more: maps and lists by indentation, plain and double-quoted
-/// scalars on one line, lists in brackets, anchors, aliases, and `<<`. What else there is in YAML is an error.
+/// The subset of YAML that the files of this project use. It has maps and lists by indentation, plain and double-quoted
+/// scalars on one line, lists in brackets, anchors, aliases, and `<<`. Any other YAML is an error.
 indirect enum YAML: Equatable {
     case map([String: YAML])
     case list([YAML])
-    /// Any scalar, as it is written; the empty one is "".
+    /// Any scalar as it is written; an empty scalar is "".
     case text(String)
 
     struct Fault: Error, CustomStringConvertible {
@@ -64,7 +64,7 @@ private struct YAMLReader {
         return YAML.Fault(description: "\(place): \(what)")
     }
 
-    /// The map or list whose lines stand at this indentation.
+    /// Returns the map or list whose lines have this indentation.
     private mutating func block(indent: Int) throws(YAML.Fault) -> YAML {
         guard next < lines.count, lines[next].indent == indent else { return .text("") }
         return lines[next].text.hasPrefix("- ") ? try list(indent: indent) : try map(indent: indent)
@@ -75,7 +75,7 @@ private struct YAMLReader {
         while next < lines.count, lines[next].indent == indent, lines[next].text.hasPrefix("- ") {
             let content = lines[next].text.dropFirst(2)
             if Self.key(content) != nil {
-                // The first member of a map: its line, as if the dash were a space.
+                // This is the first member of a map. The line is read as if the dash were a space.
                 lines[next].text = content
                 lines[next].indent += 2
                 items.append(try map(indent: indent + 2))
@@ -117,7 +117,7 @@ private struct YAMLReader {
         return .map(merged.merging(members) { $1 })
     }
 
-    /// `key: rest` or `key:`, without a comment behind.
+    /// Returns the key and the rest of `key: rest` or `key:`. A comment at the end is not supported.
     private static func key(_ text: Substring) -> (String, Substring)? {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9_.<-]+):(?: +(.*))?/) else { return nil }
         return (String(match.1), match.2 ?? "")

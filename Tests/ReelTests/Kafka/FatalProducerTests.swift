@@ -10,17 +10,18 @@ import Testing
 
 @testable import reel
 
-/// Producers that meet a fatal error while clients publish, and send again what is not acked: on the mock cluster.
+/// Tests producers that get a fatal error on the mock cluster while clients publish. The clients
+/// resend the events without an ack.
 @Suite(.timeLimit(.minutes(10))) struct FatalProducerTests {
     @Test("no op is skipped doubled or reordered") func noOpIsSkipped() async throws {
         let mock = try MockCluster(brokers: 1)
         let folder = try TemporaryFolder(prefix: "reel-fatal-")
         let log = try mock.makeLog(partitions: 2)
-        // So that some are always on their way.
+        // With this delay some events are always in flight.
         mock.answerAfter(ms: 100)
         var settings = GatewaySettings()
         settings.node.listen = "127.0.0.1:0"
-        // A test process may be without the processor for long.
+        // On a busy machine a test process may wait long for a processor.
         (settings.node.handshakeMs, settings.helloMs, settings.pingMs) = (1_000_000, 1_000_000, 1_000_000)
         let gateway = try Gateway(log: log, settings: settings, logger: Logger { _ in })
 
@@ -43,7 +44,7 @@ import Testing
         let found = try await report.value
         #expect(found.isComplete, "\(found.problems)")
         #expect(found.statistics.resent > 0)
-        // The second time at once.
+        // The second call ends the gateway without a drain.
         for _ in 0..<2 { gateway.end.begin() }
         await gateway.waitUntilEnded()
         log.close()
@@ -55,13 +56,13 @@ import Testing
         withExtendedLifetime(folder) {}
     }
 
-    /// Waits until so many more events are acked.
+    /// Waits until `count` more events are acked.
     private func acks(_ count: Int, _ load: LoadRun) async throws {
         let goal = try await load.statistics().acked + count
         try await eventually("\(goal) acks") { try await load.statistics().acked >= goal }
     }
 
-    /// The brokers live in this process, which may stand still: then they are asked again.
+    /// The brokers live in this process, which may be delayed. The command then runs again.
     private func dump(_ mock: MockCluster, to file: String) async throws {
         let words = ["dump", "--log", "kafka:\(mock.brokers[0])"]
         var run = try await BuiltProgram.run(words)

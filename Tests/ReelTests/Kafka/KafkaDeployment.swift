@@ -27,7 +27,7 @@ final class KafkaDeployment {
     var log: String { "kafka:\(kafka.bootstrap)" }
     var topic: String { "reel.\(epoch)" }
 
-    /// A record as some reader sees it.
+    /// A record as a reader gets it.
     struct Record: Hashable, CustomStringConvertible {
         var partition: Int
         var seq: Int
@@ -37,13 +37,13 @@ final class KafkaDeployment {
         var description: String { "\(partition):\(seq) \(key) \(value)" }
     }
 
-    /// All records, as `reel dump` prints them, or those that these words leave.
+    /// Returns the records that `reel dump` prints with these options.
     func dump(_ words: String...) async throws -> [Record] {
         let run = try await BuiltProgram.run(["dump", "--log", log] + words, seconds: 600)
         try #require(run.code == 0, "\(run)")
         return try run.output.split(separator: "\n").compactMap { line -> Record? in
             let record = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
-            // A transaction's marker takes a seq.
+            // The marker of a transaction takes a seq.
             if record?["empty"] != nil { return nil }
             return Record(
                 partition: try #require(record?["partition"] as? Int),
@@ -54,7 +54,7 @@ final class KafkaDeployment {
         }
     }
 
-    /// The void records that the gateway has counted, by reason.
+    /// Returns the number of void records that the gateway has counted, by reason.
     func voids() async throws -> [String: Int] {
         let metrics = String(decoding: try await gateway.ask("GET", "/metrics").body, as: UTF8.self)
         var voids: [String: Int] = [:]
@@ -64,7 +64,7 @@ final class KafkaDeployment {
         return voids
     }
 
-    /// The last record of the partition that is the longest, as far as the gateway has read it or further.
+    /// Returns the last record of the longest partition, at or after the last seq that the gateway has read.
     func last() async throws -> Record? {
         let metrics = String(decoding: try await gateway.ask("GET", "/metrics").body, as: UTF8.self)
         let heads = metrics.matches(of: /reel_gateway_seq\{partition="(\d+)"\} (-?\d+)/)
@@ -73,7 +73,7 @@ final class KafkaDeployment {
         return try await dump("--partition", String(longest.1), "--after", "\(seq - 1)").last
     }
 
-    /// Waits until the gateway has read all that is in the log.
+    /// Waits until the gateway has read all records of the log.
     func settled() async throws {
         let records = try await dump()
         for partition in 0..<Self.partitions {
@@ -85,7 +85,7 @@ final class KafkaDeployment {
         }
     }
 
-    /// A valid event that makes an object; as it stands in the log, for a publisher without a gateway.
+    /// Returns a valid event that creates an object, in the form of a record, for a publisher without a gateway.
     static func event(_ site: Int, op: Int = 0) -> String {
         let id = "00000000-0000-4000-8000-" + String(1_000_000_000_000 + site).dropFirst()
         return #"{"base":-1,"id":"\#(op)","model":"peer","op":\#(op),"site":"\#(id)","type":"insert"}"#

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// `reel epoch new` against a real broker, with nodes and devices that go on meanwhile.
+/// Tests `reel epoch new` on a real broker, while nodes and devices work.
 @Suite(.realKafka, .serialized, .timeLimit(.minutes(8))) struct KafkaEpochTests {
     /// A deployment with a snapshot node, streams with a state, and a device.
     private struct Ground {
@@ -46,7 +46,7 @@ import Testing
             try await BuiltProgram.run(["epoch", "new", "--log", deployment.log] + words)
         }
 
-        /// The epoch and the number of the log that a node is at; nil: it does not answer.
+        /// Returns the epoch and the number of the log that a node uses; nil if the node does not answer.
         func log(of node: NodeProcess) async -> (epoch: String, number: Int)? {
             guard let cluster = try? await node.members("/v1/cluster"), let epoch = cluster["epoch"] as? String,
                 let number = cluster["number"] as? Int
@@ -54,7 +54,7 @@ import Testing
             return (epoch, number)
         }
 
-        /// Waits until both nodes are at a log of this number or a later one.
+        /// Waits until both nodes use a log with this number or a later one.
         func haveGoneOver(to number: Int) async throws {
             for node in [deployment.gateway, snapshot] {
                 try await eventually("\(node.name) is at log number \(number)") {
@@ -63,7 +63,7 @@ import Testing
             }
         }
 
-        /// What the streams hold, without what has a meaning in one log only; nil: the node does not say.
+        /// Returns the state of the streams without values that depend on the log; nil if the node does not answer.
         func state() async throws -> Set<String>? {
             var state: Set<String> = []
             for stream in Self.streams {
@@ -88,7 +88,7 @@ import Testing
             return state
         }
 
-        /// The state once all that was published is folded.
+        /// Returns the state once all published events are folded.
         func settled() async throws -> Set<String> {
             var found: Set<String> = []
             try await eventually("each stream has an object, a tombstone and a site") {
@@ -104,7 +104,8 @@ import Testing
         }
     }
 
-    @Test("a new epoch with any number of partitions has the state and devices go on") func aNewEpochWith() async throws
+    @Test("a new epoch with any number of partitions has the state, and devices continue") func aNewEpochWith()
+        async throws
     {
         let ground = try await Ground()
         let before = try await ground.settled()

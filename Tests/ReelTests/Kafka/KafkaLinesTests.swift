@@ -8,7 +8,7 @@ import Testing
 
 @testable import reel
 
-/// Where the lines of librdkafka go.
+/// Tests the destination of librdkafka's lines.
 @Suite(.timeLimit(.minutes(5))) struct KafkaLinesTests {
     private let silent = Console(isTerminal: false) { _, _ in }
 

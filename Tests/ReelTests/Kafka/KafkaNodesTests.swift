@@ -8,7 +8,7 @@ import Testing
 
 @testable import reel
 
-/// What runs on the embedded log runs on Kafka, unchanged.
+/// Tests that programs for the embedded log run on Kafka without a change.
 @Suite(.realKafka, .serialized, .timeLimit(.minutes(20))) struct KafkaNodesTests {
     @Test("the demo holds though the leading broker is killed") func theDemoHoldsThough() async throws {
         let run = try await BuiltProgram.run(["demo", "--apache-kafka", try RealKafka.home().path], seconds: 600)
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    /// The nodes as `reel cluster` prints them from the log, and how far they are in a partition.
+    /// Returns the nodes that `reel cluster` prints from the log, each with its position in a partition.
     private func cluster(_ log: String, partition: Int) async throws -> [String] {
         let run = try await BuiltProgram.run(["cluster", "--log", log, "--json"])
         return try run.output.split(separator: "\n").map { line in
@@ -115,14 +115,16 @@ import Testing
         }
     }
 
-    @Test("an event that the brokers no longer take is too large and the others go on") func anEventThatThe()
+    @Test("an event that the brokers no longer take is too large, and smaller events are still accepted")
+    func anEventThatThe()
         async throws
     {
         let deployment = try await KafkaDeployment()
         let topic = ["--entity-type", "topics", "--entity-name", deployment.topic]
         let lowered = ["--add-config", "max.message.bytes=20000"]
         try deployment.kafka.tool("kafka.admin.ConfigCommand", ["--alter"] + topic + lowered)
-        // The brokers hear of it a moment later, and the gateway asks them then: each time it is another event.
+        // The brokers apply the limit a moment later, and the gateway then asks them for it.
+        // Each attempt needs a new event.
         var (site, refusal) = (0, "")
         try await eventually("an event is refused") {
             site += 1
@@ -142,7 +144,7 @@ import Testing
         }
     }
 
-    /// What a gateway answers to the first event of a site, which has so many bytes and some more.
+    /// Publishes the first event of a site, with slightly more than this number of bytes, and returns the answer.
     private func publish(_ bytes: Int, by number: Int, through gateway: NodeProcess) async throws -> HTTPResponse {
         let site = "00000000-0000-4000-8000-" + String(3_000_000_000_000 + number).dropFirst()
         let fields = #"{"t":"\#(String(repeating: "x", count: bytes))"}"#

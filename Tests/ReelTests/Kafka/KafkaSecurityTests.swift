@@ -6,10 +6,10 @@ import Testing
 
 @testable import reel
 
-/// TLS, passwords and rights, against a real broker that asks for all of them.
+/// Tests TLS, passwords and rights on a real broker that requires all of them.
 @Suite(.realKafka, .serialized, .timeLimit(.minutes(15))) struct KafkaSecurityTests {
-    /// A broker whose listener SECURE wants TLS and a password, whose listener KNOWN wants TLS and a certificate of who
-    /// comes, and which lets nobody do what no ACL allows.
+    /// A broker with two listeners that allows only what an ACL allows. SECURE requires TLS and a password; KNOWN
+    /// requires TLS and a certificate of the client.
     private struct Guarded {
         let folder: TemporaryFolder
         let kafka: LocalKafka
@@ -46,7 +46,7 @@ import Testing
                     "ssl.keystore.type": "PEM",
                     "ssl.keystore.location": folder.path + "/broker.pem",
                     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-                    // The plain listeners are those of the test itself.
+                    // Only the test itself uses the plain listeners.
                     "super.users": "User:ANONYMOUS",
                 ]
             )
@@ -63,7 +63,7 @@ import Testing
             )
         }
 
-        /// What a command needs to speak with SECURE as this user, but for the password.
+        /// Returns the options with which a command connects to SECURE as this user, without the password.
         func words(_ user: String, _ mechanism: String = "PLAIN", authority: String = "ca.pem") -> [String] {
             [
                 "--log", "kafka:" + kafka.bootstrap(of: "SECURE"), "--kafka.security.protocol=sasl_ssl",
@@ -72,7 +72,7 @@ import Testing
             ]
         }
 
-        /// What a command needs to speak with KNOWN, but for a certificate.
+        /// The options with which a command connects to KNOWN, without a certificate.
         var certifiedWords: [String] {
             [
                 "--log", "kafka:" + kafka.bootstrap(of: "KNOWN"), "--kafka.security.protocol=ssl",
@@ -80,7 +80,7 @@ import Testing
             ]
         }
 
-        /// What names a certificate, but for its key's password.
+        /// Returns the options that name a certificate, without the password of its key.
         func certificate(_ name: String) -> [String] {
             [
                 "--kafka.ssl.certificate.location=\(folder.path)/\(name).pem",
@@ -88,7 +88,7 @@ import Testing
             ]
         }
 
-        /// A gateway of this user.
+        /// Starts a gateway of this user.
         func gateway(_ user: String) throws -> NodeProcess {
             try NodeProcess(["gateway"] + words(user), in: folder, name: user, shell: Self.password(user))
         }
@@ -147,7 +147,7 @@ import Testing
         #expect(!checked.output.contains("could not be checked"), "\(checked.output)")
         #expect(await guarded.run(["dump"]).code == .done)
 
-        // Who may read and not write.
+        // The user guest may read and may not write.
         try guarded.allow("Read", "Describe", "DescribeConfigs", to: "guest")
         let gateway = try guarded.gateway("guest")
         let reason = "this user has no right to Write the topic reel."
@@ -172,7 +172,7 @@ import Testing
     func acceptsScramPassword() async throws {
         let guarded = try await Guarded()
         try guarded.allow("Read", "Write", "Describe", "DescribeConfigs", "Create", to: "device")
-        // `make test-kafka` puts a newer library there; its tests run with Debian's.
+        // `make test-kafka` installs a newer library there. The tests themselves run with Debian's library.
         let newer = FileManager.default.currentDirectoryPath + "/.build/librdkafka"
         let libraries = ["", newer].filter { $0.isEmpty || FileManager.default.fileExists(atPath: $0) }
         if libraries.count == 1 {

@@ -5,7 +5,7 @@ import ReelLab
 import TestSupport
 import Testing
 
-/// `reel site retire` against a real broker that is killed meanwhile.
+/// Tests `reel site retire` on a real broker that is killed during the test.
 @Suite(.realKafka, .serialized, .timeLimit(.minutes(8))) struct KafkaSiteRetirementTests {
     @Test("a device of a retired idle site continues as another site on a real Kafka without loss")
     func continuesAsAnotherSite() async throws {
@@ -35,7 +35,7 @@ import Testing
         try await away.add(2, stream)
         await client.close()
 
-        // The operator's command meets a dead broker, and is run again.
+        // The operator's command fails while the broker is dead, and runs again.
         let seq = await busyStream.seq
         _ = try await snapshot.snapshot(of: "todo", upTo: seq)
         let place = ["todo", "--url", snapshot.url]
@@ -70,10 +70,10 @@ import Testing
         await other.close()
     }
 
-    /// The lines without the age, which depends on when they were printed.
+    /// Returns the lines without the age, which depends on the time of the run.
     private func untimed(_ run: BuiltProgram.Run) -> String { run.output.replacing(/,"idle_ms":\d+/, with: "") }
 
-    /// How many barriers of a retirement the log has.
+    /// Returns the number of barriers that retire sites in the log.
     private func barriers(_ deployment: KafkaDeployment) async throws -> Int {
         try await deployment.dump().filter { $0.key == "~reel" && $0.value.contains("retire") }.count
     }

@@ -4,13 +4,13 @@ import Testing
 
 @testable import reel
 
-/// `reel topic` against a real broker: it makes topics, shows them, and finds what is wrong with them.
+/// Tests that `reel topic` creates topics on a real broker, shows them, and finds their errors.
 @Suite(.realKafka, .serialized, .timeLimit(.minutes(15))) struct KafkaTopicTests {
     private func topic(_ words: [String], _ kafka: LocalKafka) async -> CommandRun {
         await CommandRun(["topic"] + words + ["--log", "kafka:\(kafka.bootstrap)"])
     }
 
-    /// Kafka's own `kafka-configs`, with the words of a repair that Reel named.
+    /// Runs Kafka's own `kafka-configs` with the options of a repair that Reel names.
     private func repair(_ line: Substring, _ kafka: LocalKafka) throws {
         let words = try #require(line.split(separator: "to repair it: ").last).split(separator: " ").map(String.init)
         try #require(words.first == "kafka-configs.sh", "\(line)")
@@ -36,7 +36,7 @@ import Testing
         let epochs = Set(runs.compactMap { $0.output.firstMatch(of: /log ([0-9a-f]{16}), 3 partitions/)?.1 })
         let epoch = try #require(epochs.first)
         #expect(epochs.count == 1)
-        // What the slower ones made is gone.
+        // The topics that the slower runs created are removed.
         let topics = try kafka.topics("--list").split(separator: "\n").filter { $0.hasPrefix("reel.") }
         #expect(topics.sorted() == ["reel.\(epoch)", "reel.control", "reel.nodes"].sorted())
 
@@ -64,11 +64,11 @@ import Testing
         #expect(errors.count == 4, "\(found.output)")
         #expect(errors.contains { $0.hasPrefix("error: \(data): retention.ms is 60000, wanted is -1: ") })
         #expect(errors.contains { $0.hasPrefix("error: reel.control: min.compaction.lag.ms is 0, wanted is ") })
-        // A node does not start on it, and says the same.
+        // A node does not start on this topic, and reports the same error.
         for node in nodes.prefix(2) {
             try await BuiltProgram.complains(node, .badData, "(and 3 more, see `reel topic check`)")
         }
-        // Each command that it names puts its own thing right.
+        // Each named command repairs its own error.
         for error in errors { try repair(error, kafka) }
         let after = await topic(["check"], kafka)
         #expect(after.code == .done, "\(after.output)")
@@ -90,7 +90,7 @@ import Testing
         let kafka = try LocalKafka(try RealKafka.home(), brokers: 2)
         let more = await topic(["create", "--replication", "3"], kafka)
         #expect(more.code != .done && more.errors.contains("replication factor"), "\(more)")
-        // Without it there would be two.
+        // Without the option the factor would be two.
         let made = await topic(["create", "--replication", "1"], kafka)
         #expect(made.code == .done, "\(made)")
         let described = try kafka.topics("--describe").matches(of: /Topic: (reel\.\S+)\s.*ReplicationFactor: (\d+)/)

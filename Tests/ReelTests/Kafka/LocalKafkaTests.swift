@@ -3,7 +3,7 @@ import ReelLab
 import TestSupport
 import Testing
 
-/// The cluster that the other suites here run on does what it is told, and proves it.
+/// Tests the local cluster on which the other suites here run.
 @Suite(.realKafka, .serialized, .timeLimit(.minutes(15))) struct LocalKafkaTests {
     @Test("a broker that is killed comes back with its data") func aBrokerThatIs() throws {
         let kafka = try LocalKafka(try RealKafka.home(), brokers: 1)

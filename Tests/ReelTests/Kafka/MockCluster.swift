@@ -4,13 +4,13 @@ import ReelKafka
 import ReelLog
 import Testing
 
-/// librdkafka's own mock cluster: brokers of this process that speak Kafka on loopback, to other processes as well. It
-/// has no Admin API.
+/// librdkafka's own mock cluster. Its brokers live in this process and serve Kafka on the loopback, also to other
+/// processes. It has no Admin API.
 final class MockCluster {
     private let handle: OpaquePointer
     private let cluster: OpaquePointer
 
-    /// `HOST:PORT` of each.
+    /// The `HOST:PORT` of each broker.
     let brokers: [String]
 
     init(brokers count: Int32) throws {
@@ -28,29 +28,30 @@ final class MockCluster {
         rd_kafka_destroy(handle)
     }
 
-    /// They claim to be of Kafka 2.3 to 2.6.
+    /// Makes the brokers report the versions of Kafka 2.3 to 2.6.
     func claimToBeOld() {
         #expect(rd_kafka_mock_set_apiversion(cluster, 1, 0, 11) == RD_KAFKA_RESP_ERR_NO_ERROR)
     }
 
-    /// Answers take so long.
+    /// Delays each answer by this time.
     func answerAfter(ms: Int32) {
         #expect(rd_kafka_mock_broker_set_rtt(cluster, -1, ms) == RD_KAFKA_RESP_ERR_NO_ERROR)
     }
 
-    /// The producer that sends the next records has lost its place: it cannot go on.
+    /// Ends the producer of the next records with a fatal error: its sequence numbers are out of order.
     func endTheProducer() {
         rd_kafka_mock_push_request_errors_array(cluster, 0, 1, [RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER])
     }
 
-    /// Makes a log the current one, and opens it. No node announces itself on it.
+    /// Creates a log, makes it the current one, and opens it. No node announces itself on it.
     func makeLog(partitions: Int = 1, lines: @escaping KafkaLogLine = { _, _, _ in }) throws -> KafkaLog {
         let current = CurrentLog(epoch: .random(), partitions: partitions, number: 0)
         let topic = "reel.\(current.epoch)"
         for (name, count) in [("reel.control", 1), (topic, partitions)] {
             #expect(rd_kafka_mock_topic_create(cluster, name, Int32(count), 1) == RD_KAFKA_RESP_ERR_NO_ERROR)
         }
-        // The mock takes what is sent again, and what stands behind a request that it has refused: neither must come.
+        // The mock accepts a record twice, and accepts requests after one that it has
+        // refused. These settings prevent both.
         var configuration = KafkaConfiguration(
             brokers: brokers,
             properties: [
@@ -73,7 +74,7 @@ final class MockCluster {
     }
 }
 
-/// Nobody is there.
+/// A directory without nodes.
 private final class NoDirectory: NodeDirectory {
     func announce(_ node: NodeAnnouncement) throws(LogError) {}
     func nodes() throws(LogError) -> [NodeAnnouncement] { [] }

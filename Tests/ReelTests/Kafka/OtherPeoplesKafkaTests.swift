@@ -4,9 +4,9 @@ import ReelLab
 import ReelNet
 import Testing
 
-/// Kafka programs that we have not written read our topic, and write to it.
+/// Tests that foreign Kafka programs can read the topic and write to it.
 @Suite(.realKafka, .serialized, .timeLimit(.minutes(15))) struct OtherPeoplesKafkaTests {
-    @Test("everybody reads the same bytes and dense offsets") func everybodyReadsTheSame() async throws {
+    @Test("every reader gets the same bytes and dense offsets") func everybodyReadsTheSame() async throws {
         let deployment = try await KafkaDeployment()
         for number in 0..<40 {
             let events = (0..<5).map { KafkaDeployment.event(number, op: $0) }.joined(separator: ",")
@@ -60,7 +60,7 @@ import Testing
         let deployment = try await KafkaDeployment()
         var expected = 0
 
-        // Kafka's own console producer: what its partitioner makes of 300 names must be what we make of them.
+        // Kafka's own console producer must choose the same partitions for 300 names as Reel does.
         let lines = (0..<300).map { "java.\($0)\t\(KafkaDeployment.event($0))\n" }.joined()
         try lines.write(toFile: deployment.folder.path + "/events", atomically: true, encoding: .utf8)
         let home = try RealKafka.home()
@@ -119,7 +119,7 @@ import Testing
         try await Shell.has("python3 -c 'import confluent_kafka' 2>&1", "Python's confluent-kafka (make setup-kafka)")
     }
 
-    /// 100 valid events, each on a stream of its own.
+    /// Returns a script that publishes 100 valid events, each on a stream of its own.
     private func produce(_ setting: String, _ value: String, names: String, sites: Int) -> String {
         """
         producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "\(setting)": "\(value)"})
@@ -142,7 +142,7 @@ import Testing
         return try await Shell.output("python3 '\(path)' 2>&1")
     }
 
-    /// Lines of partition, offset, key and value.
+    /// Parses lines of partition, offset, key and value.
     private func records(_ printed: String) throws -> [KafkaDeployment.Record] {
         try printed.split(separator: "\n").map { line in
             let words = line.split(separator: " ", maxSplits: 3)

@@ -4,9 +4,10 @@ import Testing
 
 @testable import ReelLab
 
-/// How a publisher of a load goes on in the next epoch.
+/// Tests how a publisher of a load continues in the next epoch.
 @Suite struct EpochOfLoadTests {
-    /// A publisher whose events 0 and 1 were acked, and 2 was not, goes on in an epoch whose log knows the site so far.
+    /// Moves a publisher to a new epoch whose log knows the site up to `op`. Its events 0 and 1
+    /// are acked, and event 2 is not.
     private func goOn(knowing op: Op?) async throws -> (isAnotherSite: Bool, unacked: Int, handedOver: Op) {
         let loop = try EventLoop()
         defer { loop.stop() }

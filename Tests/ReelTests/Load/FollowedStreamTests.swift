@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelLab
 
-/// What a reader holds, and what it fetches.
+/// Tests which ranges a reader holds, and which it fetches.
 @Suite struct FollowedStreamTests {
     private func subscribed(_ epoch: UInt64, after: Seq, head: Seq = 100) -> ServerFrame.Subscribed {
         ServerFrame.Subscribed(
@@ -16,7 +16,7 @@ import Testing
         )
     }
 
-    /// What it asks for, first and then again.
+    /// Returns the ranges that the view requests, at the first call and at the second.
     private func fetched(_ view: inout FollowedStream) -> [[ClosedRange<Seq>]] { [view.fetch(), view.fetch()] }
 
     @Test("frames and upto move it on") func framesAndUptoMove() {

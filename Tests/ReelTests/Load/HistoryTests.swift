@@ -4,14 +4,14 @@ import Testing
 
 @testable import ReelLab
 
-/// A history as it is written.
+/// Tests the written form of a history.
 @Suite struct HistoryTests {
     @Test("the end counts the lines and nothing follows it") func theEndCountsThe() throws {
         let folder = try TemporaryFolder(prefix: "reel-history-")
         let histories = try HistoryFolder(folder.path)
         let history = histories.history(of: "ann", .client)
         let stream = try #require(StreamName("s"))
-        // With the line that says what number the site has.
+        // The count includes the line that gives the site its number.
         history.sent(stream, Site(high: 1, low: 1), ops: 0...1)
         history.left(stream, Site(high: 1, low: 1))
         history.ended(unacked: 0)

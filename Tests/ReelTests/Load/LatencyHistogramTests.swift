@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelLab
 
-/// Any quantile within one part in 128, of values of any size, whichever way they were added.
+/// Tests that every quantile is exact to one part in 128, for values of any size, in any order of adding.
 @Suite struct LatencyHistogramTests {
     @Test("quantiles are within one part in 128") func quantilesAreWithinOne() {
         var random = SystemRandomNumberGenerator()

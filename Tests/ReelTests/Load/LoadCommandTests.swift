@@ -5,7 +5,7 @@ import Testing
 
 @testable import reel
 
-/// `reel load` against real nodes, and `reel check` on what it wrote.
+/// Tests `reel load` on real nodes, and `reel check` on its files.
 @Suite struct LoadCommandTests {
     private let folder: TemporaryFolder
     private let gateways: [LocalNode]
@@ -35,7 +35,7 @@ import Testing
         try await BuiltProgram.run(words(more), seconds: 300)
     }
 
-    /// A load that was not held up, on this cluster or else on a fresh one, which has nothing of the former in its log.
+    /// Runs a load that was not delayed. After a delay it repeats the load on a new cluster, whose log is empty.
     private func unhurried(
         _ load: (LoadCommandTests) async throws -> BuiltProgram.Run
     ) async throws -> (LoadCommandTests, BuiltProgram.Run) {
@@ -47,13 +47,14 @@ import Testing
         return (tests, report)
     }
 
-    /// Somebody stood still for longer than the clients wait for a welcome or a state: that shows nothing.
+    /// True if a process was delayed for longer than the clients wait for a welcome or a
+    /// state. Such a run proves nothing.
     static func isHeldUp(_ run: BuiltProgram.Run) -> Bool {
         let signs = ["cold starts did not come to their end", "no node had the folded state"]
         return run.code == 3 || run.says(signs + ["asked      0 of ", "asked      1 of 2"])
     }
 
-    /// Waits until the gateways know the snapshot node: until then they have no state to pass on.
+    /// Waits until the gateways know the snapshot node. Without it they have no state to forward.
     private func becomesWhole() async throws {
         for gateway in gateways {
             try await eventually("\(gateway.name) knows the snapshot node") {
@@ -85,7 +86,7 @@ import Testing
         return try await loaded
     }
 
-    /// The judge finds nothing, but finds what is broken.
+    /// Checks that the checker accepts the run, and finds the fault after a record was removed.
     private func judge() async throws {
         try await dump()
         let verdict = try await BuiltProgram.run(["check", run])
@@ -93,7 +94,7 @@ import Testing
         #expect(verdict.output.contains("a snapshot is the fold                    holds"), "\(verdict)")
         #expect(Self.looksAtDigests(verdict), "\(verdict)")
 
-        // The same with one record gone from the dump.
+        // One record is removed from the dump.
         let lines = try String(contentsOfFile: run + "/log.jsonl", encoding: .utf8).split(separator: "\n")
         let rest = lines.dropFirst(7).joined(separator: "\n") + "\n"
         try (lines.prefix(6).joined(separator: "\n") + "\n" + rest)
@@ -105,7 +106,7 @@ import Testing
         #expect(unknown.code == 5 && unknown.output.contains("there is no dump of the log"), "\(unknown)")
     }
 
-    /// Whether the judge had digests to compare, and found them right.
+    /// True if the checker compared digests and found them equal.
     static func looksAtDigests(_ verdict: BuiltProgram.Run) -> Bool {
         verdict.output.split(separator: "\n").contains {
             $0.contains("  the same digest at the same seq  ") && $0.contains("  holds, ")
@@ -126,7 +127,7 @@ import Testing
         let verdict = try await BuiltProgram.run(["check", tests.run])
         #expect(verdict.code == 0 && Self.looksAtDigests(verdict), "\(verdict)")
 
-        // The same with one digest of one node that is another.
+        // One digest of one node is changed.
         let digit = try #require(said.firstMatch(of: /"digest":"([0-9a-f])/))
         var wrong = said
         wrong.replaceSubrange(digit.range, with: #""digest":""# + (digit.1 == "0" ? "1" : "0"))
@@ -157,7 +158,7 @@ import Testing
 
     private func histories() -> [String] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: run)) ?? []
-        // One that is being written may end in the midst of a character.
+        // A file that is being written may end within a character.
         return names.map { name in
             let bytes = (try? Data(contentsOf: URL(filePath: "\(run)/\(name)"))) ?? Data()
             return String(decoding: bytes, as: UTF8.self)
@@ -215,7 +216,7 @@ import Testing
     }
 
     @Test("half of the gateways may be dead") func halfOfTheGateways() async throws {
-        // So many that some try the dead one first, whatever the seed.
+        // With 50 readers, some try the dead gateway first, whatever the seed is.
         let (_, report) = try await unhurried {
             try await $0.load("--url", "http://127.0.0.1:1", "--readers", "50")
         }
@@ -224,7 +225,7 @@ import Testing
         #expect(report.errors.contains("reel: warning: no client is accepted at http://127.0.0.1:1: "), "\(report)")
     }
 
-    /// A load that waited for longer would not end before the limit.
+    /// A load that waited for its patience would exceed the time limit of the test.
     @Test("a load without a gateway fails at once and leaves no files", .timeLimit(.minutes(10)))
     func failsWithoutGateway() async throws {
         let nobody = try HeldPort()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelLab
 
-/// What a run must reach, and profiles, as people write them.
+/// Tests the written forms of a run's expectations and of profiles.
 @Suite struct LoadExpectationTests {
     private var report: LoadReport {
         var statistics = LoadStatistics()

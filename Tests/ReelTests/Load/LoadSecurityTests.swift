@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelLab
 
-/// `reel load` where the nodes speak TLS and want to know who asks.
+/// Tests `reel load` on nodes that use TLS and require a token.
 @Suite(.timeLimit(.minutes(20))) struct LoadSecurityTests {
     @Test("clients show their token over TLS") func clientsShowTheirToken() async throws {
         let folder = try TemporaryFolder(prefix: "reel-load-tls-")
@@ -36,7 +36,8 @@ import Testing
         async let known = BuiltProgram.run(wordsOfKnown, seconds: 300)
         async let nameless = BuiltProgram.run(wordsOfNameless)
         async let distrustful = BuiltProgram.run(words + ["--token", token])
-        // Who stood still for longer than a load waits for a welcome, or for a state, has shown nothing.
+        // A run with a process that was delayed for longer than a load waits for a welcome,
+        // or for a state, proves nothing.
         var run = try await known
         for _ in 0..<3 where LoadCommandTests.isHeldUp(run) {
             try? FileManager.default.removeItem(atPath: path + "/run")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelLab
 
-/// What is handed over, and again, whatever is answered: in order of op, from the first without an ack.
+/// Tests which events are sent, and sent again, for any answers: in the order of ops, from the first op without an ack.
 @Suite struct PublishQueueTests {
     private func queue(_ count: Int) -> PublishQueue {
         var queue = PublishQueue()
@@ -11,7 +11,7 @@ import Testing
         return queue
     }
 
-    /// The ops that go out next.
+    /// Returns the ops that are sent next.
     private func ops(_ queue: inout PublishQueue, most: Int = 100) -> [Op] { queue.next(most, backNs: 0).map(\.op) }
 
     @Test("events go out in order and once") func eventsGoOutIn() {
@@ -56,7 +56,7 @@ import Testing
         #expect(more == [Op(PublishQueue.window)])
     }
 
-    /// An append that failed before it was handed over is told before those that are on their way.
+    /// The nack of an append that failed before it reached the log may arrive before the nacks of earlier appends.
     @Test("the queue handles a nack of a lower op after it has rewound") func handlesLowerNack() {
         var queue = queue(6)
         _ = ops(&queue)

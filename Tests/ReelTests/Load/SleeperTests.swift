@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelLab
 
-/// A client that was offline on purpose counts the time from when it wants to be back, whoever is there to welcome it.
+/// Tests that a client that was offline on purpose measures delay from the time at which it wants to reconnect.
 @Suite struct SleeperTests {
     @Test("a client counts its wait for a gateway after a rest as delay") func countsWaitAsDelay() async throws {
         let loop = try EventLoop()
@@ -34,7 +34,7 @@ import Testing
         #expect(backNs < welcomedNs)
     }
 
-    /// Once the client has rested, some turns of the loop later.
+    /// Runs the body once the client has rested, a few turns of the loop later.
     private static func whenBack(_ client: LoadClient, _ loop: EventLoop, _ body: @escaping () -> Void) {
         loop.timer(after: .milliseconds(5)) {
             if client.backNs < .max, Clock.nowNs() > client.backNs {

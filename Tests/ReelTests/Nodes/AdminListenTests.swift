@@ -4,7 +4,7 @@ import ReelNet
 import TestSupport
 import Testing
 
-/// Nodes as processes with a port of their own for the operator.
+/// Tests nodes, as processes, with a separate port for the operator.
 @Suite(.timeLimit(.minutes(10))) struct AdminListenTests {
     @Test("cluster and doctor ask at the operator's port of one node, and find those of the others")
     func commands() async throws {

@@ -6,11 +6,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A site that publishes over HTTP without a pause, and keeps what was acked. Where a node does not answer it sends the
-/// same again, to the next one, for as long as it takes.
+/// A site that publishes over HTTP without a pause, and records its acks. If a node does not answer, it sends the same
+/// events to the next node, until one answers.
 ///
-/// Its first event makes an object; each further one adds 1 to the object's `n`. So `n` is the number of the last op
-/// that was consumed, exactly if each was consumed once.
+/// Its first event creates an object; each later one adds 1 to the object's `n`. So `n` is the last consumed op
+/// exactly if each op was consumed once.
 final class Author: Sendable {
     let site: Site
     let stream: String
@@ -29,12 +29,12 @@ final class Author: Sendable {
         self.ports = ports
     }
 
-    /// The seq of each op that was acked.
+    /// The seq of each acked op.
     var acked: [Op: Seq] { state.withLock { $0.acked } }
-    /// What a node said that makes no sense here.
+    /// Answers of nodes that are neither an ack nor a temporary refusal.
     var refusals: [String] { state.withLock { $0.refusals } }
 
-    /// Lets it end once all that it has sent is acked.
+    /// Ends the author once all its sent events are acked.
     func stop() { state.withLock { $0.isStopping = true } }
 
     func run() async {
@@ -80,23 +80,23 @@ final class Author: Sendable {
     }
 }
 
-/// What lies in a log, as `reel dump` prints it, and what the judge's fold makes of one stream.
+/// The records of a log, as `reel dump` prints them, and the checker's fold of one stream.
 struct DumpedLog {
     let stream: String
     private let log: String
     private var fold: NaiveFold?
     /// The outcome at each seq of the partition.
     private(set) var outcomes: [Seq: String] = [:]
-    /// Key and value at each seq.
+    /// The key and the value at each seq.
     private(set) var records: [Seq: (key: String, value: String)] = [:]
 
-    /// Of the log at this path.
+    /// Creates the dump of a stream in the log at this path.
     init(of stream: String, at log: String) {
         self.stream = stream
         self.log = log
     }
 
-    /// Reads and folds on, up to a seq or the log's end.
+    /// Reads and folds more records, up to a seq or to the log's end.
     mutating func fold(upTo end: Seq? = nil) async throws {
         let partition = StreamName(stream)?.partition(of: 4) ?? 0
         let words = ["dump", "--log", "sqlite:\(log)", "--partition", "\(partition)"]
@@ -120,14 +120,14 @@ struct DumpedLog {
     var seq: Seq { fold?.seq ?? -1 }
     var digest: String? { fold?.digest(of: stream) }
 
-    /// Whether a snapshot's lines mean the state that the judge has, at the same seq.
+    /// Returns true if a snapshot has the same state as the checker's fold, at the same seq.
     func agrees(with snapshot: [UInt8]) throws -> Bool {
         let read = try NaiveSnapshot(snapshot)
         guard read.seq == seq, read.digest == digest, read.digest == read.declaredDigest else { return false }
         return true
     }
 
-    /// Each acked event stands at its seq, and each op of the author was applied once and in order.
+    /// Checks that each acked event is at its seq, and that each op of the author was applied once and in order.
     func verify(_ author: Author) throws {
         let site = author.site.description
         #expect(author.refusals.isEmpty, "\(author.refusals)")

@@ -4,8 +4,8 @@ import ReelNet
 import TestSupport
 import Testing
 
-/// Bytes that no decent client sends, to each kind of node: each has its status and code and says what was found, and
-/// meanwhile somebody else's connection works and nothing has come into the log.
+/// Tests bytes that no correct client sends, with each kind of node. Each gets its status and code with a description.
+/// A well-behaved client is not disturbed, and no record is appended.
 @Suite(.timeLimit(.minutes(20))) struct BadBytesTests {
     private static let post = "POST /v1/streams/todo/events HTTP/1.1\r\nHost: a\r\n"
     private static let get = "GET /v1/streams/todo/events HTTP/1.1\r\n"
@@ -19,7 +19,8 @@ import Testing
         posted(#"{"events":[{"type":"insert","site":"00000000-0000-4000-8000-000000000001","op":0,\#(members)}]}"#)
     }
 
-    /// What is sent, and the status and code of the answer; these are the HTTP codec's, so alike on every node.
+    /// Requests, each with the status and the code of its answer. The HTTP codec gives these answers, so
+    /// they are the same on every node.
     static let requests: [(name: String, sent: [UInt8], status: Int, code: String)] = [
         ("no Host", Array("\(get)\r\n".utf8), 400, "bad_request"),
         ("two Hosts", Array("\(get)Host: a\r\nHost: b\r\n\r\n".utf8), 400, "bad_request"),
@@ -33,7 +34,7 @@ import Testing
             Array("\(post)Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".utf8), 400, "bad_request"
         ),
         ("a length of words", Array("\(post)Content-Length: two\r\n\r\n{}".utf8), 400, "bad_request"),
-        // Every node takes a body there; elsewhere a snapshot node refuses by the head.
+        // Every node accepts a body for this route; for others a snapshot node refuses the head.
         (
             "chunks of no size",
             Array(
@@ -58,7 +59,7 @@ import Testing
         ("half a percent", Array("GET /v1/streams/a%2/head HTTP/1.1\r\nHost: a\r\n\r\n".utf8), 400, "bad_request"),
     ]
 
-    /// Bodies for a node that takes events.
+    /// Bodies for a node that accepts events.
     static let bodies: [(name: String, sent: [UInt8], status: Int, code: String)] = [
         ("nothing", posted(""), 400, "bad_json"),
         ("half an object", posted(#"{"events":["#), 400, "bad_json"),
@@ -84,7 +85,7 @@ import Testing
         ("another epoch", posted(#"{"epoch":"0000000000000000","events":[{}]}"#), 409, "epoch_changed"),
     ]
 
-    /// Sends each on a connection of its own and looks at the answer.
+    /// Sends each request on a connection of its own and checks the answer.
     private func send(
         _ table: [(name: String, sent: [UInt8], status: Int, code: String)],
         to node: NodeProcess
@@ -118,7 +119,7 @@ import Testing
         #expect(try await node.snapshot(of: "todo").count > 0)
     }
 
-    /// Frames, and the code with which the node closes.
+    /// Frames, each with the code with which the node closes.
     static let frames: [(name: String, sent: [UInt8], code: Int)] = [
         ("not masked", RawClient.frame(0x81, Array("{}".utf8), isMasked: false), 1002),
         ("a reserved bit", RawClient.frame(0xc1, Array("{}".utf8)), 1002),
@@ -160,7 +161,7 @@ import Testing
 
     @Test("a node disconnects a client that sends too slowly") func disconnectsSlowClient() async throws {
         let folder = try TemporaryFolder(prefix: "reel-bytes-")
-        // The limit is 10 s for a head and for the hello, 30 s for a body.
+        // The timeout for a head and for `hello` is 10 s, for a body 30 s.
         let words = ["serve", "--data", folder.path + "/data", "--handshake-ms", "10000"]
         let node = try NodeProcess(words, in: folder)
         let good = try await retried { try await WellBehavedClient(node) }
@@ -175,8 +176,8 @@ import Testing
         try await good.check(nothingButItsOwn: true)
     }
 
-    /// What is answered to the beginning of a request. Who stood still before it said a word is let go without one, and
-    /// begins again.
+    /// Returns the answer to the beginning of a request. A connection that was delayed before its first byte is closed
+    /// without an answer; then the test tries again.
     private func answer(to beginning: String, of port: UInt16) async throws -> String {
         try await retried {
             let client = try RawClient(port: port)
@@ -187,7 +188,7 @@ import Testing
         }
     }
 
-    /// What comes of it at last: a test that stands still is too slow itself.
+    /// Runs the body at most six times, since a delayed test may itself be too slow. Throws the last error.
     private func retried<Found>(_ body: () async throws -> Found) async throws -> Found {
         for _ in 0..<5 {
             if let found = try? await body() { return found }
@@ -196,7 +197,7 @@ import Testing
     }
 }
 
-/// A client that does everything right, to see whether others disturb it.
+/// A client that follows the protocol. Tests use it to see whether other clients disturb it.
 final class WellBehavedClient {
     private let node: NodeProcess
     private let socket: RawClient
@@ -213,8 +214,8 @@ final class WellBehavedClient {
         try await check()
     }
 
-    /// Publishes, and hears of it, on the connection that it has. With `nothingButItsOwn`, there is nothing in the log
-    /// but what it has written.
+    /// Publishes an event, and waits for its ack and its delivery on the same connection. With `nothingButItsOwn`, it
+    /// checks that the log contains only its own events.
     func check(nothingButItsOwn: Bool = false) async throws {
         let event = #"{"type":"noop","site":"00000000-0000-4000-8000-00000000600d","op":\#(op)}"#
         let publish = #"{"t":"publish","stream":"\#(stream)","events":[\#(event)]}"#
@@ -223,7 +224,7 @@ final class WellBehavedClient {
         while acked == nil || heard == nil {
             let frame = try await socket.hear(["ack", "events", "nack"])
             if frame["t"] as? String == "nack" {
-                // After a log that was slow for a while.
+                // The log may have been slow for a while.
                 try #require(frame["code"] as? String == "log_unavailable", "\(frame)")
                 try await Task.sleep(for: .milliseconds(100))
                 try await socket.say(publish)
@@ -238,7 +239,7 @@ final class WellBehavedClient {
             for name in ["todo", "good", "a", "b", "c", "d", "e"] {
                 let partition = try await node.members("/v1/streams/\(name)/head")["partition"] as? Int
                 let expected = partition == own ? acked : -1
-                // The loop that answers may not have read yet what another one has pushed.
+                // The answering loop may not have read yet what another loop has delivered.
                 try await eventually("stream \(name) ends at \(expected ?? -1)") {
                     try await node.members("/v1/streams/\(name)/head")["head"] as? Int == expected
                 }

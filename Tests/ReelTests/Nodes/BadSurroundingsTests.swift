@@ -9,7 +9,7 @@ import Testing
 
 @testable import reel
 
-/// What a node finds where it lives: files of somebody else, damaged ones, no room, no descriptors, no port.
+/// Tests a node in a bad environment: foreign or damaged files, a full disk, no descriptors, no port.
 @Suite(.timeLimit(.minutes(20))) struct BadSurroundingsTests {
     private let folder: TemporaryFolder
 
@@ -27,8 +27,8 @@ import Testing
         return try await node.ask("POST", "/v1/streams/todo/events", body: #"{"events":[\#(events)]}"#)
     }
 
-    /// Publishes until all is taken: a log that is slow for a while says so, and a kept connection may be of the node
-    /// that was here before. The same may be sent again.
+    /// Publishes until all events are accepted. A slow log refuses for a while, and a kept connection may belong to a
+    /// former node. Sending the same events again is safe.
     private func publishAll(_ ops: Range<Int>, to node: NodeProcess, _ text: String = "") async throws {
         try await eventually("\(ops) are taken") {
             guard let answer = try? await publish(ops, to: node, text) else { return false }
@@ -101,7 +101,7 @@ import Testing
         #expect(try contents(file) == Data("Dear Sir or Madam,".utf8))
     }
 
-    /// Only root may open everything, so somebody else tries.
+    /// Root may open every file, so the command runs as another user.
     @Test("a command that may not open the log fails without advice to retry") func deniedLogIsLasting() async throws {
         guard getuid() == 0 else {
             print("NOT TESTED: run as root to become a user without rights")
@@ -109,7 +109,7 @@ import Testing
         }
         let path = folder.path + "/log.sqlite"
         try SQLiteLog(path: path).close()
-        // The program lies where only its owner may look.
+        // The program is in a folder that only its owner may read, so the test copies it.
         let program = folder.path + "/reel"
         try FileManager.default.copyItem(atPath: BuiltProgram.path, toPath: program)
         #expect(chmod(folder.path, 0o755) == 0 && chmod(program, 0o755) == 0)
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    /// By the usual umask others may read the files themselves.
+    /// With the usual umask, other users may read the files themselves.
     @Test("a data folder that is made is for its user alone and one that was there stays as it is")
     func aDataFolderThat() throws {
         let (made, found) = (folder.path + "/made", folder.path + "/found")
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    /// A name that is mistyped would be an empty log, and nobody would know.
+    /// Otherwise a mistyped name would give an empty log without any notice.
     @Test("a log that is made is named and one that is found is not") func aLogThatIsMade() async throws {
         let folder = try TemporaryFolder(prefix: "reel-new-")
         let first = try NodeProcess.gateway("first", in: folder)
@@ -183,7 +183,8 @@ import Testing
         try await node.becomesReady()
     }
 
-    /// After `epoch new --partitions` the setting that a node was started with is not the log's number any more.
+    /// After `epoch new --partitions`, the log's number of partitions differs from the
+    /// setting that a node was started with.
     @Test("a node explains a partition count that belongs to a former epoch") func explainsFormerPartitions()
         async throws
     {
@@ -208,7 +209,8 @@ import Testing
         let path = folder.path + "/empty.sqlite"
         try write("", to: path)
         var run = try await BuiltProgram.run(words + ["--log", "sqlite:\(path)"])
-        // The doctor gives up a log that is silent for long, and on a busy machine that may be his own thread.
+        // The doctor stops waiting for a log that is silent for long. On a busy machine the silence
+        // may be a delay of its own thread.
         for _ in 0..<3 where run.output.contains("it has not answered within") {
             run = try await BuiltProgram.run(words + ["--log", "sqlite:\(path)"])
         }
@@ -225,7 +227,7 @@ import Testing
         node.process.terminate(timeoutMs: 60_000)
         let (data, log) = (folder.path + "/data", folder.path + "/data/log.sqlite")
         try write("", to: log)
-        // SQLite would remove the WAL of an empty file, and with it what was acked.
+        // SQLite would remove the WAL of an empty file, and acked records with it.
         try write("records", to: log + "-wal")
         let words = ["--data", data, "--listen", "127.0.0.1:0"]
         for kind in ["serve", "gateway"] {
@@ -236,7 +238,7 @@ import Testing
         for kind in ["serve", "gateway"] {
             let says = "found an empty log file, but the state of the log"
             try await BuiltProgram.complains([kind] + words, .badData, says)
-            // The folder beside the file tells as much as that of --data.
+            // The folder beside the file shows the same as the folder of --data.
             let beside = ["--log", "sqlite:\(log)", "--data", folder.path + "/other", "--listen", "127.0.0.1:0"]
             try await BuiltProgram.complains([kind] + beside, .badData, says)
         }
@@ -340,7 +342,7 @@ import Testing
         }
         let file = folder.path + "/data/snapshot/\(former)/partition-\(partition).sqlite"
         let before = try contents(file)
-        // No node makes another log beside the state of a former one, so it is made elsewhere.
+        // No node creates a log beside the state of a former one, so the test creates it elsewhere.
         let other = try NodeProcess(["gateway", "--data", folder.path + "/other"], in: folder, name: "other")
         other.process.terminate(timeoutMs: 60_000)
         try FileManager.default.moveItem(
@@ -367,7 +369,7 @@ import Testing
         try await good.check()
     }
 
-    // MARK: Room and descriptors
+    // MARK: Disk space and descriptors
 
     @Test("a node refuses publishes on a full disk and continues when there is room") func survivesFullDisk()
         async throws
@@ -396,7 +398,7 @@ import Testing
         let problem = String(decoding: refusal?.body ?? [], as: UTF8.self)
         #expect(problem.contains(#""code":"log_unavailable""#) && !problem.contains(disk), "\(problem)")
         #expect(node.logger.contains("event=\"log cannot be written\"") && node.logger.contains("room"))
-        // Reading goes on, and so does the connection of somebody who only reads.
+        // Reads still work, and so does the connection of a client that only reads.
         #expect(try await node.ask("GET", "/v1/streams/todo/events?limit=5").status == 200)
         #expect(try await node.ask("GET", "/healthz").status == 200)
 

@@ -5,21 +5,21 @@ import Testing
 
 @testable import reel
 
-/// The program as it was built, run as a stranger runs it: by its name, with words, and with its exit code.
+/// Runs the built program as a user does: by its path, with arguments, and with its exit code.
 enum BuiltProgram {
-    /// Where it lies: beside the tests.
+    /// The path of the program, which the build puts beside the tests.
     static let path: String = {
         let own = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? "/"
         return URL(filePath: own).deletingLastPathComponent().appending(path: "reel").path
     }()
 
-    /// How a run ended, and what it said.
+    /// The exit code and the output of a run.
     struct Run: CustomStringConvertible {
         var code: Int32
         var output: String
         var errors: String
 
-        /// Whether it has said any of these.
+        /// Returns true if the output contains one of these texts.
         func says(_ signs: [String]) -> Bool {
             signs.contains { output.contains($0) || errors.contains($0) }
         }
@@ -27,7 +27,9 @@ enum BuiltProgram {
         var description: String { "exit code \(code)\n\(output.prefix(2_000))\n\(errors.prefix(2_000))" }
     }
 
-    /// Runs it to its end. `shell` stands in front of it, such as `ulimit -n 20;`.
+    /// Runs the program to its end.
+    ///
+    /// - Parameter shell: Shell text before the program, such as `ulimit -n 20;`.
     static func run(
         _ words: [String],
         shell: String = "",
@@ -42,7 +44,7 @@ enum BuiltProgram {
 }
 
 extension BuiltProgram {
-    /// Runs `epoch new`, as an operator does: again where another process held the log for so long that it was away.
+    /// Runs `epoch new`, and repeats it, as an operator does, if another process has locked the log for too long.
     static func newEpoch(_ words: [String]) async throws -> Run {
         var run = try await Self.run(["epoch", "new"] + words)
         for _ in 0..<20 where run.code == ExitCode.unreachable.rawValue {
@@ -51,8 +53,10 @@ extension BuiltProgram {
         return run
     }
 
-    /// Runs what must end within ten seconds. A busy machine may hold a run up: it is run again until most of the runs
-    /// were in time, for two minutes at most. `isLate`: whether one that took less counts as held up all the same.
+    /// Runs a command that must end within ten seconds. A busy machine may delay a run, so the command is repeated
+    /// until most runs were in time, for at most two minutes.
+    ///
+    /// - Parameter isLate: Returns true for a run that counts as delayed even if it took less time.
     static func runInTime(
         _ words: [String],
         shell: String = "",
@@ -74,9 +78,12 @@ extension BuiltProgram {
         }
     }
 
-    /// Runs what must end within ten seconds, with this exit code and one line that says why, behind the lines of its
-    /// journal. `hides`: no word of it.
-    /// Held up is also a run that says something else after `patience`, so long as what it asks may be silent.
+    /// Runs a command that must end within ten seconds, with this exit code, and with one line of reason after its log
+    /// lines. A run with another reason counts as delayed if it took longer than `patience`.
+    ///
+    /// - Parameters:
+    ///   - hides: A text that the output must not contain.
+    ///   - patience: The time for which the node or log that the command asks may be silent.
     static func complains(
         _ words: [String],
         _ code: ExitCode,
@@ -91,16 +98,17 @@ extension BuiltProgram {
         }
         #expect(run.code == code.rawValue, "\(run)", sourceLocation: location)
         #expect(run.errors.contains(says), "\(run)", sourceLocation: location)
-        // Who mistyped is shown the usage too.
+        // After a mistyped argument, the program prints its usage, too.
         let lines = run.errors.split(separator: "\n").filter { !$0.hasPrefix("usage: ") && !$0.hasPrefix("time=") }
         #expect(lines.count == 1, "\(run)", sourceLocation: location)
         if let hides { #expect(!(run.errors + run.output).contains(hides), sourceLocation: location) }
     }
 }
 
-/// A line for the shell, run to its end.
+/// Runs a line of shell to its end.
 enum Shell {
-    /// What stands in front where descriptors are counted: other tests' files may be open in this process.
+    /// Shell text that closes inherited descriptors, for tests that count them. Files of other
+    /// tests may be open in this process.
     static let closingWhatIsInherited =
         "for fd in /proc/self/fd/*; do fd=${fd##*/}; [ $fd -gt 2 ] && eval \"exec $fd>&-\"; done; "
 
@@ -132,14 +140,14 @@ enum Shell {
 }
 
 extension Shell {
-    /// What a line prints that must end well.
+    /// Returns the output of a line that must succeed.
     static func output(_ line: String, at location: SourceLocation = #_sourceLocation) async throws -> String {
         let run = try await run(line, seconds: 200)
         #expect(run.code == 0, "\(line): \(run)", sourceLocation: location)
         return run.output
     }
 
-    /// Whether a program is installed that others have written, as this line finds out; says so where it is not.
+    /// Returns true if a foreign program is installed, which this line finds out. Prints a message if it is not.
     static func has(_ line: String, _ name: String) async throws -> Bool {
         if try await run(line).code == 0 { return true }
         print("NOT TESTED: \(name) is not installed")

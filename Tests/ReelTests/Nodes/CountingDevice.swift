@@ -1,7 +1,8 @@
 import ReelClient
 import ReelLab
 
-/// A device whose events count themselves: each adds 1 to the `n` of its object, so `n` says how many happened.
+/// A device whose events count themselves. Each event adds 1 to the `n` of its object, so `n` is
+/// the number of consumed events.
 final class CountingDevice: Sendable {
     let name: String
     let nodes: [String]
@@ -15,7 +16,7 @@ final class CountingDevice: Sendable {
         transport = try NetTransport()
     }
 
-    /// The device, with nodes that it can reach or without.
+    /// Opens the device, with nodes that it can reach or without.
     func open(isOnline: Bool = true) throws -> SyncClient {
         let nodes = isOnline ? nodes : ["http://127.0.0.1:9"]
         return try SyncClient(nodes: nodes, store: .file(file), transport: transport)
@@ -31,7 +32,7 @@ final class CountingDevice: Sendable {
         }
     }
 
-    /// How many happened, as a device sees it.
+    /// Returns the number of consumed events from the device's own state.
     func count(on stream: SyncStream) async -> Double? {
         guard case .number(let number)? = await stream.confirmed.object("counter", name)?["n"] else { return nil }
         return number

@@ -5,11 +5,11 @@ import Testing
 
 @testable import reel
 
-/// The demo as `make demo` runs it.
+/// Tests the demo as `make demo` runs it.
 @Suite(.timeLimit(.minutes(20))) struct DemoTests {
     @Test("the demo tells its story to the end") func theDemoTellsIts() async throws {
         var run = try await BuiltProgram.run(["demo"], seconds: 300)
-        // Somebody stood still for longer than a demo waits: that is another story.
+        // A process was delayed for longer than the demo waits, so the run proves nothing.
         let signs = ["WRONG  the longest wait", "s in vain until"]
         for _ in 0..<3 where run.says(signs) {
             run = try await BuiltProgram.run(["demo"], seconds: 300)
@@ -27,7 +27,7 @@ import Testing
     @Test("an interrupted demo leaves no processes and no files") func interruptedDemoCleansUp() async throws {
         let parent = try TemporaryFolder(prefix: "reel-demo-test-")
         var (pids, end): ([Int32], ChildProcess.End?) = ([], nil)
-        // Where the signal comes too late, the demo was over: another one is interrupted.
+        // If the signal came after the end of the demo, the test interrupts another run.
         for _ in 0..<5 where pids.isEmpty || end == .exited(0) {
             let process = try ChildProcess("/usr/bin/env", ["TMPDIR=\(parent.path)", BuiltProgram.path, "demo"])
             pids = try self.pids(of: process)
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    /// The process ids that a demo prints at its start.
+    /// Returns the process ids that a demo prints at its start.
     private func pids(of demo: ChildProcess) throws -> [Int32] {
         var pids: [Int32] = []
         while pids.count < 3, let line = try demo.readLine(timeoutMs: 100_000) {

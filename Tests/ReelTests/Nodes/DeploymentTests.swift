@@ -6,7 +6,7 @@ import ReelLab
 import TestSupport
 import Testing
 
-/// Devices and nodes of a deployment that goes on, and of one that is made again from nothing.
+/// Tests the devices and nodes of a deployment that continues, and of one that is created again from nothing.
 @Suite(.timeLimit(.minutes(10))) struct DeploymentTests {
     private func deployment(_ node: NodeProcess) async throws -> String {
         let cluster = try await node.members("/v1/cluster")
@@ -58,7 +58,7 @@ import Testing
         let head = try await node.members("/v1/streams/todo/head")
         #expect(head["head"] as? Int == -1, "\(head)")
 
-        // What is taken along is what `reel publish` takes.
+        // The exported lines are valid input of `reel publish`.
         var lines: [String] = []
         for try await line in client.queueLines { lines.append(line) }
         let events = try lines.map { line -> String in
@@ -78,7 +78,7 @@ import Testing
         await client.close()
     }
 
-    @Test("where the log and its file are lost, the snapshots name the deployment, and devices go on")
+    @Test("where the log and its file are lost, the snapshots name the deployment, and devices continue")
     func lostLog() async throws {
         let folder = try TemporaryFolder(prefix: "reel-deployment-")
         let node = try NodeProcess.serve(in: folder)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import reel
 
-/// `reel doctor` on nodes that run, with their own words.
+/// Tests `reel doctor` on running nodes and their own answers.
 @Suite struct DoctorCommandTests {
     private let site = "6f1c3a0e-8d0b-4a53-9a3e-2f1f5c1f7b11"
 
@@ -15,7 +15,7 @@ import Testing
         for op in ops {
             let event = #"{"type":"insert","model":"task","id":"\#(op)","site":"\#(site)","op":\#(op)}"#
             try await eventually("op \(op) is taken") {
-                // With the outcome a gap would be an error, and the device would be told by the node already.
+                // With the outcome a gap would be an error, and the node would already report it to the device.
                 let body = #"{"events":[\#(event)]}"#
                 guard let answer = try? await node.ask("POST", "/v1/streams/todo/events?outcome=0", body: body) else {
                     return false
@@ -26,8 +26,8 @@ import Testing
         }
     }
 
-    /// What it finds, and with which code it ends, once both are what is waited for: it looks at one moment only, at
-    /// which a node may be behind, or slower than the doctor waits for.
+    /// Returns the findings once they and the exit code are as expected. The doctor looks at one moment, at which a
+    /// node may be behind, or slower than the doctor waits.
     @discardableResult
     private func findings(
         _ words: [String],
@@ -48,7 +48,7 @@ import Testing
         return found
     }
 
-    /// What it finds at once.
+    /// Returns the findings and the exit code of one run.
     private func look(_ words: [String]) async throws -> (code: Int32, findings: [Finding]) {
         let run = try await BuiltProgram.run(["doctor", "--json"] + words)
         let findings = try run.output.split(separator: "\n").map { line in
@@ -82,7 +82,7 @@ import Testing
         try await publish([2, 3], to: node)
         try await findings(words, code: 0) { $0.contains { $0.text.hasPrefix("op 3 is the last") } }
 
-        // In the next epoch the log begins behind the state, and is asked from there.
+        // In the next epoch the log begins after the state, so the doctor asks from there.
         func epoch() async throws -> Substring? {
             let head = String(decoding: try await node.ask("GET", "/v1/streams/todo/head").body, as: UTF8.self)
             return head.firstMatch(of: /"epoch":"([0-9a-f]{16})"/)?.1
@@ -125,7 +125,7 @@ import Testing
         let folder = try TemporaryFolder(prefix: "reel-doctor-")
         let nodes = [try NodeProcess.gateway(in: folder), try NodeProcess.snapshot(in: folder)]
         let words = ["--log", "sqlite:\(folder.path)/log.sqlite"]
-        // Who is announced no more is not asked: so it goes on in between.
+        // The doctor does not ask a node whose announcement is old. So the node continues between the attempts.
         try await eventually("the one that hangs is named") {
             try await findings(words, code: 0) {
                 $0.contains { $0.text.contains("1 gateway and 1 snapshot node answer") }
@@ -146,7 +146,7 @@ import Testing
             try NodeProcess.gateway("leaving", in: folder),
         ]
         let words = ["--log", "sqlite:\(folder.path)/log.sqlite"]
-        // A log that is held up for long does not hear its last word: it comes again then.
+        // A log that is locked for long does not get the node's last announcement. The node then starts again.
         try await eventually("nobody misses it") {
             try nodes[2].restart()
             try await findings(words, code: 0) {

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A new epoch under nodes and devices: nothing that was queued is lost, and nothing happens twice.
+/// Tests a new epoch under nodes and devices: no queued event is lost, and none is consumed twice.
 @Suite(.timeLimit(.minutes(20))) struct EpochTests {
     private func newEpoch(_ words: String..., in folder: String) async throws -> BuiltProgram.Run {
         let run = try await BuiltProgram.newEpoch(["--log", "sqlite:\(folder)/log.sqlite"] + words)
@@ -29,7 +29,7 @@ import Testing
             try CountingDevice("away", nodes, in: folder), try CountingDevice("busy", nodes, in: folder)
         )
 
-        // One device is offline from before the end on, with a queue of which a part may have been sent.
+        // One device is offline since before the end, with a queue of which a part may have been sent.
         var client = try away.open()
         var stream = try await client.open("todo")
         try await away.make(stream)
@@ -43,7 +43,7 @@ import Testing
         #expect(await away.count(on: stream) != nil)
         await client.close()
 
-        // The other one publishes all the time, through three epochs.
+        // The other device publishes continuously, through three epochs.
         let busyClient = try busy.open()
         let busyStream = try await busyClient.open("todo")
         try await busy.make(busyStream)
@@ -120,7 +120,7 @@ import Testing
             try await eventually("round \(round) is consumed in a later epoch") {
                 let (queued, now) = (await stream.queued, try? await epoch(node))
                 guard queued == 0, let now, now != before else { return false }
-                // It may have been consumed before the device goes over itself.
+                // The event may be consumed before the device itself moves to the epoch.
                 return await stream.epoch?.description == now
             }
             try await eventually("\(added) are counted in round \(round)") {
@@ -160,7 +160,8 @@ import Testing
         let without = try await BuiltProgram.run(["epoch", "new", "--log", "sqlite:\(folder.path)/log.sqlite"])
         #expect(without.code == 1 && without.errors.contains("its state with --from-snapshot"), "\(without)")
         let run = try await newEpoch("--from-snapshot", folder.path + "/snapshot", in: folder.path)
-        // What the device sent twice, and it was slow to hear of, may stand behind what it has seen.
+        // Events that the device has sent, and whose acks it has not seen, may come after the
+        // last seq that it has seen.
         let state = run.output.firstMatch(of: /begins with the state of seq (\d+); lost: what followed/)
         let begin = try #require(state.flatMap { Int64($0.1) }, "\(run)")
         #expect(begin >= seq)

@@ -12,22 +12,22 @@ import TestSupport
 
 @testable import reel
 
-/// A node with both roles on a log of two partitions, of which one is brought into one of the states of
-/// docs/operations/health.md.
+/// A node with both roles on a log of two partitions. One partition is brought into one of the
+/// states of docs/operations/health.md.
 final class HealthStand {
-    /// One of the two openings of a log that `reel serve` makes. Each can fail by itself.
+    /// One of the two log objects that `reel serve` opens. Each can fail separately.
     private final class Opening: ForwardingLog {
         let log: any EventLog
         private let failure = Mutex<LogError?>(nil)
-        /// Tails of it bring nothing while it is true.
+        /// While it is true, new tails deliver nothing.
         private let isStalled = Atomic<Bool>(false)
         private let neighbour = Mutex<NodeAnnouncement?>(nil)
 
         init(_ log: any EventLog) { self.log = log }
 
-        /// From now on tails of the partition end with this error; its ends are still known for `damaged`.
+        /// Makes later tails of the partition end with this error. For `damaged` the ends of the log are still known.
         func fail(_ error: LogError) { failure.withLock { $0 = error } }
-        /// From now on this node announces itself, too, whenever somebody looks.
+        /// Adds the announcement of this node, with the current time, to each list of nodes.
         func neighbour(_ node: NodeAnnouncement) { neighbour.withLock { $0 = node } }
         func stall() { isStalled.store(true, ordering: .relaxed) }
 
@@ -56,7 +56,7 @@ final class HealthStand {
     }
 
     private static let site = "00000000-0000-4000-8000-000000000001"
-    /// The stream that is asked for, and its partition.
+    /// The stream that the questions are about, and its partition.
     private static let stream = StreamName("todo")!
     private static let partition = stream.partition(of: 2)
     /// A stream of the other partition.
@@ -74,9 +74,9 @@ final class HealthStand {
     private let loop: EventLoop
     private let http: LoopBound<HTTPClient>
     private let address: NodeAddress
-    /// The other node of `another node has folded more than the log has`.
+    /// The other node in the state `another node has folded more than the log has`.
     private let other: RogueServer
-    /// Holds the snapshot file so that nobody else can write it.
+    /// Locks the snapshot file, so that the node cannot write it.
     private var lock: Connection?
     private var ops: Op = 0
 
@@ -197,7 +197,7 @@ final class HealthStand {
         memory.close()
     }
 
-    // MARK: What is asked
+    // MARK: Questions
 
     private func ask(_ method: String, _ target: String, _ body: String = "") async throws -> HTTPResponse {
         var request = HTTPClientRequest(
@@ -211,18 +211,18 @@ final class HealthStand {
         return try await http.fetch(request)
     }
 
-    /// The code of a refusal, else the status.
+    /// Returns the code of a refusal, otherwise the status.
     private func word(_ answer: HTTPResponse) -> String {
         Refusal(answer).code?.rawValue ?? "\(answer.status)"
     }
 
-    /// The answer to a question about a stream: its status, or the code of the refusal.
+    /// Returns the answer to a question about a stream: its status, or the code of the refusal.
     func status(_ target: String, of stream: StreamName = HealthStand.stream) async throws -> String {
         let answer = try await ask("GET", "/v1/streams/\(stream)/\(target)")
         return answer.status == 200 ? "200" : word(answer)
     }
 
-    /// What the other partition answers: to a publish, a fetch, for a snapshot, and for an object.
+    /// Returns the answers of the other partition to a publish, a fetch, and questions for a snapshot and an object.
     func otherPartition() async throws -> [String] {
         [
             try await publish(to: Self.calm), try await status("events?after=-1", of: Self.calm),
@@ -230,7 +230,7 @@ final class HealthStand {
         ]
     }
 
-    /// What `reel digest` comes to: 200, or the code that it names.
+    /// Returns the result of `reel digest`: 200, or the code that it prints.
     func digest() async throws -> String {
         let run = await CommandRun(["digest", "\(Self.stream)", "--url", "\(address)"])
         if run.code == .done { return "200" }
@@ -239,9 +239,9 @@ final class HealthStand {
 
     func readiness() async throws -> String { "\(try await ask("GET", "/readyz").status)" }
 
-    /// `ack`, or the code of the refusal.
+    /// Publishes an event, and returns `ack` or the code of the refusal.
     func publish(to stream: StreamName = HealthStand.stream) async throws -> String {
-        // A site that nobody knows yet: what it publishes is appended, whatever the fold makes of it.
+        // The event of a new site is appended, whatever its outcome is.
         let site = "00000000-0000-4000-8000-0000000001\(ops < 10 ? "0" : "")\(ops % 100)"
         ops += 1
         let event = #"{"site":"\#(site)","op":0,"type":"noop"}"#
@@ -252,7 +252,8 @@ final class HealthStand {
         return String(code)
     }
 
-    /// The labels of `reel_node_stopped_partitions` that are 1: `snapshot damaged`; `–` if none is.
+    /// Returns the labels of `reel_node_stopped_partitions` with the value 1, such as `snapshot
+    /// damaged`; `–` if there is none.
     func stoppedPartitions() async throws -> String {
         let answer = try await ask("GET", "/metrics")
         let lines = String(decoding: answer.body, as: UTF8.self).split(separator: "\n").filter {
@@ -265,7 +266,7 @@ final class HealthStand {
         return labels.isEmpty ? "–" : labels.sorted().joined(separator: ", ")
     }
 
-    /// The worst finding of the doctor: `problem: partitions`; `ok` if all is.
+    /// Returns the worst finding of the doctor, such as `problem: partitions`; `ok` if there is none.
     func doctor() async throws -> String {
         let visit = ClusterVisit(probe: probe, tls: try TLSClient(), token: nil)
         let findings = Diagnosis(report: await visit.report(named: [address], log: nil)).findings

@@ -11,7 +11,8 @@ import Testing
 
 @testable import reel
 
-/// The table of docs/operations/health.md, row by row: a node with both roles is brought into each state and asked.
+/// Tests the table of docs/operations/health.md row by row: it brings a node with both roles
+/// into each state, and asks it.
 @Suite(.timeLimit(.minutes(10)))
 struct HealthTableTests {
     /// A row of the table: the cells by their headings.
@@ -63,7 +64,7 @@ struct HealthTableTests {
 }
 
 extension String {
-    /// Whether the line of a journal tells of this event.
+    /// Returns true if this log line reports the event.
     func contains(event: String) -> Bool {
         contains("event=\(event) ") || contains("event=\"\(event)\" ") || hasSuffix("event=\(event)")
     }

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// A port of the loopback that is kept for who listens there, now or later: it is bound to here too, and never listened
-/// at. Nobody else is given it while nobody listens, and who knocks there then is refused.
+/// A port of the loopback that is reserved for a process that listens there, now or later. The port is bound here too,
+/// and never listened on. No other process gets it, and connections are refused until a process listens.
 final class HeldPort {
     let number: UInt16
     private let descriptor: Int32
@@ -11,7 +11,7 @@ final class HeldPort {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         try #require(descriptor >= 0)
         self.descriptor = descriptor
-        // Else nobody could listen there.
+        // Without this option no process could listen on the port.
         var on: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
         var address = sockaddr_in()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import reel
 
-/// A node's keys, changed while it serves.
+/// Tests changes of a node's keys while it serves.
 @Suite(.timeLimit(.minutes(20))) struct KeyReloadTests {
     @Test("a hang up signal makes a node read its keys again") func aHangUpSignal() async throws {
         let folder = try TemporaryFolder(prefix: "reel-keys-")
@@ -39,7 +39,7 @@ import Testing
         #expect(try await Asker.ask("GET", port: node.port, "/healthz", body: "").status == 200)
     }
 
-    /// Writes new keys, and makes a token with them.
+    /// Writes new keys, and returns a token signed with them.
     private func token(_ secret: String, _ half: String) async throws -> String {
         try await output(["token", "keygen"]).write(toFile: secret, atomically: true, encoding: .utf8)
         let keys = try await output(["token", "keygen", "--public", secret])

@@ -5,9 +5,9 @@ import ReelNet
 import TestSupport
 import Testing
 
-/// Nodes that are killed at any moment, while authors go on publishing.
+/// Tests nodes that are killed at any moment while authors publish.
 @Suite(.timeLimit(.minutes(20))) struct KilledNodeTests {
-    /// Runs authors while the body does what it wants, then lets them end.
+    /// Runs the authors during the body. Then it stops them and waits until all their events are acked.
     private func with<Answer>(_ authors: [Author], _ body: () async throws -> Answer) async throws -> Answer {
         let tasks = authors.map { author in Task { await author.run() } }
         defer { for task in tasks { task.cancel() } }

@@ -4,9 +4,9 @@ import ReelNet
 import TestSupport
 import Testing
 
-/// How a node begins and ends.
+/// Tests the start and the end of a node.
 @Suite(.timeLimit(.minutes(20))) struct LeavingTests {
-    /// Each kind of node.
+    /// Starts a node of a kind.
     static func node(_ kind: String, in folder: TemporaryFolder) throws -> NodeProcess {
         switch kind {
         case "serve": try .serve(in: folder)
@@ -18,7 +18,7 @@ import Testing
     @Test("a node exits with code 0 after SIGTERM", arguments: ["serve", "gateway", "snapshot"])
     func exitsWithZero(kind: String) async throws {
         let folder = try TemporaryFolder(prefix: "reel-leaving-")
-        // Its first line was `listening on HOST:PORT`, or it would not be here.
+        // The node exists, so its first line was `listening on HOST:PORT`.
         let node = try Self.node(kind, in: folder)
         #expect(try await node.ask("GET", "/healthz").status == 200)
         node.process.signal(SIGTERM)
@@ -27,11 +27,11 @@ import Testing
         #expect(try node.process.readLine(timeoutMs: 60_000) == nil, "it prints one line and no more")
     }
 
-    /// A log that was slow took nothing for a while.
+    /// The log was slow and accepted no events for a while.
     private struct HeldUp: Error {}
 
-    /// Runs with a fresh node, which then ends. A node that cut its clients off, because somebody stood still for as
-    /// long as it waits for them, shows nothing: another one is tried, a few times.
+    /// Runs the body with a new node, which must then end. If the test or the node was delayed for longer than the node
+    /// waits for clients, the result proves nothing. Then the body runs with another node, at most five times.
     private func withNode<Found>(
         _ kind: String,
         _ body: (NodeProcess) async throws -> Found
@@ -75,7 +75,7 @@ import Testing
                 let event = #"{"type":"insert","site":"\#(site)","op":\#(op),"model":"m","id":"\#(op)"}"#
                 try await client.say(#"{"t":"publish","stream":"todo","events":[\#(event)]}"#)
             }
-            // The hello and all 50 have been read; which of them are acked by now depends on the disk.
+            // The node has read `hello` and all 50 publishes. The disk determines which of them are acked by now.
             try await eventually("that it has taken them") {
                 let metrics = String(decoding: try await node.ask("GET", "/metrics").body, as: UTF8.self)
                 return metrics.contains("\nreel_gateway_frames_received_total 51\n")
@@ -103,7 +103,7 @@ import Testing
         let change = try await BuiltProgram.newEpoch(["--log", "sqlite:\(log)"])
         #expect(change.code == 0, "\(change)")
         try await eventually("that it moves on") { node.logger.contains("moving to the next epoch") }
-        // Who has the lock keeps the log from being opened or closed: so the node cannot begin anew.
+        // While the test holds the lock, no process can open or close the log. So the process cannot start its next node.
         let lock = open(log + ".lock", O_RDWR)
         defer { close(lock) }
         try #require(flock(lock, LOCK_EX) == 0)
@@ -117,8 +117,7 @@ import Testing
     @Test("a node ends at once after a second signal", arguments: ["serve", "gateway", "snapshot"])
     func endsAfterSecondSignal(kind: String) async throws {
         let (client, logger) = try await withNode(kind) { node -> RawClient in
-            // Somebody who never goes on: a body that is not whole keeps the connection busy. The node has read the
-            // head.
+            // This client never finishes its body, so the connection stays busy. The node has read the head.
             let client = try RawClient(port: node.port)
             try await client.send("POST /v1/streams/todo/outcomes HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n")
             try await client.send("Expect: 100-continue\r\n\r\n")

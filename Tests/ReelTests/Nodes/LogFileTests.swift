@@ -7,7 +7,7 @@ import Testing
 
 @testable import reel
 
-/// The files of a node under ordinary handling, by the program's own commands: stopped, copied, restored.
+/// Tests the files of a node when an operator stops it, copies them, or restores them with the program's own commands.
 @Suite(.timeLimit(.minutes(20))) struct LogFileTests {
     private let folder: TemporaryFolder
     private let files = FileManager.default
@@ -24,7 +24,7 @@ import Testing
         #expect(run.code == 0, "\(run)")
     }
 
-    /// Stops a node in good order.
+    /// Stops a node with a drain.
     private func stop(_ node: NodeProcess) {
         node.process.terminate(timeoutMs: 60_000)
     }
@@ -90,7 +90,7 @@ import Testing
         let audit = #"level=audit event="operator command" command="log accept" user="#
         #expect(accepted.errors.contains(audit), "\(accepted)")
         try await eventually("the node has nothing to say any more") { try await detail(of: node).isEmpty }
-        // Each part of the node has opened the file for itself, and looks once a second.
+        // Each part of the node has opened the file separately, and checks it once a second.
         try await eventually("nor has its metric") { try await metric("reel_log_file_changed", of: node) == 0 }
         try await eventually("its journal says that it is over") {
             node.logger.contains(#"event="the log was accepted as it is""#)
@@ -121,7 +121,7 @@ import Testing
         let node = try NodeProcess.serve(in: folder)
         let log = "\(data)/log.sqlite"
         try await publish(0..<100, to: node)
-        // The backup of a running node.
+        // This is a backup of a running node.
         let backup = folder.path + "/backup.sqlite"
         try await makeBackup(of: log, at: backup)
         try await publish(100..<200, to: node)
@@ -199,7 +199,7 @@ import Testing
             doctor.code == 1 && doctor.output.contains("have seqs of this epoch that the log does not have"),
             "\(doctor)"
         )
-        // The nodes go over by themselves, and nothing is doubtful any more.
+        // The nodes move to the new epoch, and the warning ends.
         let run = try await BuiltProgram.newEpoch(["--data", data])
         #expect(run.code == 0, "\(run)")
         try await eventually("the node has nothing to say any more") {
@@ -208,7 +208,7 @@ import Testing
         }
     }
 
-    /// As `sqlite3 LOG ".backup FILE"` does it, by the program itself where it is installed.
+    /// Copies the log as `sqlite3 LOG ".backup FILE"` does, and with that program if it is installed.
     private func makeBackup(of log: String, at path: String) async throws {
         if try await Shell.has("command -v sqlite3", "sqlite3") {
             #expect(try await Shell.run(#"sqlite3 "$0" ".backup '$1'""#, [log, path]).code == 0)

@@ -6,20 +6,22 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A gateway ends under load: its clients go to another one, each at its own moment, and none of them meets an error.
+/// Tests a gateway that ends under load: its clients move to another one at different times,
+/// and none of them gets an error.
 @Suite(.timeLimit(.minutes(20))) struct MovingTests {
-    /// What the clients of a gateway that left have heard, and should have.
+    /// The notices that the clients of the leaving gateway got, and those that they should get.
     private struct Move {
         var heard: [[SyncNotice]] = []
         var nodes: [String?] = []
         let leaving: String
         let other: String
-        /// A client gave a node up that said nothing for too long.
+        /// True if a client disconnected from a node that was silent for too long.
         var hasGivenUp = false
-        /// The longest time that this process or a gateway stood still.
+        /// The longest delay of this process or of a gateway.
         var standstill = Duration.zero
 
-        /// A client gave a node up, and it was seen that somebody stood still: that says nothing of the move.
+        /// True if a client disconnected from a silent node, and a process was delayed. Then the
+        /// run says nothing about the move.
         var isHeldUp: Bool { hasGivenUp && standstill >= .seconds(1) }
 
         var expected: [SyncNotice] {
@@ -43,12 +45,13 @@ import Testing
         let folder = try TemporaryFolder(prefix: "reel-moving-")
         let log = "sqlite:\(folder.path)/log.sqlite"
         let other = try NodeProcess(["gateway", "--log", log], in: folder, name: "other")
-        // It knows its port now. The clients know the one that leaves only: they go where they are sent.
+        // The gateway now knows its port and can advertise it. The clients know only the leaving
+        // gateway, which sends them to this one.
         try other.restart(adding: ["--advertise", other.url])
-        // Its clients go within 6 s. Whoever is still there 18 s later was not held up, but forgotten.
+        // The clients move within 6 s. A client that is still connected 18 s later was forgotten, not delayed.
         let leaving = try NodeProcess(["gateway", "--log", log, "--drain-ms", "24000"], in: folder, name: "leaving")
         try await eventually("that it knows where the other one is") {
-            // What it had announced before it knew its port may still be there.
+            // The list may still contain the announcement from before the restart.
             let nodes = try await leaving.members("/v1/cluster")["nodes"] as? [[String: Any]] ?? []
             return nodes.contains { $0["advertised"] as? String == other.url }
         }
@@ -73,7 +76,7 @@ import Testing
             let answer = try? await leaving.ask("GET", "/readyz")
             return answer?.status != 200
         }
-        // One that moves too publishes as long as they move.
+        // A client that moves itself publishes during the move.
         var published = 0
         repeat {
             let publication = try await writer.publish(.insert("m", "\(published)"))

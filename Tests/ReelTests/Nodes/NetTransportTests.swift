@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The transport of a device on Linux.
+/// Tests the transport of a device on Linux.
 @Suite(.timeLimit(.minutes(20))) struct NetTransportTests {
     private final class Node: HTTPHandler {
         private let asked: @Sendable () -> Void
@@ -21,7 +21,7 @@ import Testing
         func refusal(of violation: HTTPViolation) -> HTTPResponse { HTTPResponse(status: violation.status) }
     }
 
-    /// What uses the transport lives where it does, as a client does.
+    /// A user of the transport that runs on the transport's executor, as a client does.
     private actor Device {
         private let transport: NetTransport
         private let executor: any SerialExecutor
@@ -57,7 +57,7 @@ import Testing
         #expect(said.withLock { $0 } == [expected, expected])
     }
 
-    /// The kernel says at once that it does not connect there, as where a device has no network.
+    /// The kernel refuses this address immediately, as on a device without a network.
     private let nowhere = "http://255.255.255.255:9"
 
     @Test("the transport reports an immediate failure after the call returns") func reportsAfterReturn() async throws {
@@ -89,7 +89,7 @@ import Testing
     @Test("a process that was stopped hears what has come before a deadline passes") func aProcessThatWas() async throws
     {
         let events = Seen()
-        // Dispatch traps where a semaphore ends below the value that it began with.
+        // Dispatch traps if a semaphore is released below its initial value.
         let answers = DispatchSemaphore(value: 0)
         answers.signal()
         let loop = try EventLoop()
@@ -113,13 +113,13 @@ import Testing
         try await events.include(.asked, .heard)
         await device.use(ask)
         try await events.include(.asked, .heard, .asked)
-        // The loop does nothing until the answer lies in the kernel and the deadline has passed: as in a process that
-        // was stopped.
+        // The loop is blocked until the answer is in the kernel and the deadline has passed, as
+        // in a process that was stopped.
         await device.use { transport in
             _ = transport.after(50) { events.add(.deadline) }
             let due = ContinuousClock.now + .milliseconds(50)
             answers.signal()
-            // What its handler has answered is written once the server's loop has gone round.
+            // The server writes the handler's answer after one turn of its loop.
             for _ in 0..<2 { try? loop.sync {} }
             while ContinuousClock.now <= due { usleep(1_000) }
         }

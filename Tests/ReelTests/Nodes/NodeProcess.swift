@@ -6,7 +6,7 @@ import Testing
 
 @testable import reel
 
-/// A node as a process of its own, which can be killed and started again where it was.
+/// A node as a process of its own, which a test can kill and restart with the same port and files.
 final class NodeProcess {
     let name: String
     let folder: TemporaryFolder
@@ -15,8 +15,10 @@ final class NodeProcess {
     private(set) var process: ChildProcess
     private let held: HeldPort
 
-    /// Starts `reel` with these words on a free port, and waits for its first line, which says that it listens; it may
-    /// be ready later. `shell` stands in front of it, such as `ulimit -n 40;`.
+    /// Starts `reel` with these arguments on a free port, and waits for its first line, which reports that it listens.
+    /// The node may become ready later.
+    ///
+    /// - Parameter shell: Shell text before the program, such as `ulimit -n 40;`.
     init(_ words: [String], in folder: TemporaryFolder, name: String = "node", shell: String = "") throws {
         self.words = words
         self.folder = folder
@@ -28,17 +30,17 @@ final class NodeProcess {
         try awaitItsFirstLine()
     }
 
-    /// Both roles in one process, with all its files in the folder.
+    /// Starts a node with both roles, with all its files in the folder.
     static func serve(in folder: TemporaryFolder, data: String? = nil, shell: String = "") throws -> NodeProcess {
         try NodeProcess(["serve", "--data", data ?? folder.path + "/data"], in: folder, shell: shell)
     }
 
-    /// A gateway on the log of the folder.
+    /// Starts a gateway on the log of the folder.
     static func gateway(_ name: String = "gateway", in folder: TemporaryFolder) throws -> NodeProcess {
         try NodeProcess(["gateway", "--log", "sqlite:\(folder.path)/log.sqlite"], in: folder, name: name)
     }
 
-    /// A snapshot node on the log of the folder, with a data folder of its own.
+    /// Starts a snapshot node on the log of the folder, with a data folder of its own.
     static func snapshot(_ name: String = "snapshot", in folder: TemporaryFolder) throws -> NodeProcess {
         try NodeProcess(
             ["snapshot", "--log", "sqlite:\(folder.path)/log.sqlite", "--data", "\(folder.path)/\(name)"],
@@ -50,10 +52,10 @@ final class NodeProcess {
     var port: UInt16 { held.number }
     var url: String { "http://127.0.0.1:\(port)" }
 
-    /// What it has written to standard error.
+    /// The text that the node has written to standard error.
     var logger: String { (try? String(contentsOfFile: "\(folder.path)/\(name).log", encoding: .utf8)) ?? "" }
 
-    /// Kills it, and starts it again on its port, with more words behind those that it had.
+    /// Kills the node and starts it again on its port, with these additional arguments.
     func restart(adding more: [String] = []) throws {
         words += more
         process.killNow()
@@ -77,7 +79,7 @@ final class NodeProcess {
         )
     }
 
-    /// A test that stands still for a while on a busy machine is not to be taken for a client that hangs.
+    /// Returns settings with which a test that is delayed on a busy machine does not count as a client that hangs.
     private static func patience(_ words: [String]) -> [String] {
         let settings = ["--handshake-ms"] + (words.first == "snapshot" ? [] : ["--pong-ms"])
         return settings.filter { !words.contains($0) }.flatMap { [$0, "600000"] }
@@ -88,7 +90,7 @@ final class NodeProcess {
             let line = try process.readLine(timeoutMs: 100_000) ?? ""
             if line == "listening on 127.0.0.1:\(port)" { return }
             process.wait(timeoutMs: 20_000)
-            // Where another process holds the log for long a node ends, and its operator starts it again.
+            // A node ends if another process locks the log for long, and its operator starts it again.
             guard triesLeft > 0, process.end == .exited(ExitCode.unreachable.rawValue) else {
                 throw NeverCame(description: "`listening on HOST:PORT` of \(name): `\(line)`, \(logger)")
             }
@@ -96,24 +98,24 @@ final class NodeProcess {
         }
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
-    /// Asks it over HTTP; throws where it does not answer.
+    /// Sends the node an HTTP request. Throws if there is no answer.
     func ask(_ method: String, _ target: String, body: String = "") async throws -> HTTPResponse {
         try await Asker.ask(method, port: port, target, body: body)
     }
 
-    /// The members of the JSON that it answers with.
+    /// Returns the members of the JSON object in the node's answer.
     func members(_ target: String) async throws -> [String: Any] {
         try JSONSerialization.jsonObject(with: Data(try await ask("GET", target).body)) as? [String: Any] ?? [:]
     }
 
-    /// Waits until it has read what was there when it started.
+    /// Waits until the node has read the records that the log held at its start.
     func becomesReady() async throws {
         try await eventually("\(name) is ready") { try await ask("GET", "/readyz").status == 200 }
     }
 
-    /// Waits until a stream is folded here, or where this node asks, up to a seq; then its snapshot.
+    /// Waits until the node, or the node that it asks, has folded a stream up to a seq. Returns the snapshot.
     func snapshot(of stream: String, upTo seq: Int64 = -1) async throws -> [UInt8] {
         var lines: [UInt8] = []
         try await eventually("a snapshot of \(stream) up to \(seq) from \(name)") {
@@ -129,14 +131,14 @@ final class NodeProcess {
     }
 }
 
-/// Asks nodes over HTTP, for all tests.
+/// An HTTP client that all tests share.
 enum Asker {
     private static let client = Result {
         let loop = try EventLoop()
         return try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
     }
 
-    /// The answer; throws where there is none.
+    /// Returns the answer. Throws if there is none.
     static func ask(_ method: String, port: UInt16, _ target: String, body: String) async throws -> HTTPResponse {
         var request = HTTPClientRequest(method, host: "127.0.0.1", port: port, target: target, body: Array(body.utf8))
         if !body.isEmpty { request.headers.add("content-type", "application/json") }

@@ -3,7 +3,7 @@ import ReelLab
 import TestSupport
 import Testing
 
-/// Clients that we have not written, against a whole node. Where one is not installed, the test says so and passes.
+/// Tests foreign clients against a whole node. If one is not installed, its test prints that and passes.
 @Suite(.timeLimit(.minutes(20))) struct OtherPeoplesClientTests {
     @Test("python websockets speaks the protocol") func pythonWebsocketsSpeaksThe() async throws {
         guard try await Shell.has("python3 -c 'import websockets'", "Python's websockets, PyPI's `websockets`") else {
@@ -92,7 +92,7 @@ import Testing
     @Test("curl reads and writes") func curlReadsAndWrites() async throws {
         guard try await Shell.has("curl --version", "curl, Debian's `curl`") else { return }
         let folder = try TemporaryFolder(prefix: "reel-curl-")
-        // One loop: what one connection has an ack for, the next one reads.
+        // With one loop, a connection can read every event that another connection has got an ack for.
         let node = try NodeProcess(["serve", "--data", folder.path + "/data", "--loops", "1"], in: folder)
         let stream = node.url + "/v1/streams/todo"
         let site = "00000000-0000-4000-8000-000000000001"
@@ -142,9 +142,9 @@ import Testing
         #expect(try await status([stream + "/events", "-d", "x", "-H", "content-type: text/plain"]) == "415")
     }
 
-    // MARK: Doors
+    // MARK: Requests
 
-    /// Asks again where the node is too slow on a busy machine, and says so.
+    /// Repeats a request, with a message, if the node is too slow on a busy machine.
     private static let patientCurl = "curl -sS --fail --retry 20 --retry-delay 1"
 
     private func curl(_ words: [String]) async throws -> [String: Any] {

@@ -1,13 +1,13 @@
 import Foundation
 import TestSupport
 
-/// A client that says whatever a test wants said: bytes on a TCP connection, and frames of a WebSocket made by hand.
+/// A client that sends whatever a test needs: bytes on a TCP connection, and WebSocket frames built by hand.
 final class RawClient {
     private let descriptor: Int32
     private var unread: [UInt8] = []
     private(set) var hasEnded = false
 
-    /// A frame of a WebSocket as the server sent it.
+    /// A WebSocket frame from the server.
     enum Frame: Equatable {
         case text(String)
         case close(Int)
@@ -35,7 +35,7 @@ final class RawClient {
 
     deinit { close(descriptor) }
 
-    /// A socket of the protocol, open; with a hello said and answered unless `hello` is false.
+    /// Returns an open socket of the protocol. Unless `hello` is false, it has sent `hello` and got `welcome`.
     static func socket(port: UInt16, hello: Bool = true) async throws -> RawClient {
         let client = try RawClient(port: port)
         try await client.send(
@@ -60,7 +60,7 @@ final class RawClient {
         try await send(Array(text.utf8))
     }
 
-    /// Sends as much as the server takes; what it does not want to hear any more is dropped.
+    /// Sends the bytes that the server accepts, and drops the rest after the server has closed.
     func send(_ bytes: [UInt8]) async throws {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -80,7 +80,7 @@ final class RawClient {
         }
     }
 
-    /// Waits until more has come, or the end; throws if neither does.
+    /// Waits until more bytes have come, or the end. Throws if neither comes in time.
     private func fill(_ seconds: Int) async throws {
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         try await eventually("more from the server, behind \(unread.count) bytes", seconds: seconds) {
@@ -91,7 +91,7 @@ final class RawClient {
         }
     }
 
-    /// All that comes until this has been seen, or until the end.
+    /// Returns the bytes up to and including this text, or up to the end.
     func receive(until text: String, seconds: Int = 100) async throws -> String {
         while true {
             if let range = unread.firstRange(of: Array(text.utf8)) {
@@ -106,7 +106,7 @@ final class RawClient {
         }
     }
 
-    /// All that comes until the server ends the connection.
+    /// Returns all bytes until the server ends the connection.
     func receiveAll(seconds: Int = 100) async throws -> String {
         while !hasEnded { try await fill(seconds) }
         return try await receive(until: "\0\0\0")
@@ -114,12 +114,12 @@ final class RawClient {
 
     // MARK: Frames
 
-    /// A text frame, masked as a client's must be.
+    /// Sends a text frame, with the mask that a client must use.
     func say(_ text: String) async throws {
         try await send(Self.frame(0x81, Array(text.utf8)))
     }
 
-    /// A frame with this first byte.
+    /// Returns a frame with this first byte.
     static func frame(_ first: UInt8, _ payload: [UInt8], isMasked: Bool = true) -> [UInt8] {
         var frame = [first]
         let mark: UInt8 = isMasked ? 0x80 : 0
@@ -133,7 +133,7 @@ final class RawClient {
         return frame + mask + payload.enumerated().map { $0.element ^ mask[$0.offset & 3] }
     }
 
-    /// The next frame.
+    /// Returns the next frame.
     func frame(seconds: Int = 100) async throws -> Frame {
         while true {
             if let (first, payload) = takeFrame() {
@@ -164,12 +164,12 @@ final class RawClient {
         return (unread[0], Array(unread[start..<(start + length)]))
     }
 
-    /// The next message of this kind, as its members; others are passed over.
+    /// Returns the members of the next message of this kind, and skips others.
     func hear(_ kind: String, seconds: Int = 100) async throws -> [String: Any] {
         try await hear([kind], seconds: seconds)
     }
 
-    /// The next message of one of these kinds.
+    /// Returns the members of the next message of one of these kinds.
     func hear(_ kinds: [String], seconds: Int = 100) async throws -> [String: Any] {
         while true {
             let frame = try await frame(seconds: seconds)
@@ -182,7 +182,7 @@ final class RawClient {
         }
     }
 
-    /// The close code, answered with the same; messages before it are passed over.
+    /// Returns the code of the close frame and answers with the same code. Skips messages before it.
     func closeCode(seconds: Int = 100) async throws -> Int? {
         while true {
             switch try await frame(seconds: seconds) {

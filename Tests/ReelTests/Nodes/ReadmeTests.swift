@@ -5,9 +5,9 @@ import Testing
 
 @testable import reel
 
-/// README.md shows commands that work.
+/// Tests that the commands shown in README.md work.
 @Suite(.timeLimit(.minutes(5))) struct ReadmeTests {
-    /// The lines of the shell blocks in a section of README.md.
+    /// Returns the lines of the shell blocks in a section of README.md.
     private func commands(in section: String) throws -> [String] {
         let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../README.md")
         let lines = try String(contentsOf: file, encoding: .utf8).split(
@@ -27,8 +27,8 @@ import Testing
         return commands
     }
 
-    /// True if the tail has connected to the second node before the first one was there again, which is the third node
-    /// that listens.
+    /// Returns true if the tail connected to the second node before the restart of the first one, which
+    /// is the third node that listens.
     private func tailGoesOn(_ run: BuiltProgram.Run, with second: HeldPort) -> Bool {
         let starts = run.errors.ranges(of: "event=listening")
         guard starts.count == 3 else { return false }
@@ -40,7 +40,7 @@ import Testing
         guard try await Shell.has("curl --version", "curl, Debian's `curl`") else { return }
         let folder = try TemporaryFolder(prefix: "reel-readme-")
         let (first, second) = (try HeldPort(), try HeldPort())
-        // Only where the nodes listen, and who builds them, is different here.
+        // Only the ports and the origin of the program differ from the README.
         let lines = try commands(in: "Try it").filter { !$0.hasPrefix("make ") }.map {
             $0.replacing("127.0.0.1:7350", with: "127.0.0.1:\(first.number)")
                 .replacing("127.0.0.1:7351", with: "127.0.0.1:\(second.number)")
@@ -54,9 +54,9 @@ import Testing
         ]
         let script = folder.path + "/commands"
         try (settings + lines).joined(separator: "\n").write(toFile: script, atomically: true, encoding: .utf8)
-        // Where it takes too long, `timeout` ends all that the script has started.
+        // After 100 s, `timeout` ends everything that the script has started.
         var run = try await Shell.run("timeout --kill-after 5 100 bash -e \"$0\"", [script])
-        // On a busy machine the tail may not have heard of the second node before the first is killed.
+        // On a busy machine the first node may be killed before the tail knows the second node.
         for _ in 0..<2 where run.code == 0 && !tailGoesOn(run, with: second) {
             run = try await Shell.run("timeout --kill-after 5 100 bash -e \"$0\"", [script])
         }

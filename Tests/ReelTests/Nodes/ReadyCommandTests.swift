@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelLab
 
-/// `reel ready` without an address, as the image's health check runs it.
+/// Tests `reel ready` without an address, as the image's health check runs it.
 @Suite(.timeLimit(.minutes(10)))
 struct ReadyCommandTests {
     @Test("it asks where the node of this machine listens, over TLS with the node's own certificate")

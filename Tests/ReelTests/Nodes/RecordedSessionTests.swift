@@ -8,7 +8,7 @@ import Testing
 
 @testable import reel
 
-/// Two people who type into one text, each through a gateway of their own, one of which is killed.
+/// Tests two authors who type into one text through two gateways, one of which is killed.
 @Suite(.timeLimit(.minutes(20))) struct RecordedSessionTests {
     @Test("two authors end with their text though a gateway is killed") func twoAuthorsEndWith() async throws {
         guard let traces = ProcessInfo.processInfo.environment["REEL_TRACES"] else {
@@ -35,7 +35,7 @@ import Testing
         #expect(run.code == 0, "\(run)")
         #expect(run.output.contains(#""right":true"#), "\(run)")
 
-        // What the survivors hold, and what the log itself says.
+        // The states of the remaining nodes must equal the fold of the log itself.
         let partition = try #require((0..<log.partitions).first { try log.bounds($0).last > 0 })
         let head = try log.read(partition, from: 0, to: 0, bytes: 1)
         let stream = head.withRecord(try #require(head.entries.first)) { key, _ in String(decoding: key, as: UTF8.self)

@@ -6,12 +6,12 @@ import Testing
 
 @testable import reel
 
-/// Commands that ask a node that means harm.
+/// Tests commands that ask a malicious node.
 @Suite(.timeLimit(.minutes(5))) struct RogueNodeCommandTests {
-    /// What a terminal must never get: a color, a title, C1, DEL, and controls of the direction of writing.
+    /// Controls that a terminal must never get: a color, a title, C1, DEL, and controls of the writing direction.
     private static let controls = "\u{1b}[31mX\u{1b}]0;pwn\u{7}\r\u{9b}1m\u{7f}\u{202e}\u{2066}\u{200f}\u{61c}"
     private static let escaped = #"\u001b[31mX\u001b]0;pwn\u0007\r\u009b1m\u007f\u202e\u2066\u200f\u061c"#
-    /// The same as JSON may hold it: canonical JSON escapes C0 only.
+    /// The controls as JSON may contain them; canonical JSON escapes C0 only.
     private static let json = #"\u001b[31mX\u001b]0;pwn\u0007\r"# + "\u{9b}1m\u{7f}\u{202e}\u{2066}\u{200f}\u{61c}"
 
     private func holdsControls(_ text: String) -> Bool {
@@ -73,7 +73,7 @@ import Testing
         #expect(run.code == .badData && run.output.isEmpty && !holdsControls(run.errors), "\(run)")
     }
 
-    /// A gateway that says these texts to whoever subscribes.
+    /// A gateway that answers `hello` and other frames with these texts.
     private final class RogueSocket: HTTPHandler, WebSocketHandler {
         private let hello: [String]
         private let subscribed: [String]
@@ -130,7 +130,7 @@ import Testing
         #expect(run.code == .unreachable && !holdsControls(run.errors) && run.errors.contains("127.0.0.1"), "\(run)")
     }
 
-    // MARK: Answers without end
+    // MARK: Endless answers
 
     private func endless(_ head: String) throws -> RogueServer {
         try RogueServer { _ in
@@ -149,7 +149,7 @@ import Testing
         let address = try NodeAddress("http://127.0.0.1:\(node.port)")
         guard case .failure(let error) = await probe.get("/readyz", of: address) else { throw Missing() }
         #expect(error.message.contains("an answer of more than"))
-        // A line of 64 MiB is none.
+        // A line of 64 MiB exceeds the limit.
         guard case .failure(.silent(let long)) = await probe.state("/x", of: address, into: SnapshotReader()) else {
             throw Missing()
         }

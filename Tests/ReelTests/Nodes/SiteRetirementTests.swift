@@ -7,7 +7,7 @@ import Testing
 
 @testable import reel
 
-/// Sites are listed and retired while nodes run.
+/// Tests that sites are listed and retired while nodes run.
 @Suite(.timeLimit(.minutes(5))) struct SiteRetirementTests {
     private func text(_ answer: HTTPResponse) -> String { String(decoding: answer.body, as: UTF8.self) }
 
@@ -47,7 +47,7 @@ import Testing
         let listed = try await BuiltProgram.run(["site", "list"] + place + ["--token", inspector, "--json"])
         #expect(listed.code == 0 && listed.output.split(separator: "\n").count == 5, "\(listed)")
 
-        // It is still on its way when the sites are read.
+        // The node may not have folded this event yet when the command reads the sites.
         let retire = ["site", "retire"] + place + ["--idle-events", "2", "--log", "sqlite:\(path)"]
         let refused = try await BuiltProgram.run(retire + ["--token", reader])
         #expect(refused.code == ExitCode.failed.rawValue && refused.errors.contains("`inspect`"), "\(refused)")
@@ -94,7 +94,8 @@ import Testing
                 "\(node.logger)"
             )
         }
-        // What stands before it is answered to a client that names a bound; to others it would grow ever older.
+        // A client that names a bound gets the state before the barrier. Other clients would get a
+        // state that becomes ever older.
         let unbounded = try await nodes[1].ask("GET", "/v1/streams/todo/snapshot")
         #expect(unbounded.status == 503 && text(unbounded).contains("folding has stopped: internal"), "\(unbounded)")
         let epoch = try #require(try await nodes[1].members("/v1/cluster")["epoch"] as? String)
@@ -108,7 +109,7 @@ import Testing
         return run.output
     }
 
-    /// The seqs of the sites that were listed.
+    /// Returns the seqs of the listed sites.
     private func seqs(_ run: BuiltProgram.Run) -> [Substring] {
         run.output.matches(of: /"seq":([0-9]+)/).map { $0.1 }
     }

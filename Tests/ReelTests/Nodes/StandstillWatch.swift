@@ -1,8 +1,8 @@
 import Foundation
 import Synchronization
 
-/// Watches whether somebody stands still: a thread of this process that sleeps for a moment, or a node that is asked
-/// whether it is healthy. What a test makes of a client that gave up depends on it.
+/// Measures delays: of a thread of this process that sleeps for a moment, and of nodes that are asked for their health.
+/// A test needs them to judge a client that disconnected.
 final class StandstillWatch: Sendable {
     private let longest = Mutex(Duration.zero)
     private let isOver = Atomic(false)
@@ -21,7 +21,7 @@ final class StandstillWatch: Sendable {
             let task = Task { [self] in
                 while !isOver.load(ordering: .relaxed) {
                     let start = ContinuousClock.now
-                    // A node that has ended refuses at once.
+                    // A node that has ended refuses immediately.
                     _ = try? await Asker.ask("GET", port: port, "/healthz", body: "")
                     note(since: start)
                     try? await Task.sleep(for: .milliseconds(100))
@@ -36,10 +36,10 @@ final class StandstillWatch: Sendable {
         longest.withLock { $0 = max($0, took) }
     }
 
-    /// Watches no longer.
+    /// Stops the measurement.
     func stop() { isOver.store(true, ordering: .relaxed) }
 
-    /// Watches no longer; the longest time that somebody took.
+    /// Stops the measurement and returns the longest delay.
     func end() async -> Duration {
         stop()
         for task in tasks.withLock({ $0 }) { await task.value }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import reel
 
-/// Users of one device, at a node that has keys.
+/// Tests several users of one device, with a node that has keys.
 @Suite(.timeLimit(.minutes(20))) struct UsersTests {
     private let folder: TemporaryFolder
     private let node: NodeProcess
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    /// Publishes a note in a life of its own, and waits for its fate where there is a network.
+    /// Publishes a note with a client of its own. With a network, it waits for the outcome.
     private func write(_ note: String, _ file: String, as user: String, isOnline: Bool = true) async throws {
         let client = try await client(file, user: user, token: user, isOnline: isOnline)
         let stream = try await client.open("app")
@@ -71,7 +71,7 @@ import Testing
         await client.close()
     }
 
-    /// Author and note of each event of the log; the second part says the sites with two names.
+    /// Returns the author and the note of each event in the log, and the sites that two users have used.
     private func log() async throws -> (events: [String], shared: [String]) {
         let line = "curl -sS -H 'Authorization: Bearer \(try await token("reader"))'"
         let text = try await Shell.output("\(line) '\(node.url)/v1/streams/app/events?after=-1'")
@@ -127,7 +127,7 @@ import Testing
     }
 }
 
-/// Gives one token after the other, and the last one for ever.
+/// Returns one token after another, and the last one from then on.
 private actor Turns {
     private var tokens: [String]
 
