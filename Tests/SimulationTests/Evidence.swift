@@ -4,15 +4,15 @@ import ReelCore
 
 @testable import ReelGateway
 
-/// What parties of a run said, to be held against the log.
+/// The statements of all parties in a run, which are compared with the log.
 struct Evidence {
-    /// An event that an app was promised.
+    /// An event that an app has published successfully.
     struct Promise {
         var stream: StreamName
         var device: String
-        /// The device was restored from a backup afterwards: it may be lost with the store, or come twice.
+        /// True after the device was restored from a backup: the event may be lost with the store, or come twice.
         var isShaky = false
-        /// The store was deleted before the event was settled: it may be lost with it.
+        /// True if the store was deleted before the event was settled, so that the event may be lost with it.
         var mayBeLost = false
         var fate: Fate?
     }
@@ -37,15 +37,16 @@ struct Evidence {
     var renamed: Set<String> = []
     /// The streams of which an operator has retired sites.
     var retired: Set<StreamName> = []
-    /// Those of them whose horizon has passed the barrier, or may have.
+    /// The retired streams whose horizon has passed the barrier, or may have.
     var forgetful: Set<StreamName> = []
-    /// A device has begun again with an empty store: nobody sends again what it had not brought into the log.
+    /// True once a device has begun again with an empty store. No device resends events of the lost
+    /// store that had not reached the log.
     var hasLostStore = false
     var acks: [Ack] = []
     var shown: [Shown: (digest: UInt64, by: String)] = [:]
 }
 
-// What is looked at while it runs.
+// Checks during the run.
 extension World {
     func promised(_ token: String, _ stream: StreamName, by device: String) {
         evidence.promises[token] = Evidence.Promise(stream: stream, device: device)
@@ -59,7 +60,7 @@ extension World {
         }
     }
 
-    /// The device has lost its store, by the app's wish or not.
+    /// Notes that the device has lost its store, with or without the app's intention.
     func lostStore(_ device: String) {
         evidence.hasLostStore = true
         for (token, promise) in evidence.promises where promise.device == device && promise.fate == nil {
@@ -74,7 +75,8 @@ extension World {
         evidence.shown[place] = (digest, device)
     }
 
-    /// A frame to a client: acks name the place of that very event, and a range carries all that the log has there.
+    /// Checks a frame to a client. An ack must name the seq of exactly that event, and a range must contain
+    /// every event that the log has there.
     func judge(_ text: [UInt8], of log: SimulatedLog, from gateway: String, to device: String) {
         guard let frame = try? text.withUnsafeBytes({ try ServerFrame($0) }) else {
             return broken("\(gateway) sent what is no frame: \(String(decoding: text, as: UTF8.self))")
@@ -135,9 +137,9 @@ extension World {
     }
 }
 
-// What is looked at when all has come to rest.
+// Checks at the end of the run.
 extension World {
-    /// The logs, read by the judge's own fold, against all that was said.
+    /// Reads the logs with the checker's own fold, and compares them with all statements.
     func judgeTheEnd() {
         var places: [String: [(seq: Seq, judgement: Judgement)]] = [:]
         var states: [Evidence.Shown: UInt64] = [:]
@@ -151,13 +153,14 @@ extension World {
         }
         judgePromises(places)
         for ack in evidence.acks where consumed["\(ack.stream) \(ack.site)"] ?? -1 < ack.op {
-            // An ack says that the event is in the log. The device moves it where the site has ended.
+            // An ack only says that the event is in the log. If its site has ended, the device
+            // moves the event to a new site.
             if passed.contains("\(ack.stream) \(ack.site)"), mayPass(ack.stream) { continue }
             broken("op \(ack.op), acked by \(ack.by) at \(ack.seq), was never consumed")
         }
     }
 
-    /// True if events of a site may be in the log, and consumed by nobody, for good.
+    /// True if the log may contain events of a site that are never consumed.
     private func mayPass(_ stream: StreamName) -> Bool {
         evidence.retired.contains(stream) || evidence.hasLostStore || !evidence.renamed.isEmpty
     }
@@ -179,7 +182,7 @@ extension World {
             guard evidence.shown[place] != nil else { return }
             states[place] = UInt64(fold.digest(of: stream.description), radix: 16)
         }
-        // An unknown stream's state before its first record.
+        // This is the state of an unknown stream before its first record.
         for stream in streams { note(stream, -1) }
         for (seq, record) in log.records[partition].enumerated() {
             if let record {
@@ -207,7 +210,8 @@ extension World {
             case nil where promise.mayBeLost:
                 if found.count > 1 { broken("\(token) was lost with its store, and is at \(found.map(\.seq))") }
             case .unknown(let error):
-                // Sent once more to a gateway that takes less: an earlier copy may still have reached the log.
+                // The event was sent again, to a gateway with a lower limit. An earlier copy
+                // may still have reached the log.
                 if error.code != .tooLarge, !mayBeUnknown(promise) {
                     broken("\(token) is unknown, and nothing of its site was forgotten")
                 }
@@ -228,14 +232,14 @@ extension World {
         }
     }
 
-    /// A device cannot know what became of an event where the stream has forgotten its site, or where the site is
-    /// another user's.
+    /// True if the device cannot learn the outcome of an event, because the stream has forgotten its site, or
+    /// the site belongs to another user.
     private func mayBeUnknown(_ promise: Evidence.Promise) -> Bool {
         evidence.renamed.contains(promise.device) || evidence.forgetful.contains(promise.stream)
             || evidence.retired.contains(promise.stream) && store.logs.count > 1
     }
 
-    /// The marks of promised events in a record: `"tok:…:"`.
+    /// Returns the tokens of promised events in a record: `"tok:…:"`.
     func tokens(in value: [UInt8]) -> [String] {
         String(decoding: value, as: UTF8.self).split(separator: "\"").filter { $0.hasPrefix("tok:") }.map(String.init)
     }
@@ -249,7 +253,7 @@ extension Judgement {
         }
     }
 
-    /// An event that its site cannot bring into the state at this place.
+    /// True for an event that its site cannot bring into the state at this seq.
     fileprivate var isPassed: Bool {
         switch self {
         case .gap, .stale, .foreign: true

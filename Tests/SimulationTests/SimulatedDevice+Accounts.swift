@@ -3,18 +3,18 @@ import ReelCore
 
 @testable import ReelClient
 
-// Users of a device, and what becomes of their stores.
+// The users of a device and their stores.
 extension SimulatedDevice {
     // MARK: Users
 
-    /// The user gets another name, which the store learns before it is opened again.
+    /// Gives the user another name. The store learns the name before it is opened again.
     func rename() {
         if FileManager.default.fileExists(atPath: path) { nextName = newName() }
     }
 
     func newName() -> String { "\(name)-\(newFile())" }
 
-    /// Gives the store to the user's new name, as an app does before it opens it.
+    /// Gives the store to the user's new name, as an app does before it opens the store.
     func takeName() {
         guard let name = nextName else { return }
         nextName = nil
@@ -28,7 +28,7 @@ extension SimulatedDevice {
         }
     }
 
-    /// Another user takes the device, with a store of its own: one that was here before, or a new one.
+    /// Changes the user of the device. The next user has a store of its own, a former or a new one.
     func switchAccount() {
         guard client != nil, !isStoreRemoved else { return }
         kill(tellsGateways: true)
@@ -43,7 +43,8 @@ extension SimulatedDevice {
         world.restartLater(self)
     }
 
-    /// All was healed, and the present user's queue is empty: the next one's may not be.
+    /// Changes to the next user after healing. The queue of the present user is empty, and
+    /// that of the next user may not be.
     func takeUpAccount() {
         guard let next = parked.first, isQueueNotDone == nil else { return }
         parked.removeFirst()
@@ -54,7 +55,7 @@ extension SimulatedDevice {
         restart()
     }
 
-    /// The user deletes the account on the device; another one begins with an empty store.
+    /// Deletes the account on the device. Another account begins with an empty store.
     func eraseAccount() {
         guard let client, !isStoreRemoved, !isErasing else { return }
         isErasing = true
@@ -65,7 +66,7 @@ extension SimulatedDevice {
                 let staying = try await client.erase(discardsQueue: true, withinSeconds: seconds)
                 world.trace(name, "has erased it, sites stay in \(staying)")
             } catch let error as ReelError where error.message == "killed" {
-                // The store is as it was, but for the end of its sites.
+                // The store is unchanged, except that its sites have ended.
                 return
             } catch {
                 return world.broken("\(name) could not erase its store: \(error)")
@@ -81,7 +82,7 @@ extension SimulatedDevice {
 
     // MARK: Lost stores
 
-    /// The files of the store are deleted, under the running client or while there is none.
+    /// Deletes the files of the store, while the client runs or not.
     func removeStore() {
         guard !isErasing else { return }
         world.trace(name, "loses its store")
@@ -90,7 +91,7 @@ extension SimulatedDevice {
         if client == nil { forgetStore() } else { isStoreRemoved = true }
     }
 
-    /// The client has found that its store is gone: the app begins with an empty one.
+    /// Restarts the device with an empty store, since the client has found that its store is gone.
     func beginWithoutStore() {
         guard isStoreRemoved, client != nil else { return }
         kill(tellsGateways: true)

@@ -2,16 +2,16 @@ import ReelCore
 
 @testable import ReelClient
 
-// Somebody types, fast, while other texts of the device are rejected.
+// A fast typist, while other edits of the same device are rejected.
 extension SimulatedDevice {
-    /// Where letters go.
+    /// The text that the typist edits.
     private struct Place {
         let stream: StreamName
         let page: String
         let field: String
     }
 
-    /// Types into one text after the other.
+    /// Types into one text after another.
     func type() {
         guard world.isWorking else { return }
         let place = Place(
@@ -51,8 +51,8 @@ extension SimulatedDevice {
         )
     }
 
-    /// A text of another field or object that the others may have made impossible, or a whole text that replaces what
-    /// the others type.
+    /// Publishes an event that may be rejected: an edit of another field or object that other devices may have made
+    /// invalid, or a text that replaces the typed one.
     private func publishWhatMayBeRejected(beside place: Place) {
         guard let client else { return }
         let items = client.assumeIsolated { $0.objects("item", of: place.stream) }.map(\.name.id)

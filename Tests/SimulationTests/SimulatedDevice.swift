@@ -11,22 +11,22 @@ final class SimulatedDevice: @unchecked Sendable {
     private let start: SyncStart
     private let folder: String
     private var lives = 0
-    /// Who uses it, with which store.
+    /// The user of the device, with the user's store.
     var account: Account
-    /// The others who have a store on it.
+    /// The other users with a store on the device.
     var parked: [Account] = []
     /// The name that the user gets before the store is opened again.
     var nextName: String?
-    /// The account is being deleted.
+    /// True while the account is being deleted.
     var isErasing = false
-    /// The client has deleted its store.
+    /// True once the client has deleted its store.
     var isErased = false
-    /// The store's files were removed while the client runs.
+    /// True after the files of the store were removed while the client runs.
     var isStoreRemoved = false
     private(set) var process: SimulatedProcess
     private(set) var client: SyncClient?
     private(set) var links: [SimulatedLink] = []
-    /// How slowly it takes what it is sent, in bytes a millisecond.
+    /// The speed in bytes per millisecond at which the device receives data.
     private let bytesPerMs: Int64
     private var shown: [StreamName: Evidence.Shown] = [:]
     private var backup: (path: String, user: String)?
@@ -35,7 +35,7 @@ final class SimulatedDevice: @unchecked Sendable {
     /// A user of the device.
     struct Account {
         var user: String
-        /// The file of the store, in the device's folder.
+        /// The number of the store's file in the device's folder.
         var file: Int
     }
 
@@ -93,7 +93,7 @@ final class SimulatedDevice: @unchecked Sendable {
                 switch notice {
                 case .storeFailed("killed"): break
                 case .storeFailed where isStoreRemoved: process.after(0) { [self] in beginWithoutStore() }
-                // A stream without a place on the connection is polled, and must come to the same end.
+                // A stream beyond the connection's limit is polled, and must reach the same state.
                 case .stopped(_, let reason) where reason.hasPrefix("limit:"): break
                 case .stopped, .storeFailed: world.broken("\(name) gave up: \(notice)")
                 default: break
@@ -102,7 +102,7 @@ final class SimulatedDevice: @unchecked Sendable {
         }
     }
 
-    /// What an earlier life was promised.
+    /// Waits for the outcome of an event that an earlier start of the app has published.
     private func hear(of publication: Publication) {
         let world = world
         Task(executorPreference: process) {
@@ -111,9 +111,9 @@ final class SimulatedDevice: @unchecked Sendable {
         }
     }
 
-    /// It is gone between two commits. What it had committed lies on its disk.
+    /// Ends the process between two commits. The committed data stays on its disk.
     func kill(tellsGateways: Bool) {
-        // What waits is told that nothing will come; nothing is committed or sent.
+        // Waiting tasks get an error; nothing more is committed or sent.
         process.round { client?.assumeIsolated { $0.fail(ReelError(.internal, "killed")) } }
         client = nil
         for link in links where !link.isOver {
@@ -135,20 +135,20 @@ final class SimulatedDevice: @unchecked Sendable {
         begin()
     }
 
-    /// Goes on with another store, or with an empty one.
+    /// Continues with another store, or with an empty one.
     func use(_ account: Account) {
         self.account = account
         forgetStore()
     }
 
-    /// Nothing of what was shown before counts for what comes.
+    /// Forgets the states that were shown, because they do not apply to the next store.
     func forgetStore() {
         shown = [:]
         backup = nil
         nextName = nil
     }
 
-    /// The number of a file that no account of the device has had.
+    /// Returns the number of a file that no account of the device has had.
     func newFile() -> Int {
         lives += 1
         return lives
@@ -166,7 +166,7 @@ final class SimulatedDevice: @unchecked Sendable {
         backup = (copy, account.user)
     }
 
-    /// Puts an older store in the place of the one that was lost. False if there is none.
+    /// Replaces a lost store by its backup. Returns false if there is no backup.
     func restoreBackup() -> Bool {
         guard let backup else { return false }
         account = Account(user: backup.user, file: newFile())
@@ -222,7 +222,7 @@ final class SimulatedDevice: @unchecked Sendable {
         process.after(process.chance(20) ? process.pick(0...10) : process.pick(20...world.paceMs)) { [self] in use() }
     }
 
-    /// A text that no other event has.
+    /// Returns a text that no other event has.
     func newMark() -> String {
         count += 1
         return "\(name):\(lives):\(process.lane):\(count)"
@@ -265,7 +265,8 @@ final class SimulatedDevice: @unchecked Sendable {
                 ]
             )
         case 97:
-            // Larger than some gateways take: refused here, or there with what stands before and behind it.
+            // The event exceeds the limit of some gateways. It is refused by the client, or by the gateway together
+            // with its neighbours in the queue.
             let text = JSON.string(String(repeating: "x", count: 17_000))
             event = Event(.insert("item", "large:\(mark)", ["text": text]))
         default:
@@ -276,7 +277,7 @@ final class SimulatedDevice: @unchecked Sendable {
         publish(event, to: stream, base: base, token: token)
     }
 
-    /// Publishes an event; the judge holds against the log what becomes of it if it has a token.
+    /// Publishes an event. If the event has a token, the checker compares its outcome with the log.
     func publish(_ event: Event, to stream: StreamName, base: ReadPosition? = nil, token: String?) {
         guard let client else { return }
         world.trace(name, "publishes to \(stream): \(event)")
@@ -292,14 +293,14 @@ final class SimulatedDevice: @unchecked Sendable {
                 || [.tooLarge, .epochChanged, .closed, .storeLost].contains(error.code)
                 || [.deleted, .noObject, .guard, .type, .range, .stale].contains(error.code)
             {
-                // What the device's own view rejects, or what cannot be kept.
+                // The device's own view rejects the event, or the store cannot keep it.
             } catch {
                 world.broken("\(name) could not publish: \(error)")
             }
         }
     }
 
-    /// Looks at what it shows, from time to time.
+    /// Observes the shown state, from time to time.
     private func look() {
         observe()
         process.after(process.pick(200...3_000)) { [self] in look() }
@@ -340,12 +341,12 @@ final class SimulatedDevice: @unchecked Sendable {
         ["item", "page"].flatMap { overlay.objects(of: $0).sorted { $0.id.lexicographicallyPrecedes($1.id) } }
     }
 
-    /// What is still to be done; nil: nothing.
+    /// The unfinished work of the device, or nil.
     var isNotDone: String? {
         isQueueNotDone ?? (parked.isEmpty ? nil : "\(name) has \(parked.count) other accounts")
     }
 
-    /// What the present user's streams still wait for; nil: nothing.
+    /// The unfinished work of the present user's streams, or nil.
     var isQueueNotDone: String? {
         guard let client else { return "\(name) is not there" }
         return client.assumeIsolated { client in
@@ -365,7 +366,7 @@ final class SimulatedDevice: @unchecked Sendable {
     }
 }
 
-/// How a device's client reaches the world.
+/// The transport of a device's client in the simulated world.
 private final class DeviceTransport: Transport, @unchecked Sendable {
     private let device: SimulatedDevice
     private let process: SimulatedProcess
@@ -410,7 +411,7 @@ private struct RefusedConnection: TransportConnection {
     func close() { refusal.cancel() }
 }
 
-/// A request by HTTP that is under way.
+/// An HTTP request in progress.
 final class DeviceRequest: TransportRequest, @unchecked Sendable {
     private let process: SimulatedProcess
     private var receive: (@Sendable (TransportResponse) -> Void)?
@@ -435,7 +436,7 @@ final class DeviceRequest: TransportRequest, @unchecked Sendable {
         receive(response)
     }
 
-    /// The answer comes piece by piece, and sometimes not to its end.
+    /// Sends the answer in pieces, and sometimes breaks off before its end.
     func answer(_ status: Int, _ body: [UInt8]) {
         var ms = process.pick(0...20)
         process.after(ms) { self.give(.status(status)) }

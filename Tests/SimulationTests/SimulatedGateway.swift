@@ -6,7 +6,7 @@ import ReelNet
 @testable import ReelLog
 @testable import ReelNode
 
-/// One life of a gateway: the real one's loop, feeds and sockets, on a simulated loop, log and network.
+/// One process of a gateway: the real loop, tails and sockets, on a simulated loop, log and network.
 final class SimulatedGateway: @unchecked Sendable {
     let world: World
     let process: SimulatedProcess
@@ -16,7 +16,7 @@ final class SimulatedGateway: @unchecked Sendable {
     private var feeds: [PartitionTail] = []
     var links: [SimulatedLink] = []
 
-    /// Throws where the log does not answer: then the process has ended.
+    /// Starts the gateway. Throws if the log does not answer; then the process has ended.
     init(_ world: World, _ name: String) throws {
         self.world = world
         let process = world.process(name)
@@ -50,7 +50,7 @@ final class SimulatedGateway: @unchecked Sendable {
         watch()
     }
 
-    /// Looks from time to time whether another log is the current one, more often once it has read the end of this one.
+    /// Checks from time to time for a newer log, and more often once the gateway has read the end of its own.
     private func watch() {
         process.after(share.logState == .ended ? 250 : process.pick(1_000...5_000)) { [self] in
             if log === world.log { return watch() }
@@ -72,7 +72,7 @@ final class SimulatedGateway: @unchecked Sendable {
         }
     }
 
-    /// In some worlds devices have tokens, which expire.
+    /// Returns a client for a connection. In some worlds, the devices have tokens that expire.
     func accept(_ user: String) -> SocketClient {
         guard world.hasTokens, let all = StreamPattern("*") else { return SocketClient(loop, access: Access(nil)) }
         let seconds = world.isWorking ? process.pick(2...60) : 3_600
@@ -85,18 +85,18 @@ final class SimulatedGateway: @unchecked Sendable {
         return SocketClient(loop, access: Access(grant))
     }
 
-    /// Checks what it tells a client against the log.
+    /// Compares a frame to a client with the log.
     func judge(_ text: [UInt8], _ link: SimulatedLink) {
         world.judge(text, of: log, from: process.name, to: link.device.name)
     }
 
-    /// Asks all clients to go elsewhere.
+    /// Asks all clients to connect to other gateways.
     func drain(withinMs: Int64) {
         for client in loop.clients.values { client.askToLeave(afterMs: process.pick(0...withinMs), nodes: []) }
         _ = process.every(20) { [loop] in for client in loop.clients.values { client.tick(nowMs: loop.nowMs) } }
     }
 
-    /// What a GET of a range is answered.
+    /// Answers a GET of a range.
     func events(
         of stream: StreamName,
         after: Seq,
@@ -123,7 +123,7 @@ final class SimulatedGateway: @unchecked Sendable {
         }
     }
 
-    /// It is gone; its connections with it.
+    /// Ends the process and its connections.
     func kill(tellsDevices: Bool) {
         process.kill()
         for feed in feeds { feed.stop() }

@@ -4,12 +4,12 @@ import ReelNet
 
 @testable import ReelGateway
 
-/// A connection between a device and a gateway: two ways, each in order, each with its delays and its end.
+/// A connection between a device and a gateway. Each direction keeps its order, and has its own delays and its own end.
 final class SimulatedLink: @unchecked Sendable {
     /// One direction.
     private struct Way {
         var arrivedMs: Int64 = 0
-        /// Nothing more gets through, not even the news that it is over.
+        /// True if nothing arrives any more, not even the information that the connection has ended.
         var isCut = false
     }
 
@@ -27,7 +27,7 @@ final class SimulatedLink: @unchecked Sendable {
     private(set) var pendingBytes = 0
     private var writtenBytes = 0
     private var pace = SlowReaderDetector()
-    /// How slowly it takes what it is sent.
+    /// The speed in bytes per millisecond at which the device receives data.
     let bytesPerMs: Int64
 
     init(
@@ -46,18 +46,18 @@ final class SimulatedLink: @unchecked Sendable {
         random = SeededGenerator(seed: device.random.next())
     }
 
-    /// Neither end waits for anything.
+    /// True if neither end waits for anything.
     var isOver: Bool { receive == nil && client == nil }
 
     // MARK: Faults
 
-    /// Everything takes so much longer from now on; what is on its way too.
+    /// Delays everything by this time, also data in flight.
     func stall(_ ms: Int64) {
         up.arrivedMs = max(up.arrivedMs, device.nowMs + ms)
         down.arrivedMs = max(down.arrivedMs, device.nowMs + ms)
     }
 
-    /// Nothing gets through any more. Each end is told after a while, or has to find out by itself.
+    /// Cuts both directions. Each end is informed after a while, or has to find out without help.
     func cut(tellsDevice: Bool, tellsGateway: Bool) {
         (up.isCut, down.isCut) = (true, true)
         let (deviceMs, gatewayMs) = (pick(0...200), pick(0...200))
@@ -67,12 +67,12 @@ final class SimulatedLink: @unchecked Sendable {
         }
     }
 
-    /// Nothing that the gateway sends gets through, while what the device sends does.
+    /// Drops everything from the gateway, while data from the device still arrives.
     func deafen() { down.isCut = true }
 
     // MARK: Life
 
-    /// The device knocks.
+    /// Sends the device's connection request.
     func open() {
         gateway.process.at(arrival(&up, bytes: 200), lane: lane) { [self] in
             guard receive != nil, !up.isCut else { return }
@@ -97,23 +97,23 @@ final class SimulatedLink: @unchecked Sendable {
         client?.closed()
     }
 
-    /// The device has let go.
+    /// Closes the connection on the device's side.
     func abandon() {
         receive = nil
         guard !up.isCut else { return }
         gateway.process.at(arrival(&up, bytes: 0), lane: lane) { [self] in gatewayLost() }
     }
 
-    /// The device's process is gone without a word.
+    /// Removes the device's end; its process has ended without a message.
     func forgetDevice() { receive = nil }
 
-    /// The gateway's process is gone.
+    /// Removes the gateway's end; its process has ended.
     func forgetGateway() {
         client = nil
         isClosedByGateway = true
     }
 
-    // MARK: Ways
+    // MARK: Directions
 
     private func pick(_ range: ClosedRange<Int64>) -> Int64 { .random(in: range, using: &random) }
 
@@ -157,7 +157,7 @@ final class SimulatedLink: @unchecked Sendable {
         var isClosed: Bool { link.isClosedByGateway || link.client == nil }
         var pendingBytes: Int { link.pendingBytes }
         var writtenBytes: Int { link.writtenBytes }
-        /// Messages come as a whole.
+        /// Nil, because messages arrive in one piece.
         var partBytes: Int? { nil }
 
         func send(_ frame: WebSocketFrame) {
@@ -173,13 +173,14 @@ final class SimulatedLink: @unchecked Sendable {
                 link.gateway.world.trace(link.device.name, "hears \(String(decoding: text.prefix(120), as: UTF8.self))")
                 receive(.text(text))
             }
-            // A long frame comes piece by piece.
+            // The pieces of a long frame show the device that the gateway is alive.
             var partMs = ms - Int64(frame.bytes.count) / link.bytesPerMs + 5_000
             while partMs < ms {
                 link.device.at(partMs, lane: link.lane) { if !link.down.isCut { link.receive?(.alive) } }
                 partMs += 5_000
             }
-            // The kernel's buffers empty as the device's do, also while it hangs; not if nothing gets through.
+            // The kernel's buffers empty at the pace of the device, also while the gateway hangs,
+            // but not through a cut direction.
             link.gateway.process.at(ms, lane: link.lane) {
                 guard !link.down.isCut else { return }
                 link.pendingBytes -= frame.bytes.count
@@ -213,7 +214,7 @@ final class SimulatedLink: @unchecked Sendable {
             link.device.at(ms, lane: link.lane) {
                 if !link.down.isCut { link.deviceLost("closed \(code ?? 0) \(reason)") }
             }
-            // The device's answer, or the time that it is given.
+            // The gateway drops the connection after the device's answer, or after the time limit for it.
             link.gateway.process.at(ms + 100, lane: link.lane) { link.gatewayLost() }
         }
 
@@ -235,7 +236,7 @@ struct DeviceEnd: TransportConnection {
 }
 
 extension WebSocketFrame {
-    /// The text of one whole frame of a server.
+    /// The text of one complete frame of a server.
     fileprivate var payload: [UInt8] {
         Array(bytes.dropFirst(bytes[1] < 126 ? 2 : bytes[1] == 126 ? 4 : 10))
     }

@@ -3,15 +3,15 @@ import ReelCore
 
 @testable import ReelLog
 
-/// The log behind all nodes, and what goes wrong with it.
+/// The log of all nodes, and its faults.
 final class SimulatedLog {
-    /// In percent of the appends and reads.
+    /// Probabilities of faults, in percent of the appends and reads.
     struct Faults {
         var fails = 0
         var failsButAppends = 0
         var twice = 0
         var withoutPlace = 0
-        /// The log says that it has them, and has not.
+        /// The log reports records as durable and does not have them.
         var lost = 0
         var slow = 0
         var tailBreaks = 0
@@ -24,21 +24,21 @@ final class SimulatedLog {
     }
 
     let epoch: Epoch
-    /// How many logs were the current one before it.
+    /// The number of logs that were current before this one.
     let number: Int
     let time: VirtualTime
     let lane: Int
     var faults = Faults()
-    /// Appends are not taken up before.
+    /// The time before which the log starts no append.
     var silentUntilMs: Int64 = 0
     private(set) var partitions: [MemoryPartition]
-    /// All that was ever appended, for the judges; nil: a hole.
+    /// All records ever appended, for the checker; nil is a hole.
     private(set) var records: [[Record?]]
-    /// Records that are no events, by partition.
+    /// The seqs of records that are no events, by partition.
     var litter: [Set<Seq>]
-    /// Where the epoch has ended, by partition.
+    /// The seq at which the epoch has ended, by partition.
     private var ends: [Seq?]
-    /// Where the state of the epoch before ends, by partition.
+    /// The seq at which the state of the previous epoch ends, by partition.
     private var opens: [Seq?]
     private var tails: [SimulatedTail] = []
 
@@ -72,10 +72,10 @@ final class SimulatedLog {
         return partitions[partition].append(more)
     }
 
-    /// Whether no frame may prove this seq: the state of the epoch before stands there.
+    /// True if no frame may prove this seq, because the state of the previous epoch is there.
     func isSeed(_ seq: Seq, of partition: Int) -> Bool { number > 0 && seq < opens[partition] ?? .max }
 
-    /// The value of what is delivered of a stream at this seq.
+    /// Returns the value that the stream's clients get at this seq, if any.
     func delivered(_ seq: Seq, of partition: Int, in stream: StreamName) -> [UInt8]? {
         guard let record = records[partition][Int(seq)], seq <= ends[partition] ?? .max else { return nil }
         let isOurs = record.key == stream.key && !litter[partition].contains(seq)
@@ -88,7 +88,8 @@ final class SimulatedLog {
         ring(partition)
     }
 
-    /// Not beyond the end of its epoch: what lies behind would not be seen to be void.
+    /// Trims the partition, at most up to the end of its epoch. Without that end, readers could not
+    /// tell that later records are void.
     func trim(_ partition: Int, before seq: Seq) {
         partitions[partition].trim(before: min(seq, ends[partition] ?? .max))
     }
@@ -162,7 +163,7 @@ final class SimulatedTail: LogTail, @unchecked Sendable {
     }
 }
 
-/// The log as one process reaches it: in order per partition, with delays.
+/// The log from the view of one process: in order per partition, with delays.
 final class LogHandle: EventLog, @unchecked Sendable {
     private let log: SimulatedLog
     private let process: SimulatedProcess
@@ -170,7 +171,9 @@ final class LogHandle: EventLog, @unchecked Sendable {
     private var appendedMs: [Int64]
     private var answeredMs: [Int64]
 
-    /// `isPatient`: every call returns only once it was done.
+    /// Creates the handle.
+    ///
+    /// - Parameter isPatient: True if each call returns only when its work is done.
     init(_ log: SimulatedLog, _ process: SimulatedProcess, isPatient: Bool = false) {
         self.log = log
         self.process = process

@@ -3,17 +3,17 @@ import ReelCore
 
 @testable import ReelLog
 
-/// The logs of the deployment, one epoch after the other. The current one is what nodes begin with.
+/// The logs of the deployment, one per epoch. Nodes start with the current log.
 final class SimulatedLogStore: LogStore, @unchecked Sendable {
-    /// By their numbers: the current one, those before it, and the next one while it is made.
+    /// All logs by their numbers: former ones, the current one, and the next one while it is created.
     private(set) var logs: [SimulatedLog] = []
     private var currentNumber = 0
-    /// What goes wrong with each of them.
+    /// The faults of every log.
     var faults = SimulatedLog.Faults() {
         didSet { for log in logs { log.faults = faults } }
     }
     private let time: VirtualTime
-    /// Who opens logs here and blocks until they have answered.
+    /// The process that opens logs here. It blocks until they have answered.
     private let process: SimulatedProcess
 
     init(_ time: VirtualTime, partitions: Int, epoch: Epoch, seed: UInt64) {
@@ -24,7 +24,7 @@ final class SimulatedLogStore: LogStore, @unchecked Sendable {
 
     var log: SimulatedLog { logs[currentNumber] }
     var deployment: Deployment { Deployment(beginningWith: logs[0].epoch) }
-    /// Whether the next log is being made.
+    /// True while the next log is being created.
     var isChanging: Bool { logs.count > currentNumber + 1 }
 
     @discardableResult
@@ -63,7 +63,7 @@ final class SimulatedLogStore: LogStore, @unchecked Sendable {
     func close() {}
 }
 
-/// What a snapshot node has on its disk, for an operator whose log was trimmed.
+/// The committed state of a snapshot node, for an operator whose log was trimmed.
 struct SimulatedArchive: StateArchive, @unchecked Sendable {
     let log: SimulatedLog
     let folds: [PartitionFold]
@@ -80,6 +80,6 @@ struct SimulatedArchive: StateArchive, @unchecked Sendable {
 }
 
 extension PartitionFold {
-    /// No snapshot is made of a seq inside the row of seeds, nor before it where the log follows another.
+    /// True if no snapshot exists yet: the state is within the seeds, or before them in a log that follows another one.
     func isInsideSeeds(of log: SimulatedLog) -> Bool { phase == .seeds && (next > 0 || log.number > 0) }
 }

@@ -2,9 +2,10 @@ import ReelClient
 
 @testable import ReelGateway
 
-/// One life of a process, with one loop. It can hang, and it can be killed; then nothing of it happens any more.
+/// A process from its start to its end, with one loop. It can hang, and it can be killed;
+/// after that, nothing of it runs.
 ///
-/// Swift's tasks and actors run on it too: what they enqueue is run here, on the one thread that there is.
+/// Swift's tasks and actors use it as their executor. It runs their jobs on the only thread of the simulation.
 final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked Sendable {
     let name: String
     let time: VirtualTime
@@ -12,7 +13,7 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
     var random: SeededGenerator
     private(set) var isAlive = true
     private var hangsUntilMs: Int64 = 0
-    /// What has come while it hangs.
+    /// The work that has arrived while the process hangs.
     private var putOff: [() -> Void] = []
     private var jobs: [UnownedJob] = []
     private var beforeFlushBodies: [() -> Void] = []
@@ -22,7 +23,7 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
         self.name = name
         self.time = time
         lane = time.addLane()
-        // Neighbouring seeds give shifted rows of numbers, so the lane is mixed in before.
+        // Adjacent seeds give shifted sequences of numbers, so the lane is mixed in first.
         var mixer = SeededGenerator(seed: seed ^ UInt64(lane) << 32)
         random = SeededGenerator(seed: mixer.next())
     }
@@ -45,7 +46,7 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
         time.at(hangsUntilMs, lane) { [self] in if time.nowMs >= hangsUntilMs { wakeUp() } }
     }
 
-    /// It goes on, with what has come meanwhile.
+    /// Ends the hang and runs the work that has arrived in the meantime.
     func wakeUp() {
         hangsUntilMs = 0
         let bodies = putOff
@@ -53,7 +54,8 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
         for body in bodies { round(body) }
     }
 
-    /// Runs the body as one round: then what it has enqueued, then what it has put off to the round's end.
+    /// Runs the body as one round: then the jobs that it has enqueued, then the work that it has
+    /// deferred to the end of the round.
     func round(_ body: () -> Void) {
         guard isAlive else { return }
         isRunning = true
@@ -77,7 +79,7 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
         }
     }
 
-    /// A round of its own at this time, or once it does not hang any more; in the process's own lane, or another.
+    /// Runs a round at this time, or after a hang. The lane is the process's own, or the given one.
     @discardableResult
     func at(_ ms: Int64, lane: Int? = nil, _ body: @escaping () -> Void) -> Happening {
         time.at(ms, lane ?? self.lane) { [self] in
@@ -91,7 +93,7 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
 
     // MARK: HostLoop
 
-    /// So much that whatever is to gather does.
+    /// The estimate is so high that the gateway coalesces whatever it can.
     var writeMicros: Double { 1e6 }
     func writing(toMost count: Int, _ body: () -> Void) { body() }
 
@@ -131,7 +133,7 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
 
     func enqueue(_ job: consuming ExecutorJob) {
         jobs.append(UnownedJob(job))
-        // A task of a killed process ends too: it has been told that nothing will come.
+        // A task of a killed process ends, too: it has already got an error for what it waits for.
         if !isRunning { time.at(time.nowMs, lane) { [self] in finishRound() } }
     }
 

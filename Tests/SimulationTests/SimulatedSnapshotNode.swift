@@ -2,15 +2,15 @@ import ReelCore
 
 @testable import ReelLog
 
-/// A snapshot node: folds what the log brings, and keeps what it has committed when it is killed.
+/// A snapshot node: it folds the records of the log, and keeps its committed state when it is killed.
 final class SimulatedSnapshotNode {
     let world: World
     let name: String
     private(set) var process: SimulatedProcess
-    /// The log that it folds.
+    /// The log that the node folds.
     private(set) var log: SimulatedLog
     private var folds: [PartitionFold]
-    /// What lies on its disk.
+    /// The state on its disk.
     private(set) var committed: [PartitionFold]
 
     init(_ world: World, _ name: String) {
@@ -35,7 +35,7 @@ final class SimulatedSnapshotNode {
         follow()
     }
 
-    /// The first seq that it needs of a partition of the current log.
+    /// Returns the first seq that the node needs of a partition of the current log.
     func needs(_ partition: Int) -> Seq {
         log === world.log && !committed[partition].isInsideSeeds(of: log) ? committed[partition].next : 0
     }
@@ -46,7 +46,7 @@ final class SimulatedSnapshotNode {
                 log = world.log
                 folds = Self.folds(of: log)
                 committed = folds
-                // It may be asked before it has read anything.
+                // The node may be asked before it has read a record.
                 return follow()
             }
             for partition in folds.indices { read(partition) }
@@ -57,7 +57,7 @@ final class SimulatedSnapshotNode {
 
     private func read(_ partition: Int) {
         let from = folds[partition].next
-        // Behind a rush of events small pieces would take minutes.
+        // After a rush of events, small pieces would take minutes.
         let bytes = log.head(partition) - from > 5_000 ? 1 << 20 : 4_000
         guard let batch = try? log.partitions[partition].batch(partition, from: from, to: .max - 1, bytes: bytes)
         else { return }
@@ -68,7 +68,7 @@ final class SimulatedSnapshotNode {
         }
     }
 
-    /// A snapshot, or with `after` ≥ 0 a delta.
+    /// Returns a snapshot, or a delta if `after` ≥ 0.
     func state(of stream: StreamName, after: Seq, epoch: Epoch?) -> (Int, [UInt8]) {
         guard epoch == nil || epoch == log.epoch else { return (409, Array(#"{"code":"epoch_changed"}"#.utf8)) }
         let partition = stream.partition(of: folds.count)

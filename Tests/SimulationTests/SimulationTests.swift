@@ -2,13 +2,14 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The real client, gateway and fold against a world that loses, delays, repeats and kills, in virtual time.
+/// Runs the real client, gateway and fold in virtual time, in a world that loses, delays and
+/// repeats data and kills processes.
 ///
-/// A seed says everything that happens: `SEED=n make simulate` prints the run of a seed.
+/// A seed determines everything that happens: `SEED=n make simulate` prints the run of a seed.
 @Suite struct SimulationTests {
     private static let environment = ProcessInfo.processInfo.environment
 
-    /// The seeds to run: one that was named, or so many from a first one on, parted for the machine's cores.
+    /// The seeds to run, divided among the machine's cores: one named seed, or a number of seeds from the first one on.
     static let parts: [[UInt64]] = {
         if let seed = environment["SEED"].flatMap(UInt64.init) { return [[seed]] }
         let count = UInt64(environment["SEEDS"].flatMap(Int.init) ?? 30 * effort)
@@ -34,7 +35,7 @@ import Testing
         }
     }
 
-    /// Sets have an order of their own in each process, unless that is made fixed.
+    /// The order of a set differs between processes unless hashing is deterministic.
     @Test("a seed is the same each time", .enabled(if: environment["SWIFT_DETERMINISTIC_HASHING"] != nil))
     func aSeedIsThe() throws {
         let folder = Self.folder
@@ -52,7 +53,7 @@ import Testing
         }
     }
 
-    /// A disk in memory, where there is one: the devices commit often.
+    /// A folder on a disk in memory, if there is one, because the devices commit often.
     private static var folder: String {
         let disk = FileManager.default.fileExists(atPath: "/dev/shm") ? "/dev/shm" : NSTemporaryDirectory()
         return "\(disk)/reel-simulation-\(UUID().uuidString)"

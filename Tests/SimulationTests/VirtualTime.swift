@@ -1,6 +1,6 @@
 import ReelClient
 
-/// Something that will happen, unless it is cancelled before.
+/// An action at a point in virtual time, unless it is cancelled before.
 final class Happening: TransportRequest {
     fileprivate let moment: VirtualTime.Moment
     fileprivate var body: (() -> Void)?
@@ -13,10 +13,10 @@ final class Happening: TransportRequest {
     func cancel() { body = nil }
 }
 
-/// A clock that jumps from one happening to the next.
+/// A clock that jumps from one action to the next.
 ///
-/// What falls on one millisecond happens in the order of its lanes, then in that in which the lane asked for it: in
-/// which order one party does things changes nothing for another one.
+/// Actions of the same millisecond run in the order of their lanes, and within a lane in the order of their requests.
+/// So the order of one party's requests does not affect another party.
 final class VirtualTime {
     struct Moment: Comparable {
         var ms: Int64
@@ -27,9 +27,9 @@ final class VirtualTime {
     }
 
     private(set) var nowMs: Int64 = 0
-    /// A heap: each stands before the two at twice its index.
+    /// A binary heap: each action is before the two children at twice its index, plus one and plus two.
     private var queue: [Happening] = []
-    /// How often each lane has asked.
+    /// The number of requests of each lane.
     private var numbers: [Int] = []
 
     func addLane() -> Int {
@@ -50,7 +50,7 @@ final class VirtualTime {
         return happening
     }
 
-    /// Lets everything happen up to this time.
+    /// Runs all actions up to this time.
     func run(until ms: Int64) {
         while let next = queue.first, next.moment.ms <= ms {
             popFirst()
@@ -76,6 +76,6 @@ final class VirtualTime {
         }
     }
 
-    /// Nothing more happens.
+    /// Drops all remaining actions.
     func stop() { queue = [] }
 }

@@ -3,13 +3,13 @@ import ReelCore
 
 @testable import ReelLog
 
-// An operator ends the epoch, and is interrupted on the way now and then.
+// An operator who ends the epoch, and is sometimes interrupted.
 extension World {
     func endEpoch() {
         guard !store.isChanging, store.logs.count < 4 else { return }
         let next = store.make(Epoch(pick(1...1 << 40).magnitude), partitions: Int(pick(1...3)))
         trace("operator", "ends \(log.epoch), \(next.epoch) with \(next.partitions.count) partitions follows")
-        // As an earlier run would have left it.
+        // An interrupted earlier run would have left this barrier.
         let barrier = LogAppend(key: Array(StreamName.barrierKey.utf8), value: Barrier.end(next.epoch).value)
         _ = log.append([barrier], to: 0)
         goOnEnding()
@@ -38,7 +38,7 @@ extension World {
         }
     }
 
-    /// A gateway has found that another log is the current one: it sends its clients away and begins anew.
+    /// Restarts a gateway that has found a newer current log. The gateway first sends its clients away.
     func goOver(_ gateway: SimulatedGateway) {
         trace(gateway.process.name, "goes over to \(log.epoch)")
         gateway.drain(withinMs: 300)

@@ -3,7 +3,7 @@ import ReelCore
 @testable import ReelClient
 @testable import ReelLog
 
-// An operator retires sites, as the command line does.
+// An operator who retires sites, as the command line does.
 extension World {
     func retireSites() {
         let streams = Set(devices.flatMap(\.streams)).sorted { $0.description < $1.description }
@@ -23,8 +23,8 @@ extension World {
         }
     }
 
-    /// A device does not hear what becomes of its events, and goes. While it is away, all sites of a stream are
-    /// retired, and so many events follow that the stream forgets them.
+    /// Prepares a rush of events. A device stops getting outcomes, and is then killed. While it is away, all sites of a
+    /// stream are retired, and enough events follow that the stream forgets the sites.
     func prepareRush() {
         let device = devices[Int(pick(0...Int64(devices.count - 1)))]
         trace(device.name, "hears nothing more")

@@ -6,12 +6,12 @@ import ReelCore
 @testable import ReelLog
 @testable import ReelNode
 
-/// One simulated run: devices, gateways, snapshot nodes and a log in virtual time. Everything that happens follows from
-/// the seed.
+/// One simulated run: devices, gateways, snapshot nodes and a log in virtual time. The seed
+/// determines everything that happens.
 ///
-/// First all work while things go wrong, then all is healed, then everybody has to come to the same end.
+/// First everything works with faults. Then all faults are healed, and every device must reach the same state.
 final class World: @unchecked Sendable {
-    /// What the judges found first.
+    /// The first fault that the checks have found.
     struct Failure: Error {
         var seed: UInt64
         var message: String
@@ -21,25 +21,25 @@ final class World: @unchecked Sendable {
     let time = VirtualTime()
     let folder: String
     let store: SimulatedLogStore
-    /// Whether devices have tokens, which expire.
+    /// True if devices have tokens, which expire.
     let hasTokens: Bool
-    /// Whether the stores of devices belong to users.
+    /// True if the stores of devices belong to users.
     let hasUsers: Bool
-    /// Whether a stream gets so many events at once that it forgets the sites that were retired before.
+    /// True if a stream gets enough events at once to forget the sites that were retired before.
     let hasRush: Bool
     private(set) var gateways: [String: SimulatedGateway] = [:]
     let gatewayNames: [String]
     private(set) var snapshotNodes: [SimulatedSnapshotNode] = []
     private(set) var devices: [SimulatedDevice] = []
     private(set) var isWorking = true
-    /// In percent: HTTP requests that nobody takes.
+    /// The HTTP requests that are refused, in percent.
     private(set) var requestsFail: Int
-    /// The longest pause between two events of a device.
+    /// The longest pause in milliseconds between two events of a device.
     let paceMs: Int64
 
     let lane: Int
     var random: SeededGenerator
-    /// Told what happens, a line each.
+    /// Called with one line for each thing that happens.
     private let tracer: ((String) -> Void)?
     private var parted: Set<String> = []
     private var settings: [String: GatewaySettings] = [:]
@@ -90,7 +90,7 @@ final class World: @unchecked Sendable {
     func chance(_ percent: Int) -> Bool { pick(0...99) < percent }
     func pick(_ range: ClosedRange<Int64>) -> Int64 { .random(in: range, using: &random) }
 
-    /// Narrow in most worlds, so that few events reach every edge.
+    /// Returns the settings of a gateway. In most worlds the limits are low, so that few events reach each of them.
     func gatewaySettings(_ name: String) -> GatewaySettings {
         if let known = settings[name] { return known }
         var new = GatewaySettings()
@@ -128,7 +128,7 @@ final class World: @unchecked Sendable {
             gateways[name] = try SimulatedGateway(self, name)
             trace(name, "started")
         } catch {
-            // As a process that ends at its start, and is started again.
+            // The process ends at its start and is started again.
             time.at(time.nowMs + 300, lane) { [self] in if gateways[name] == nil { startGateway(name) } }
         }
     }
@@ -137,7 +137,7 @@ final class World: @unchecked Sendable {
 
     // MARK: The run
 
-    /// Runs it to its end. Throws what the judges found.
+    /// Runs the world to its end. Throws the first fault that the checks have found.
     func run() throws(Failure) {
         begin()
         let workMs = pick(5_000...40_000)
@@ -149,7 +149,7 @@ final class World: @unchecked Sendable {
         var (last, movedMs) = ([String](), healedMs)
         while failure == nil, case let missing = devices.compactMap(\.isNotDone), let what = missing.first {
             if missing != last { (last, movedMs) = (missing, time.nowMs) }
-            // On a link of 2 B/ms what was sent again and again takes its time.
+            // On a link of 2 B/ms, repeated data needs time.
             if time.nowMs - movedMs > 240_000 { broken("healed, and nothing has moved for four minutes: \(what)") }
             if time.nowMs - healedMs > 1_800_000 { broken("not done half an hour after all was healed: \(what)") }
             for device in devices { device.takeUpAccount() }
@@ -253,7 +253,7 @@ final class World: @unchecked Sendable {
         }
     }
 
-    /// A gateway has ended as it was asked to, and is started again.
+    /// Restarts a gateway that has ended as requested.
     func end(_ gateway: SimulatedGateway, _ name: String) {
         guard gateways[name] === gateway else { return }
         gateways[name] = nil
@@ -304,7 +304,7 @@ final class World: @unchecked Sendable {
         time.at(time.nowMs + ms, lane) { [self] in parted.remove("\(device.name) \(gateway)") }
     }
 
-    /// Somebody else's records: void for everybody.
+    /// Appends a foreign record, which is void for every reader.
     private func litter(_ partition: Int) {
         let values = ["{}", "no JSON", #"{"type":"insert"}"#, #"{"type":"seed","line":{}}"#]
         let keys = ["todo", "note", "~reel-x", "nobody"]
@@ -317,7 +317,7 @@ final class World: @unchecked Sendable {
 
     // MARK: HTTP
 
-    /// Answers a request at a gateway, or at a snapshot node to which it is passed on.
+    /// Answers a request to a gateway, or to a snapshot node to which the gateway forwards it.
     func answer(_ target: String, at gateway: SimulatedGateway, then: @escaping (Int, [UInt8]) -> Void) {
         let parts = target.split(separator: "?")
         let path = parts[0].split(separator: "/")
@@ -345,9 +345,9 @@ final class World: @unchecked Sendable {
         then(status, body)
     }
 
-    // MARK: Telling
+    // MARK: Reports
 
-    /// What must not be has been; the first counts.
+    /// Reports that a rule was violated. Only the first report counts.
     func broken(_ message: String) {
         guard failure == nil else { return }
         failure = "\(time.nowMs) ms: \(message)"
