@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Measures what a good client notices of attacks on a node.
+"""Measures the effect of attacks on a well-behaved client of a node.
 
-`attack.py REEL [NAME…]` starts `reel serve` with keys on the loopback. A good client connects before the attack. It asks
-for the head of a stream, and publishes with the outcome, every 10 ms each. It is measured alone, beside a process that
-only computes, and beside each attack. Prints the p99 of both and their ratio to those beside the process that computes,
-which shows what an attacker takes of this machine without a word to the node. Ends with 1 if a ratio is above LIMIT and
-the p99 more than SLACK_MS above that one, or if a request of the good client fails.
+`attack.py REEL [NAME…]` starts `reel serve` with keys on the loopback. A good client connects before the attack. In
+turn, it requests the head of a stream and publishes with the outcome, with pauses of 10 ms. Its times are measured
+alone, beside a process that only computes, and beside each attack. The process that computes shows how much an attacker
+slows this machine without any request to the node. The script prints the p99 of both requests, and their ratios to the
+p99 beside that process. It exits with 1 if a ratio is above LIMIT and the p99 is higher by more than SLACK_MS, or if a
+request of the good client fails.
 
-`attack.py REEL all MINUTES` runs all attacks at once on one node, and looks at its memory and descriptors every 5 s.
-Ends with 1 if either is higher in the last third of the time than GROWTH times the highest of the second third, or if
-a request of the good client fails.
+`attack.py REEL all MINUTES` runs all attacks except `idle` together on one node, and reads the node's memory and
+descriptors every 5 s. It exits with 1 if one of them grows: its maximum in the last third of the time is above GROWTH
+times that in the second third. It also exits with 1 if a request of the good client fails.
 
-Attackers have the lowest priority of the system: the cores are shared here, as they are not with a real attacker.
-Needs nothing but Python's own library; `idle` also HAProxy.
+Attackers run with the lowest priority, because they share the cores with the node, and real attackers do not.
+The script needs only Python's own library; the attack `idle` also needs HAProxy.
 """
 import base64, http.client, json, multiprocessing, os, pathlib, random, shutil, socket, struct, subprocess, sys
 import tempfile, time, uuid, zlib
@@ -58,7 +59,7 @@ class Node:
         self.epoch = json.loads(self.ask("GET", "/readyz")[1])["epoch"]
 
     def start_front(self):
-        """HAProxy before the node; clients then have its port. Two of its gateways are not there."""
+        """Starts HAProxy before the node; clients then use its port. Two of its three gateways do not exist."""
         gateway, self.port = self.port, free_port()
         names = {"FRONT": self.port, "STATS": free_port(), "GATEWAY_1": gateway, "GATEWAY_2": free_port(),
                  "GATEWAY_3": free_port()}
@@ -67,7 +68,7 @@ class Node:
                                 stderr=open(self.folder + "/haproxy", "w"))
 
     def usage(self):
-        """The resident memory in MiB, and the open descriptors."""
+        """Returns the resident memory in MiB and the number of open descriptors."""
         pages = int(open(f"/proc/{self.process.pid}/statm").read().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20), len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
@@ -96,7 +97,7 @@ def events(list_of_events):
 # The good client -----------------------------------------------------------------------------------------------------
 
 def good(node, results, connected, begun, seconds=SECONDS):
-    """Asks until the time is over; puts the times in milliseconds, and the failures, into the queue."""
+    """Sends requests until the time is over. Puts the times in milliseconds and the failures into the queue."""
     times, failures = {"head": [], "publish": []}, []
     connection, site, op = node.connection(), str(uuid.uuid4()), 0
     headers = {"authorization": "Bearer " + node.good}
@@ -128,7 +129,7 @@ def good(node, results, connected, begun, seconds=SECONDS):
 
 
 def start(attack, node):
-    """Starts an attack and waits until it is under way."""
+    """Starts an attack and waits until it has begun."""
     def run(node, begun):
         os.nice(19)
         attack(node, begun)
@@ -144,7 +145,7 @@ def p99(times):
 
 
 def measure(node, attacks, seconds=SECONDS, meanwhile=lambda: None):
-    """The times of each kind in milliseconds, and the failures, beside attacks or alone."""
+    """Returns the times of each kind of request in milliseconds, and the failures, beside attacks or alone."""
     results, connected, begun = multiprocessing.Queue(), multiprocessing.Event(), multiprocessing.Event()
     client = multiprocessing.Process(target=good, args=(node, results, connected, begun, seconds), daemon=True)
     client.start()
@@ -162,7 +163,7 @@ def measure(node, attacks, seconds=SECONDS, meanwhile=lambda: None):
     return times, failures
 
 
-# Attacks. Each sets `begun` once it is under way, and runs until it is killed. ---------------------------------------
+# Attacks. Each sets `begun` once it has started, and runs until it is killed. -----------------------------------------
 
 def raw(node, head, source="127.0.0.1"):
     client = socket.create_connection(("127.0.0.1", node.port), source_address=(source, 0))
@@ -178,14 +179,14 @@ def quietly(action):
 
 
 def computes(node, begun):
-    """No attack: the attacker only makes events and keeps them."""
+    """No attack: the process only creates events and sends none."""
     begun.set()
     while True:
         json.dumps([{"site": str(uuid.uuid4()), "op": 0, "type": "noop"} for _ in range(1000)])
 
 
 def waits(node, begun):
-    """1,000 connections wait for a seq that nobody reaches."""
+    """1,000 connections wait for a seq that the log never reaches."""
     def begin():
         path = f"/v1/streams/eve/snapshot?epoch={node.epoch}&min_seq=9007199254740991"
         return raw(node, f"GET {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {node.eve}\r\n\r\n")
@@ -199,7 +200,7 @@ def waits(node, begun):
 
 
 def signatures(node, begun):
-    """Tokens with a known key and a wrong signature, 200 a second."""
+    """200 tokens a second with a known key and a wrong signature."""
     head, claims, signature = node.eve.split(".")
     begun.set()
     while True:
@@ -210,7 +211,7 @@ def signatures(node, begun):
 
 
 def sites(node, begun):
-    """Requests of 1,000 events of fresh sites each; after three, the limit of a stream, another stream."""
+    """Requests with 1,000 events of new sites each. The stream changes after three requests, which is its limit."""
     begun.set()
     number = 0
     while True:
@@ -246,7 +247,7 @@ def frame(payload, packed=False):
 
 
 def packed_keys(node, begun):
-    """1 MiB of JSON with unsorted escaped keys, packed to 4 kB, before hello: 20 connections a second."""
+    """20 connections a second that send, before hello, 1 MiB of JSON with unsorted escaped keys, compressed to 4 kB."""
     keys = ["\\u0061" * 320 + f"{i:07d}" for i in range(537)]
     random.shuffle(keys)
     text = '{"t":"hello","x":{' + ",".join(f'"{key}":0' for key in keys) + '},"client":"x"}'
@@ -261,7 +262,7 @@ def packed_keys(node, begun):
 
 
 def packed_frames(node, begun):
-    """60 such frames in one write, after hello, twice a second."""
+    """60 frames like those of `packed_keys` in one write after hello, twice a second."""
     keys = ["\\u0061" * 320 + f"{i:07d}" for i in range(537)]
     random.shuffle(keys)
     text = '{"t":"unsubscribe","stream":"eve","x":{' + ",".join(f'"{key}":0' for key in keys) + "}}"
@@ -276,7 +277,7 @@ def packed_frames(node, begun):
 
 
 def subscribes(node, begun):
-    """20 sockets, each with 1,000 subscriptions whose position lies beyond the log, again and again."""
+    """20 sockets that repeat 1,000 subscriptions each, at a position beyond the end of the log."""
     clients = [web_socket(node, node.eve) for _ in range(20)]
     begun.set()
     while True:
@@ -292,7 +293,7 @@ def subscribes(node, begun):
 
 
 def splices(node, begun):
-    """15 streams with a text in 30,000 pieces each, and then 240 splices a second whose base is older than all of them."""
+    """15 streams with a text of 30,000 pieces each, then 240 splices a second with a base before all those pieces."""
     streams = [f"eve-text-{number}" for number in range(15)]
     texts = []
 
@@ -318,7 +319,7 @@ def splices(node, begun):
     op = 0
     while True:
         for stream, base, sites in texts:
-            # Sites that are known meet no limit of new ones.
+            # The limit of new sites does not apply to known sites.
             events_ = [splice(site, op, base, [[100000, 0, "e"]]) for site in sites]
             quietly(lambda: node.ask("POST", f"/v1/streams/{stream}/events",
                                      json.dumps({"epoch": node.epoch, "events": events_}), node.eve))
@@ -327,7 +328,7 @@ def splices(node, begun):
 
 
 def slow_readers(node, begun):
-    """70 readers of a state of 6 MB, 400 bytes a second each."""
+    """70 readers of a state of 6 MB, each at 400 bytes a second."""
     site = str(uuid.uuid4())
     for op in range(30):
         node.ask("POST", "/v1/streams/eve-big/events", events([
@@ -349,7 +350,7 @@ def slow_readers(node, begun):
 
 
 def bodies(node, begun):
-    """Bodies of 8 MB, unsorted keys, with a token; and 60 unfinished ones without."""
+    """Bodies of 8 MB with unsorted keys and a token, beside 60 unfinished bodies without a token."""
     open_ones = [raw(node, "POST /v1/streams/eve/events HTTP/1.1\r\nHost: a\r\nContent-Length: 8000000\r\n\r\n")
                  for _ in range(60)]
     for client in open_ones:
@@ -364,7 +365,7 @@ def bodies(node, begun):
 
 
 def filters(node, begun):
-    """Subscriptions with 100 long models each, 1,000 on each of 4 sockets."""
+    """Subscriptions with 100 long models each, to 1,000 streams on each of 4 sockets."""
     models = [f"{i:03d}" + "m" * 120 for i in range(100)]
     clients = [web_socket(node, node.eve) for _ in range(4)]
     begun.set()
@@ -381,7 +382,7 @@ def filters(node, begun):
 
 
 def idle(node, begun):
-    """Connections through HAProxy, of ten addresses, that ask once and then hold all that the node takes."""
+    """600 connections from ten addresses through HAProxy. Each sends one request and then stays open."""
     begin = lambda number: quietly(
         lambda: raw(node, "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", f"127.0.0.{2 + number % 10}"))
     clients = [begin(number) for number in range(600)]
@@ -396,7 +397,7 @@ def idle(node, begun):
 
 ATTACKS = [
     waits, subscribes, signatures, sites, packed_keys, packed_frames, splices, slow_readers, bodies, filters, idle]
-# Ten addresses together take all connections of the node.
+# With these limits, ten addresses can use up all connections of the node.
 IDLE_OPTIONS = ["--connections-max", "300", "--connections-per-address", "100", "--trusted-proxies", "127.0.0.1"]
 
 
@@ -410,7 +411,7 @@ def one_by_one(reel, wanted):
     for attack in [None, computes] + [attack for attack in ATTACKS if not wanted or attack.__name__ in wanted]:
         node = node_for(reel, attack)
         try:
-            # The first run warms the node up.
+            # The first run is a warm-up.
             measure(node, [])
             if attack is idle:
                 alone = p99(measure(node, [computes])[0])
