@@ -1,4 +1,4 @@
-"""A browser's WebSocket, EventSource and fetch, from a page of another origin: headless Chromium."""
+"""Tests WebSocket, EventSource and fetch of a browser (headless Chromium) on a page of another origin."""
 
 import contextlib
 import http.server
@@ -14,7 +14,7 @@ PAGE = pathlib.Path(__file__).parent / "page.html"
 
 
 class Page(http.server.BaseHTTPRequestHandler):
-    """Serves the page, which tells at its end what it has met."""
+    """Serves the page, which posts its results at its end."""
 
     found = queue.Queue()
 

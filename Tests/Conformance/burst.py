@@ -1,5 +1,6 @@
-"""Ten thousand that come at once to a node that cannot take them: no room, no memory, no descriptors. Who is refused is
-told so, those inside miss nothing, and once the crowd has gone the node takes clients again, without a restart."""
+"""Tests a burst of ten thousand clients on a node that has too few connections, descriptors, or too little memory. A
+refused client gets an answer, and connected clients miss no event. After the burst the node accepts clients again,
+without a restart."""
 
 import asyncio
 import collections
@@ -24,7 +25,7 @@ HANDSHAKE = (
 
 
 class Crowd:
-    """So many connections that begin at the same moment, each of which asks for a WebSocket and keeps what it gets."""
+    """Connections that begin at the same time. Each requests a WebSocket and stays open."""
 
     def __init__(self, node, count):
         self.epoll = select.epoll()
@@ -33,14 +34,14 @@ class Crowd:
         for _ in range(count):
             connection = socket.socket()
             connection.setblocking(False)
-            # When it leaves it leaves no trace in the kernel, of which ports are a part.
+            # A reset at the end frees the port immediately.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             connection.connect_ex((node.host, node.port))
             self.sockets[connection.fileno()] = connection
             self.epoll.register(connection, select.EPOLLOUT)
 
     def listen(self, is_enough, seconds=60):
-        """Lets them say and hear, until it is enough."""
+        """Sends and reads on all connections until `is_enough` accepts the counts of results."""
         end = time.monotonic() + seconds
         while not is_enough(self.fates):
             assert time.monotonic() < end, f"only {dict(self.fates)} of {len(self.sockets)} after {seconds} s"
@@ -80,7 +81,7 @@ class Crowd:
 
 
 class Inside:
-    """Clients that were there before, each subscribed; one more publishes all the time."""
+    """Clients that are connected before the burst. All but one are subscribed, and one publishes continuously."""
 
     def __init__(self, node, publishes=True):
         self.node, self.publishes = node, publishes
@@ -118,7 +119,7 @@ class Inside:
                 return frame
 
     async def publish(self, client):
-        """The next event once the one before is acked; where nothing is taken, after a while once more."""
+        """Publishes each event once the previous one is acked. After a nack it sends the same event again."""
         site = str(uuid.uuid4())
         event = {"type": "insert", "site": site, "model": "m", "id": "1"}
         while not self.is_over:
@@ -150,7 +151,7 @@ class Inside:
         return self
 
     def have_heard(self, more):
-        """Waits until everybody has heard of so many events more than now."""
+        """Waits until every subscriber has received `more` events after those published by now."""
         goal = self.published + more
         eventually(f"{goal} events inside", lambda: self.failure or min(self.heard) >= goal)
         assert self.failure is None, repr(self.failure)
@@ -162,7 +163,7 @@ class Inside:
 
 @contextlib.contextmanager
 def crowded(cluster, name, *words, descriptors=None):
-    """A node with those inside, for a crowd; then it has to take others again, and those inside have to go on."""
+    """Gives a burst a node with connected clients. Later the node must accept new clients and serve the others."""
     log = f"sqlite:{cluster.folder}/{name}.sqlite"
     node = cluster.start(name, "gateway", "--log", log, *words, descriptors=descriptors)
     with Inside(node) as inside:
@@ -197,7 +198,7 @@ def no_room(cluster):
 
 
 def no_descriptors(cluster):
-    """Who does not get in waits in the kernel, or in its own."""
+    """Connections without a descriptor wait in the kernel of the node, or in that of the client."""
     with crowded(cluster, "descriptors", descriptors=1_000) as (node, inside):
         crowd = Crowd(node, CROWD)
         fates = crowd.listen(lambda fates: fates["taken"] >= 700)
@@ -210,7 +211,7 @@ def no_descriptors(cluster):
 
 
 def no_memory(cluster, resident):
-    """The memory is looked at once a second: half of them bring it to its limit, the other half comes then."""
+    """Half of the clients bring the memory to its limit. The node checks it once a second; then the others come."""
     with crowded(cluster, "memory", "--memory-max-bytes", str(resident + (2 << 20))) as (node, inside):
         first = Crowd(node, CROWD // 2)
         taken = first.listen(lambda fates: fates.total() == CROWD // 2)

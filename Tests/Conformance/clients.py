@@ -1,4 +1,4 @@
-"""Clients that we have not written: curl, Python's websockets, and a socket that pipelines."""
+"""Tests with foreign clients: curl, Python's websockets, and a socket that pipelines."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ def check(cluster):
 
 
 def as_clients(node, curl):
-    """What a client does; `curl` is the program, with what it says each time."""
+    """Runs the checks of one client. `curl` is the program with the options of every call."""
     url = f"http://{node.address}{PATH}"
     yield from long_poll(node, curl, url)
     yield from event_stream(node, curl, url)
@@ -35,7 +35,7 @@ def as_clients(node, curl):
 
 
 def refused(cluster, node, curl):
-    """What a token does not give, and who has none."""
+    """Checks that requests beyond the rights of a token, and requests without a valid token, are refused."""
 
     def status(token, target, *words):
         bearer = ["-H", f"Authorization: Bearer {token}"] if token else []
@@ -58,7 +58,7 @@ def refused(cluster, node, curl):
 
 
 async def closed(node, token):
-    """The code with which a socket is closed that says this token."""
+    """Returns the code with which the node closes a socket whose `hello` has this token."""
     uri = f"ws://{node.address}/v1/socket"
     async with websockets.connect(uri, subprotocols=["reel.v1"]) as client:
         await client.send(json.dumps({"t": "hello", "client": "python/1", **token}))
@@ -144,7 +144,7 @@ def cached(node, curl):
 
 
 def pipelined(node):
-    """Many requests in one write: each is answered, in order."""
+    """Sends many requests in one write. The node must answer each, in order."""
     count = 50
     requests = b""
     fields = "".join(f"{name}: {value}\r\n" for name, value in node.headers.items())

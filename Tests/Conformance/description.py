@@ -1,5 +1,5 @@
-"""openapi.yaml: it is valid, and nodes answer as it says, whatever they are asked and by whom: no 5xx, no status that
-does not stand there."""
+"""Tests that openapi.yaml is valid, and that the answers of nodes conform to it for all requests and tokens. An answer
+must not be a 5xx, nor a status that the page does not list."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import sys
 
 PAGE = pathlib.Path(__file__).parents[2] / "Sources/ReelNode/openapi.yaml"
 TOOLS = pathlib.Path(sys.executable).parent
-# With fewer it has tried next to nothing of some thirty operations.
+# With fewer cases, the run would hardly test the thirty operations.
 CASES_MIN = 50
 CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
@@ -32,8 +32,8 @@ def check(cluster):
 
 
 def found_by_all(gateway, snapshot, who, seconds):
-    """Asks both nodes for so long as each of those who are named here with what they say besides."""
-    # No partition is empty: what stands in one is asked of all.
+    """Tests both nodes for this many seconds with each entry of `who`, which has a name and more options."""
+    # Every partition needs events, because a seq of one partition is requested of all.
     for stream in ("todo", *map(str, range(30))):
         gateway.publish(stream, 100)
     heads = [gateway.get(f"/v1/streams/{stream}/head") for stream in range(30)]
@@ -45,12 +45,12 @@ def found_by_all(gateway, snapshot, who, seconds):
 
 
 def count(node, more, place, seconds):
-    """How many cases schemathesis has tried; it finds no fault in any."""
+    """Checks that schemathesis finds no fault, and returns the number of its cases."""
     words = [TOOLS / "st", "run", PAGE, "--url", f"http://{node.address}", "--checks", CHECKS, "--no-color", *more]
-    # What is refused by ordinary clients before it is sent, and what never ends, is no case here.
+    # These phases leave out requests that ordinary clients cannot send. The timeout ends requests without an end.
     words += ["--max-time", str(seconds), "--phases", "examples,coverage,fuzzing", "--request-timeout", "30"]
     words += ["--generation-deterministic", "--continue-on-failure", "--suppress-health-check", "all"]
-    # What a node has not is no case either; and with several workers Python's own parser may fail (3.11).
+    # The tag leaves out routes that the node does not have. With several workers Python's parser may fail (3.11).
     words += ["--include-tag", node.role, "--workers", "1"]
     names = {**os.environ, "SCHEMATHESIS_HOOKS": "hooks", "REEL_EPOCH": place[0], "REEL_HEAD": str(place[1])}
     names["PYTHONPATH"] = str(pathlib.Path(__file__).parent)

@@ -1,4 +1,4 @@
-"""What schemathesis would not guess: the epoch of the log, and seqs that are in it. Half of the cases get them."""
+"""Gives schemathesis values that it cannot guess: the epoch of the log, for 70 % of the cases, and seqs of the log."""
 
 import os
 import random
@@ -10,7 +10,7 @@ chance = random.Random(7)
 
 
 def real(members):
-    """A seq beyond the log is waited for, which is right, and takes long."""
+    """Replaces values by real ones. A node rightly waits for a seq beyond the log, which would take too long."""
     if not isinstance(members, dict):
         return members
     if "epoch" in members and chance.random() < 0.7:

@@ -1,5 +1,5 @@
-"""Holds nodes against tools and clients that others have written. Each check is a row. A tool that is not there fails
-the run, unless ALLOW_MISSING=1 says that this is meant: then it is only said."""
+"""Tests nodes with foreign tools and clients. Each check prints rows. A missing tool fails the run, unless
+ALLOW_MISSING=1 is set; then a message names the tool."""
 
 import os
 import pathlib

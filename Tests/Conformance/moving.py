@@ -1,5 +1,5 @@
-"""Two thousand clients of a gateway that is told to end go to another one, each at its own moment: none of them meets an
-error, and none misses an event or hears one twice."""
+"""Tests that two thousand clients of a gateway that must end move to another one, at different times. No client may get
+an error, miss an event, or get an event twice."""
 
 import asyncio
 import contextlib
@@ -15,14 +15,14 @@ CLIENTS = 2_000
 
 
 class Move:
-    """Clients of one gateway, and one of the other that publishes as long as they move."""
+    """The clients of one gateway, and a client of the other gateway that publishes during the move."""
 
     def __init__(self, leaving, other):
         self.leaving, self.other = leaving, other
         self.published, self.is_over = 0, False
         self.subscribed, self.moved = 0, 0
         self.last = None
-        # So many come at once; a client in Python is slow.
+        # The number of concurrent handshakes; a client in Python is slow.
         self.doors = asyncio.Semaphore(100)
 
     def connect(self, node):
@@ -44,7 +44,7 @@ class Move:
         self.is_over = True
 
     async def publish(self):
-        """Two events a second, and one more when all have moved."""
+        """Publishes two events a second, and one more when all clients have moved."""
         event = {"type": "insert", "site": str(uuid.uuid4()), "model": "m", "id": "1"}
         async with self.connect(self.other) as socket:
             await socket.send('{"t":"hello","client":"moving/1"}')
@@ -95,7 +95,7 @@ class Move:
 
 
 async def hear(socket):
-    """The next frame; nothing at the end."""
+    """Returns the next frame, or None at the end of the connection."""
     with contextlib.suppress(websockets.ConnectionClosed):
         return await socket.recv()
 

@@ -1,4 +1,4 @@
-"""Nodes as processes, for the checks: each on a free port of the loopback, in a folder that is thrown away."""
+"""Nodes as processes for the checks. Each has a free port of the loopback and a folder that is removed at the end."""
 
 import http.client
 import json
@@ -42,12 +42,12 @@ def free_port():
 
 
 def reel(*words):
-    """What the program prints."""
+    """Runs the program and returns its output."""
     return subprocess.run([REEL, *words], check=True, capture_output=True, text=True).stdout
 
 
 class Node:
-    """A node that has said where it listens. It is asked with a token, if one is given."""
+    """A node that has printed its address. Requests carry the token, if one is given."""
 
     def __init__(self, name, folder, *words, descriptors=None, port=0, token=None):
         self.name, self.role, self.token = name, words[0], token
@@ -101,14 +101,14 @@ class Node:
         return json.loads(body)
 
     def metric(self, name):
-        """The value of a metric, with its labels as they stand; 0 where it is not there."""
+        """Returns the value of a metric, whose name includes its labels; 0 if there is none."""
         for line in self.ask("GET", "/metrics")[2].decode().splitlines():
             if line.startswith(name + " "):
                 return int(line.split()[-1])
         return 0
 
     def publish(self, stream, count=1):
-        """Inserts so many objects as a new site; the seqs of their events."""
+        """Inserts `count` objects as a new site, and returns the seqs of their events."""
         site = str(uuid.uuid4())
         events = [
             {"type": "insert", "site": site, "op": op, "model": "task", "id": f"{site}-{op}", "fields": {"n": op}}
@@ -120,7 +120,7 @@ class Node:
 
 
 class Cluster:
-    """A gateway and a snapshot node on one log, and, once they are asked for, two more that want tokens."""
+    """A gateway and a snapshot node on one log. On request there are two more, which require tokens."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -136,7 +136,7 @@ class Cluster:
             raise
 
     def pair(self, prefix, gateways, both, **more):
-        """A gateway and a snapshot node on a log of their own, which are ready and know each other."""
+        """Starts a gateway and a snapshot node on a new log, and waits until the gateway knows the snapshot node."""
         words = ["--log", f"sqlite:{self.folder}/{prefix}log.sqlite", *both]
         gateway = self.start(f"{prefix}gateway", "gateway", *words, *gateways, **more)
         data = str(self.folder / f"{prefix}snapshot")
@@ -148,7 +148,7 @@ class Cluster:
         return gateway, snapshot
 
     def guarded(self):
-        """Two nodes that take nobody without a token, and are asked with one that gives everything."""
+        """Returns two nodes that refuse requests without a token. Their own requests carry a token with all rights."""
         if self.guards is None:
             keys, public = self.folder / "keys.json", self.folder / "public.json"
             keys.write_text(reel("token", "keygen"))
@@ -157,10 +157,10 @@ class Cluster:
         return self.guards
 
     def make_token(self, pattern="*", seconds=3_600):
-        """A token of the guarded nodes, for these streams."""
+        """Returns a token of the guarded nodes, for these streams."""
         words = ["token", "issue", "--jwks", str(self.folder / "keys.json"), "--sub", "conformance"]
         if pattern == "*":
-            # The list of nodes is for operators.
+            # Only operators may list the nodes.
             words += ["--admin", "*"]
         return reel(*words, "--read", pattern, "--publish", pattern, "--for", str(seconds)).strip()
 
@@ -174,7 +174,7 @@ class Cluster:
         return node.end()
 
     def certificate(self):
-        """A certificate for 127.0.0.1 and its key."""
+        """Returns the files of a certificate for 127.0.0.1 and of its key."""
         certificate, key = self.folder / "cert.pem", self.folder / "key.pem"
         if not key.exists():
             subprocess.run(

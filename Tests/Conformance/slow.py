@@ -1,5 +1,5 @@
-"""Clients that send and read as slowly as they can (slowhttptest): each is closed by a deadline, and others feel
-nothing of it."""
+"""Tests clients that send and read as slowly as possible (slowhttptest). A deadline must end each of them, and other
+clients must not be disturbed."""
 
 import json
 import re
@@ -16,7 +16,7 @@ CONNECTIONS = 200
 def check(cluster):
     slowhttptest, log = tool("slowhttptest"), f"sqlite:{cluster.folder}/slow.sqlite"
     node = cluster.start("slow", "gateway", "--log", log, "--partitions", "1")
-    # What is read slowly is more than the kernels hold for it: a block of 20 MB.
+    # The block that is read slowly has 20 MB, which is more than the kernels buffer.
     site, each = str(uuid.uuid4()), 32
     for op in range(0, 1_024, each):
         events = [
@@ -28,7 +28,7 @@ def check(cluster):
     block = f"/v1/streams/large/blocks/{node.get('/v1/streams/large/head')['epoch']}/0"
     base = f"http://{node.address}"
     kinds = {
-        # The options, the target, the deadline in seconds. A reader that was cut off reads first what it has got.
+        # The options, the target, and the deadline in seconds. A closed reader first reads what it has buffered.
         "heads": (["-H"], "/v1/streams/slow/head", 10),
         "bodies": (["-B", "-s", "8192", "-f", "application/json"], "/v1/streams/slow/events", 30),
         "readers": (["-X", "-w", "10", "-y", "20", "-n", "1", "-z", "32"], block, 120),
@@ -56,7 +56,7 @@ def check(cluster):
 
 
 class Good(threading.Thread):
-    """A client that behaves: it asks and publishes all the time."""
+    """A well-behaved client that continuously requests a head and publishes."""
 
     def __init__(self, node):
         super().__init__(daemon=True)

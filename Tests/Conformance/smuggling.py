@@ -1,5 +1,5 @@
-"""Request smuggling through a proxy (HAProxy) that uses its connections to the node for many clients: whatever
-somebody sends, the others get the answers to their own requests, and nobody gets an answer to a hidden one."""
+"""Tests request smuggling through a proxy (HAProxy) that shares its connections to the node among clients. Whatever one
+client sends, the others must get the answers to their own requests, and no client the answer to a hidden request."""
 
 import json
 import socket
@@ -74,7 +74,7 @@ TABLE = {
     "Sec-WebSocket-Version: 777\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n" + HIDDEN,
     "a body that is waited for": post(f"Expect: 100-continue\r\n{LENGTH}", HIDDEN),
 }
-# There nothing is hidden for the node: it answers what follows a whole request.
+# In these requests the node sees nothing hidden: it answers a second request after a complete first one.
 FOLLOWS = {"chunks behind a tab", "a trailer that is a length", "a WebSocket that is refused"}
 
 
@@ -87,8 +87,8 @@ def check(cluster):
     try:
         eventually("the proxy listens", lambda: ask(port, "first")[0] == 200)
         for name, request in TABLE.items():
-            # The proxy may make something plain of it, and then both answer two requests. If only one of them sees
-            # two, the answers of the next clients are off by one.
+            # The proxy may normalize the request; then the proxy and the node both see two requests. If only one of
+            # them sees two, the next clients get the answers of others.
             send(port, request)
             for number in range(3):
                 stream = f"victim-{number}"
@@ -107,7 +107,7 @@ def check(cluster):
 
 
 def send(port, request):
-    """All that comes back until the other side ends, or is silent for a while."""
+    """Sends a request, and returns the bytes that come until the other side ends or is silent for 0.5 s."""
     answers = b""
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         try:
@@ -121,7 +121,7 @@ def send(port, request):
 
 
 def ask(port, stream):
-    """One request of a client of its own: the status and the body."""
+    """Sends a request as a new client, and returns the status and the body."""
     request = f"GET /v1/streams/{stream}/head HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
     answer = b""
     try:

@@ -1,4 +1,4 @@
-"""The WebSocket cases of kosoku against `/debug/echo`: with permessage-deflate and without it, plain and by TLS."""
+"""Runs the WebSocket cases of kosoku on `/debug/echo`: with and without permessage-deflate, plain and over TLS."""
 
 import asyncio
 import fnmatch
@@ -9,15 +9,16 @@ import kosoku
 import kosoku.cases
 from nodes import eventually, free_port, tool
 
-# They want a smaller window of the server, which is declined: then there is nothing to try.
+# These cases request a smaller window of the server. The node declines that, so there is nothing to test.
 NOT_APPLICABLE = ["13.3.*", "13.5.*"]
 DEFLATE = ["12.*", "13.*"]
 
 
 def give_bytes():
-    """What comes unpacked, as it may where packing makes it no smaller, kosoku 0.1.0 hands to these cases as a `str` of
-    one letter a byte. They hash it, which Python does with bytes only, so that each ends in ERROR, "Strings must be
-    encoded before hashing", whoever the server is. With the same as bytes they judge as they are written."""
+    """Works around an error of kosoku 0.1.0, so that its cases get bytes. A server may send a message uncompressed if
+    compression does not make it smaller. kosoku passes such a message to these cases as a `str` with one letter per
+    byte. They hash it, and Python hashes only bytes. So with any server each case ends in ERROR, "Strings must be
+    encoded before hashing"."""
 
     def in_bytes(received):
         return lambda case, message, binary: received(
@@ -40,13 +41,15 @@ def run(address, concurrency, **which):
 
 
 def met_own_timer(case):
-    """kosoku gives a handshake's end one second, which on a busy machine says nothing of the node."""
+    """Returns True if kosoku's own timer ended the case. It allows one second for a handshake, which is too short on a
+    busy machine, whatever the node does."""
     return case.was_close_handshake_timeout or case.was_server_connection_drop_timeout or case.was_open_handshake_timeout
 
 
 def cases(kind, address, count, without):
-    """Runs all but some cases, which are so many. What kosoku's own timer has ended is run once more, alone; the node is
-    to blame for all else. A case that is not as kosoku wants it, or that it had nothing to try of, has not passed."""
+    """Runs all cases except `without`, and checks that there are `count`. A case that kosoku's own timer has ended runs
+    once more, alone. Any other failure is a fault of the node. A case without a strict pass, or with nothing to test,
+    has not passed."""
     excluded = [*NOT_APPLICABLE, *without]
     meant = {name for name in kosoku.cases.CASES if not any(fnmatch.fnmatch(name, some) for some in excluded)}
     assert len(meant) == count, f"{kind}: kosoku has {len(meant)} cases, expected are {count}"
@@ -65,12 +68,12 @@ def cases(kind, address, count, without):
 
 
 def told(case):
-    """A case that went wrong, and the end of what went over the wire."""
+    """Returns the text of a failed case, with the last entries of its wire log."""
     return f"{case.case_id}: {case.result} {case.result_close} {case.was_not_clean_reason} {case.wirelog[-12:]}"
 
 
 class Unsealed:
-    """A port that speaks plain and passes all on to a node that speaks TLS, which kosoku does not: HAProxy."""
+    """HAProxy as a plain port before a node with TLS, because kosoku does not support TLS."""
 
     CONFIG = """
 global
@@ -121,6 +124,6 @@ def check(cluster):
     sealed = ["--tls-cert", certificate, "--tls-key", key]
     node = cluster.start("tls", *echo, f"sqlite:{cluster.folder}/tls.sqlite", *sealed)
     with Unsealed(cluster.folder, node, certificate) as address:
-        # Packing does not know of TLS: once is enough.
+        # Compression does not depend on TLS, so its cases run only without TLS.
         yield cases("by TLS", address, 301, DEFLATE)
     assert cluster.stop(node) == 0
