@@ -66,7 +66,7 @@ extension Fold {
                 mark: TextMark(seq: seq, site: event.site),
                 base: event.base,
                 horizon: horizon,
-                slot: objects.find(model: value[part.model], id: value[part.id])
+                slot: locate(model: value[part.model], id: value[part.id])
             )
             var refusal = check(part, of: event, value, context, lost, before: undo)
             if refusal == nil {

@@ -18,6 +18,51 @@ extension Fold {
     }
 }
 
+/// The sums over all objects of a fold with a source. They are stored with the head, because the objects are not read
+/// when the fold is loaded.
+public struct FoldTotals: Sendable, Equatable {
+    /// The digest of the state.
+    public var digest: UInt64
+    /// The number of living objects.
+    public var livingObjects: Int
+    /// The size of the living objects in bytes, see `Fold.objectBytes`.
+    public var objectBytes: Int
+
+    /// Creates totals from their stored parts.
+    ///
+    /// - Parameters:
+    ///   - digest: the digest of the state.
+    ///   - livingObjects: the number of living objects.
+    ///   - objectBytes: the size of the living objects in bytes.
+    public init(digest: UInt64, livingObjects: Int, objectBytes: Int) {
+        self.digest = digest
+        self.livingObjects = livingObjects
+        self.objectBytes = objectBytes
+    }
+}
+
+extension Fold {
+    /// Returns the sums over all objects, up to date.
+    public mutating func totals() -> FoldTotals {
+        let digest = digest()
+        return FoldTotals(digest: digest, livingObjects: livingObjects, objectBytes: objectBytes)
+    }
+
+    /// Takes over the sums over all objects. The sites must have been added, and no object.
+    mutating func restore(_ totals: FoldTotals) {
+        var line = DigestLine()
+        for site in sites.keys {
+            guard let index = sites.index(forKey: site) else { continue }
+            sites.values[index].digest = line.sum(site, sites.values[index])
+            sites.values[index].isHashed = true
+        }
+        unhashedSites = []
+        digestSum = totals.digest &- line.hash(consumed: consumed, marks: marks) &- line.hash(retired: retired)
+        livingObjects = totals.livingObjects
+        objectBytes = totals.objectBytes
+    }
+}
+
 /// Hashes the lines of a digest, which is the sum of their hashes. The fields of a line are joined by a zero byte and
 /// hashed by FNV-1a and MurmurHash3's finalizer. A beginning that many lines share is hashed once, and the hash of an
 /// unchanged field is kept.

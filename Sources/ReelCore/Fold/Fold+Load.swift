@@ -49,7 +49,7 @@ extension Fold {
 
     /// Returns the slot of a living object without fields.
     private mutating func emptyObject(model: Bytes, id: Bytes, seq: Seq) -> Int {
-        guard let slot = objects.find(model: model, id: id) else { return makeObject(model: model, id: id, seq: seq) }
+        guard let slot = locate(model: model, id: id) else { return makeObject(model: model, id: id, seq: seq) }
         touch(object: slot)
         objects[slot].clear(at: seq)
         return slot

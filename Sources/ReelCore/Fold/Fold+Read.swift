@@ -30,7 +30,7 @@ public struct ObjectState: Sendable, Equatable {
 }
 
 extension Fold {
-    /// The number of objects and tombstones.
+    /// The number of objects and tombstones in memory. Without a source these are all.
     public var objectCount: Int { objects.count }
 
     /// The number of objects, tombstones and sites that the fold holds in memory.
@@ -41,35 +41,18 @@ extension Fold {
 
     /// Returns the object or tombstone with this name; nil if it never existed or is forgotten.
     public func object(model: String, id: String) -> ObjectState? {
-        slot(model: model, id: id).map(object(at:))
+        JSONText.withEscaped(model) { model in
+            JSONText.withEscaped(id) { folded(model: model, id: $0).map(ObjectState.init) }
+        }
     }
 
     /// Returns the object or tombstone with this key; nil if it never existed or is forgotten.
-    package func object(_ key: [UInt8]) -> ObjectState? { slot(key).map(object(at:)) }
+    package func object(_ key: [UInt8]) -> ObjectState? { folded(key).map(ObjectState.init) }
 
     /// Returns the object or tombstone in a slot that `slots` or `Changes` has named.
-    public func object(at slot: Int) -> ObjectState {
-        let object = objects[slot]
-        let fields = object.fields.map { field in
-            var value = [UInt8]()
-            field.writeValue(to: &value)
-            return ObjectState.Field(
-                name: field.name,
-                value: value,
-                seq: field.writer.seq,
-                site: field.writer.site
-            )
-        }
-        return ObjectState(
-            model: Array(object.model),
-            id: Array(object.id),
-            seq: object.seq,
-            isDeleted: object.state == .tombstone,
-            fields: fields
-        )
-    }
+    public func object(at slot: Int) -> ObjectState { ObjectState(objects[slot]) }
 
-    /// Returns the slots of objects and tombstones that were changed after `seq`, objects first. Each group is ordered
+    /// Returns the slots of objects and tombstones in memory that were changed after `seq`, objects first. Each group is ordered
     /// by the bytes of model and id. A slot is valid until the fold changes.
     public func slots(after seq: Seq = .none) -> [Int] {
         let touched = objects.slots.indices.filter { objects[$0].state != .free && objects[$0].seq > seq }
@@ -91,23 +74,25 @@ extension Fold {
         sites.filter { max($0.value.seq, $0.value.end) > seq }.keys.sorted()
     }
 
-    /// Returns the slot of the object or tombstone with this key; nil if it never existed or is forgotten.
+    /// Returns the slot of the object or tombstone with this key; nil if it is not in memory.
     package func slot(_ key: [UInt8]) -> Int? {
         Self.split(key) { objects.find(model: $0, id: $1) }
     }
 
     /// True if the object or its tombstone exists.
-    package func knows(_ key: [UInt8]) -> Bool { slot(key) != nil }
+    package func knows(_ key: [UInt8]) -> Bool { folded(key) != nil }
 
     /// True if the slot holds an object and no tombstone.
     package func isAlive(at slot: Int) -> Bool { objects[slot].state == .alive }
 
     /// True if the object with this key exists and is not deleted.
-    package func holds(_ key: [UInt8]) -> Bool { slot(key).map(isAlive) ?? false }
+    package func holds(_ key: [UInt8]) -> Bool { folded(key)?.state == .alive }
 
     /// True if the object exists and is not deleted.
     package func holds(model: String, id: String) -> Bool {
-        slot(model: model, id: id).map(isAlive) ?? false
+        JSONText.withEscaped(model) { model in
+            JSONText.withEscaped(id) { folded(model: model, id: $0)?.state == .alive }
+        }
     }
 
     /// Calls `body` with the model and the id of a key.
@@ -122,9 +107,19 @@ extension Fold {
     package static func key(model: String, id: String) -> [UInt8] {
         JSONText.withEscaped(model) { model in JSONText.withEscaped(id) { Array(model) + [0] + Array($0) } }
     }
+}
 
-    private func slot(model: String, id: String) -> Int? {
-        JSONText.withEscaped(model) { model in JSONText.withEscaped(id) { objects.find(model: model, id: $0) } }
+extension ObjectState {
+    init(_ object: FoldedObject) {
+        model = Array(object.model)
+        id = Array(object.id)
+        seq = object.seq
+        isDeleted = object.state == .tombstone
+        fields = object.fields.map { field in
+            var value = [UInt8]()
+            field.writeValue(to: &value)
+            return Field(name: field.name, value: value, seq: field.writer.seq, site: field.writer.site)
+        }
     }
 }
 

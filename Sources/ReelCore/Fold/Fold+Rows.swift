@@ -99,6 +99,7 @@ public struct FoldLoader: Sendable {
     ///   - seq: the last seq of the partition that was folded.
     ///   - head: the bytes that `writeHead` wrote.
     ///   - listsChanges: see `Fold.init`.
+    ///   - source: the rows of the objects and tombstones, which are then not added; nil: they are added.
     /// - Throws: `internal` for a head that `writeHead` cannot have written.
     public init(
         stream: StreamName,
@@ -106,9 +107,16 @@ public struct FoldLoader: Sendable {
         epoch: Epoch,
         seq: Seq,
         head: Bytes,
-        listsChanges: Bool = false
+        listsChanges: Bool = false,
+        source: (any ObjectSource)? = nil
     ) throws(ReelError) {
-        fold = Fold(stream: stream, partition: partition, epoch: epoch, listsChanges: listsChanges)
+        fold = Fold(
+            stream: stream,
+            partition: partition,
+            epoch: epoch,
+            listsChanges: listsChanges,
+            source: source
+        )
         fold.seq = seq
         var row = RowReader(head)
         fold.consumed = try row.number()
@@ -124,18 +132,30 @@ public struct FoldLoader: Sendable {
 
     /// Adds the row of an object or tombstone.
     public mutating func add(objectKey key: Bytes, row bytes: Bytes) throws(ReelError) {
-        var row = RowReader(bytes)
+        let row = RowReader(bytes)
         guard let separator = key.firstIndex(of: 0) else { throw row.damaged("a key of model and id") }
         let (model, id) = (Bytes(rebasing: key[..<separator]), Bytes(rebasing: key[(separator + 1)...]))
         for name in [model, id] { try CanonicalJSON.check(quoted: name) }
-        let isAlive = try row.flag()
-        let seq = try row.number()
-        if isAlive {
-            var fields: [FoldedField] = []
-            for _ in 0..<(try row.count()) { fields.append(try Self.field(&row)) }
-            fold.set(model: model, id: id, seq: seq, fields: fields)
+        var object = ObjectTable.object(model: model, id: id, seq: .none)
+        try Self.read(bytes, into: &object)
+        if object.state == .alive {
+            fold.set(model: model, id: id, seq: object.seq, fields: object.fields)
         } else {
-            fold.bury(model: model, id: id, at: seq)
+            fold.bury(model: model, id: id, at: object.seq)
+        }
+    }
+
+    /// Reads the row of an object or tombstone into a living object without fields.
+    static func read(_ bytes: Bytes, into object: inout FoldedObject) throws(ReelError) {
+        var row = RowReader(bytes)
+        let isAlive = try row.flag()
+        object.seq = try row.number()
+        if isAlive {
+            let count = try row.count()
+            object.fields.reserveCapacity(min(count, Limits.fields))
+            for _ in 0..<count { object.insert(try field(&row), at: object.fields.count) }
+        } else {
+            object.bury(at: object.seq)
         }
         try row.end()
     }
@@ -174,6 +194,14 @@ public struct FoldLoader: Sendable {
         }
         try row.end()
         fold.set(site, by: by, op: op, seq: seq, lost: lost, end: end)
+    }
+
+    /// Returns the fold of the sites that were added and of the rows in the source. Its list of changes is empty.
+    ///
+    /// - Parameter totals: the totals of the fold that was stored.
+    public consuming func finish(totals: FoldTotals) -> Fold {
+        fold.restore(totals)
+        return finish()
     }
 
     /// Returns the fold of all rows that were added. Its list of changes is empty.

@@ -52,13 +52,35 @@ public struct Fold: Sendable {
     let listsChanges: Bool
     var changes = Changes()
 
+    /// The rows of the objects that are not in memory; nil: all objects are in memory.
+    var source: (any ObjectSource)?
+    /// The rows that differ from those of the source.
+    var unwritten = UnwrittenRows()
+    /// An estimate of the bytes that were added to the objects in memory since the last look for objects to evict.
+    var loadedBytes = 0
+    /// The slot at which the last look for objects to evict has ended.
+    var clockHand = 0
+
     /// Creates the empty state of a stream that has no events yet.
-    /// - Parameter listsChanges: if true, the fold keeps a list of the rows that change, for `takeChanges`.
-    public init(stream: StreamName, partition: Int, epoch: Epoch, listsChanges: Bool = false) {
+    ///
+    /// - Parameters:
+    ///   - stream: the stream of the events that will be folded.
+    ///   - partition: the partition that contains the stream.
+    ///   - epoch: the log that the seqs belong to.
+    ///   - listsChanges: if true, the fold keeps a list of the rows that change, for `takeChanges`.
+    ///   - source: an empty source to which the caller writes the rows; nil: the fold keeps all objects in memory.
+    public init(
+        stream: StreamName,
+        partition: Int,
+        epoch: Epoch,
+        listsChanges: Bool = false,
+        source: (any ObjectSource)? = nil
+    ) {
         self.stream = stream
         self.partition = partition
         self.epoch = epoch
         self.listsChanges = listsChanges
+        self.source = source
     }
 
     /// The seq at or below which the state keeps no history: the oldest of the 16 marks. −1 while there are fewer than
@@ -114,6 +136,7 @@ public struct Fold: Sendable {
             objects[slot].isListed = true
             changes.objects.append(slot)
         }
+        noteUnwritten(slot)
     }
 
     /// Adds a living object without fields.
@@ -127,6 +150,7 @@ public struct Fold: Sendable {
     mutating func forget(object slot: Int) {
         if objects[slot].isHashed { uncount(slot) }
         if listsChanges { changes.forgottenObjects.append(objects[slot].key) }
+        noteRemoved(slot)
         objects.remove(slot)
     }
 
@@ -137,8 +161,7 @@ public struct Fold: Sendable {
         digestSum &+= digest
         objects[slot].countedBytes = 0
         guard objects[slot].state == .alive else { return }
-        let bytes = objects[slot].key.count - 1 + objects[slot].size
-        objects[slot].countedBytes = Int32(clamping: bytes)
+        objects[slot].countedBytes = Int32(clamping: objects[slot].countableBytes)
         livingObjects += 1
         objectBytes += Int(objects[slot].countedBytes)
     }
@@ -215,10 +238,11 @@ public struct Fold: Sendable {
         while let (seq, slot) = agingObjects.pop(upTo: horizon) {
             switch objects[slot].state {
             case .tombstone where objects[slot].seq == seq: forget(object: slot)
-            case .alive: objects[slot].settle(below: horizon)
+            case .alive: settle(slot, below: horizon)
             default: break
             }
         }
+        forgetStored(upTo: horizon)
         while let (seq, site) = agingSites.pop(upTo: horizon) {
             if sites[site]?.end == seq { forget(site: site) }
         }

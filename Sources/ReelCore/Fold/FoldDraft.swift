@@ -22,7 +22,7 @@ package struct FoldDraft: Sendable {
     /// does not contain it.
     /// - Parameter key: a key as returned by `Fold.key(ofObject:)`.
     package mutating func reset(_ key: [UInt8], to confirmed: Fold?) {
-        let object = confirmed?.slot(key).flatMap { confirmed?.objects[$0] }
+        let object = confirmed?.folded(key)
         switch (fold.slot(key), object) {
         case (let slot?, let object?): fold.objects[slot] = object
         case (let slot?, nil): fold.objects.remove(slot)

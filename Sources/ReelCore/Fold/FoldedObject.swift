@@ -105,10 +105,45 @@ struct FoldedObject: Sendable {
     /// The seq at which the object was last pushed to `Fold.agingObjects`.
     var queued = Seq.none
 
+    // In a fold with a source; see `ObjectSource`.
+    /// True if the object is equal to its row.
+    var isStored = false
+    /// True if the slot is in the list of unwritten rows.
+    var isUnwritten = false
+    /// True if the object was used since the hand of the cache's clock has passed it.
+    var isRecent = false
+    /// The `agingSeq` of the source's row; −1 if it has none.
+    var storedAging = Seq.none
+
     init(key: [UInt8], hash: UInt64, seq: Seq) {
         self.key = key
         self.hash = hash
         self.seq = seq
+    }
+
+    /// The bytes of the object that `Fold.objectBytes` includes: model, id and the fields.
+    var countableBytes: Int { key.count - 1 + size }
+
+    /// An estimate of an object's size in memory in bytes, without fields.
+    static let memoryMin = 300
+    /// An estimate of a field's size in memory in bytes, besides the bytes of its name and value.
+    private static let fieldMemory = 160
+
+    /// An estimate of the size in memory in bytes. A run of a text weighs at least `Limits.run` and takes about 100
+    /// bytes.
+    var memory: Int {
+        Self.memoryMin + key.count + fields.count * Self.fieldMemory + cost + weight / Limits.run * 100
+    }
+
+    /// The seq at which the horizon changes the object's row, see `StoredRow.agingSeq`.
+    var agingSeq: Seq? {
+        if state == .tombstone { return seq }
+        var oldest: Seq?
+        for field in fields {
+            guard case .text = field.value else { continue }
+            oldest = min(oldest ?? field.writer.seq, field.writer.seq)
+        }
+        return oldest
     }
 
     /// The number of bytes of `{"name":value,…}`.
@@ -229,15 +264,19 @@ struct FoldedObject: Sendable {
         }
     }
 
-    /// Makes plain values of the texts that no splice above the horizon has changed.
-    mutating func settle(below horizon: Seq) {
+    /// Makes plain values of the texts that no splice above the horizon has changed. Returns false if there are none.
+    @discardableResult
+    mutating func settle(below horizon: Seq) -> Bool {
+        var hasChanged = false
         for index in fields.indices where fields[index].writer.seq <= horizon {
             guard case .text = fields[index].value else { continue }
             weight -= fields[index].weight
             var bytes = [UInt8]()
             fields[index].writeValue(to: &bytes)
             fields[index].value = .plain(bytes)
+            hasChanged = true
         }
+        return hasChanged
     }
 
     /// Makes this a living object without fields.

@@ -32,13 +32,22 @@ struct ObjectTable: Sendable {
 
     /// Adds a living object without fields, and returns its slot. The table must not contain the key yet.
     mutating func insert(model: Bytes, id: Bytes, seq: Seq) -> Int {
+        insert(Self.object(model: model, id: id, seq: seq))
+    }
+
+    /// Returns a living object without fields that is in no table yet.
+    static func object(model: Bytes, id: Bytes, seq: Seq) -> FoldedObject {
         var key = [UInt8]()
         key.reserveCapacity(model.count + 1 + id.count)
         key.append(contentsOf: model)
         key.append(0)
         key.append(contentsOf: id)
+        return FoldedObject(key: key, hash: hash(model, id), seq: seq)
+    }
+
+    /// Adds an object or tombstone, and returns its slot. The table must not contain the key yet.
+    mutating func insert(_ object: FoldedObject) -> Int {
         if (count + 1) * 2 > index.count { grow() }
-        let object = FoldedObject(key: key, hash: Self.hash(model, id), seq: seq)
         let slot: Int
         if let free = freeSlots.popLast() {
             slot = free
