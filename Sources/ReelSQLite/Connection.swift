@@ -155,6 +155,13 @@ public final class Connection {
 
     /// The number of frames in the WAL after this connection's last commit.
     public var walFrames: Int { observer.frames }
+    /// The number of this connection's commits that have written to the WAL.
+    public var walCommits: Int { observer.commits }
+
+    /// Makes the end of this connection delete the WAL, if no other connection has the file open.
+    public func deleteWALAtEnd() {
+        _ = reel_sqlite3_checkpoint_on_close(handle)
+    }
 
     /// Copies the WAL into the file. Returns true if all of it was copied.
     @discardableResult
@@ -195,12 +202,15 @@ extension Connection: Sendable {}
 /// also switches SQLite's own checkpoints off.
 private final class CommitObserver {
     var frames = 0
+    var commits = 0
 
     var context: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
     static func committed(_ context: UnsafeMutableRawPointer?, frames: Int32) -> Int32 {
         guard let context else { return SQLITE_OK }
-        Unmanaged<CommitObserver>.fromOpaque(context).takeUnretainedValue().frames = Int(frames)
+        let observer = Unmanaged<CommitObserver>.fromOpaque(context).takeUnretainedValue()
+        observer.frames = Int(frames)
+        observer.commits += 1
         return SQLITE_OK
     }
 }

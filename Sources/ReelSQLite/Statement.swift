@@ -148,6 +148,11 @@ public final class Statement {
         sqlite3_column_type(handle, column) == SQLITE_NULL
     }
 
+    /// Returns true if the column is a blob.
+    public func isBlob(_ column: Int32) -> Bool {
+        sqlite3_column_type(handle, column) == SQLITE_BLOB
+    }
+
     /// Returns the column as an integer.
     public func integer(_ column: Int32) -> Int64 {
         sqlite3_column_int64(handle, column)

@@ -12,6 +12,9 @@ static inline int reel_sqlite3_bind_blob_copy(sqlite3_stmt *s, int i, const void
 static inline int reel_sqlite3_no_checkpoint_on_close(sqlite3 *db) {
     return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);
 }
+static inline int reel_sqlite3_checkpoint_on_close(sqlite3 *db) {
+    return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, (int *)0);
+}
 static inline int reel_sqlite3_defensive(sqlite3 *db) {
     return sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, (int *)0);
 }
