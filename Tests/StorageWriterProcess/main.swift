@@ -1,0 +1,39 @@
+// storage-writer PATH FIRST COUNT [FAULT N]: a process that a test starts, and that fails in a chosen way. It opens the
+// SQLite storage at PATH and makes COUNT commits, of which the first one has the number FIRST (see `WrittenCommit`).
+// For each it prints a line: its number, the waits for the disk during it, and the code of its error if it failed. The
+// faults are in `FailingCalls`; they begin at the N-th call that changes a file.
+
+import Glibc
+import ReelClient
+import ReelCore
+
+let arguments = CommandLine.arguments
+guard arguments.count == 4 || arguments.count == 6, let first = Int(arguments[2]), let count = Int(arguments[3]) else {
+    exit(2)
+}
+SyncCounter.install()
+if arguments.count == 6 {
+    guard let fault = FailingCalls.Fault(rawValue: arguments[4]), let call = Int(arguments[5]) else { exit(2) }
+    FailingCalls.install(fault, at: call)
+}
+do {
+    let storage = try SQLiteStorage(path: arguments[1])
+    for number in first..<(first + count) {
+        let before = SyncCounter.count
+        do {
+            try storage.commit(WrittenCommit.changes(number), durably: WrittenCommit.isDurable(number))
+            say("\(number) \(SyncCounter.count - before)\n")
+        } catch {
+            say("\(number) \(SyncCounter.count - before) \(error.code.rawValue)\n")
+        }
+    }
+    storage.close()
+    say("closed\n")
+} catch {
+    say("\(error.code.rawValue)\n")
+}
+
+/// One write for a line, so that a killed process leaves whole lines.
+func say(_ line: String) {
+    _ = line.withCString { write(1, $0, strlen($0)) }
+}
