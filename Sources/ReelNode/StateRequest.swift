@@ -9,6 +9,9 @@ public struct StateRequest: Equatable, Sendable {
         case snapshot(epoch: Epoch?)
         /// The changes after a seq of this epoch.
         case delta(after: Seq, epoch: Epoch)
+        /// The rest of a snapshot or delta that was cut: the changes after a seq of this epoch, and everything beyond
+        /// the cut that the client does not hold.
+        case rest(after: Seq, beyond: SnapshotCut, epoch: Epoch)
         /// One object.
         case object(model: String, id: String)
         /// The outcomes of events that were acknowledged in this epoch.
@@ -20,7 +23,7 @@ public struct StateRequest: Equatable, Sendable {
         public var epoch: Epoch? {
             switch self {
             case .snapshot(let epoch): epoch
-            case .delta(_, let epoch), .outcomes(_, let epoch): epoch
+            case .delta(_, let epoch), .rest(_, _, let epoch), .outcomes(_, let epoch): epoch
             case .sites(_, _, let epoch): epoch
             case .object: nil
             }
@@ -78,7 +81,8 @@ public struct StateRequest: Equatable, Sendable {
             guard let after = try match.integer("after", from: 0), let epoch = try match.epoch else {
                 throw Problem(.badRequest, "found no after or no epoch, expected both")
             }
-            return .delta(after: after, epoch: epoch)
+            guard let cut = try cut(match, after: after) else { return .delta(after: after, epoch: epoch) }
+            return .rest(after: after, beyond: cut, epoch: epoch)
         case .object:
             guard let model = match.path["model"] ?? match.query["model"],
                 let id = match.path["id"] ?? match.query["id"]
@@ -90,6 +94,24 @@ public struct StateRequest: Equatable, Sendable {
             guard after == .none || epoch != nil else { throw Problem(.badRequest, "found after without epoch") }
             let limit = try match.integer("limit", from: 1, to: Int64(sitesMax)) ?? Int64(sitesDefault)
             return .sites(after: after, limit: Int(limit), epoch: epoch)
+        }
+    }
+
+    /// Returns the cut that the request names; nil: it names none, and asks for a delta.
+    private static func cut<Endpoint>(_ match: Router<Endpoint>.Match, after: Seq) throws(Problem) -> SnapshotCut? {
+        let beyond = try match.integer("beyond", from: -1, to: after)
+        switch (match.query["model"], match.query["id"]) {
+        case (nil, nil) where beyond == nil: return nil
+        case (let model?, let id?):
+            guard let cut = SnapshotCut(model: model, id: id, beyond: beyond ?? .none) else {
+                throw Problem(
+                    .badRequest,
+                    "found a model or an id that no object has, expected 1 to \(Limits.name) bytes without control"
+                        + " characters"
+                )
+            }
+            return cut
+        default: throw Problem(.badRequest, "found only a part of model, id and beyond, expected model and id")
         }
     }
 
@@ -118,8 +140,9 @@ public struct StateRequest: Equatable, Sendable {
 extension Router {
     /// Adds the routes of requests about state.
     public mutating func addStateRoutes(_ endpoint: (StateRequest.Route) -> Endpoint) {
+        let deltaParameters: Set = ["after", "epoch", "min_seq", "model", "id", "beyond"]
         add("GET", "/v1/streams/{stream}/snapshot", query: ["epoch", "min_seq"], endpoint(.snapshot))
-        add("GET", "/v1/streams/{stream}/delta", query: ["after", "epoch", "min_seq"], endpoint(.delta))
+        add("GET", "/v1/streams/{stream}/delta", query: deltaParameters, endpoint(.delta))
         add("POST", "/v1/streams/{stream}/outcomes", endpoint(.outcomes))
         add("GET", "/v1/streams/{stream}/sites", query: ["after", "epoch", "limit", "min_seq"], endpoint(.sites))
         add("GET", "/v1/streams/{stream}/objects/{model}/{id}", endpoint(.object))

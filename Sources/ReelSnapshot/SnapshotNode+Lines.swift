@@ -4,13 +4,14 @@ import ReelNet
 import ReelNode
 import Synchronization
 
-// Snapshots and deltas. Concurrent requests for the same lines share one result.
+// Snapshots, deltas and rests. Concurrent requests for the same lines share one result.
 extension SnapshotNode {
-    /// Answers with a snapshot or delta: 304 if the client holds the current one, else the lines. Clients that ask for
-    /// the same lines at the same time share them. On the exchange's loop.
+    /// Answers with a snapshot, a delta, or the rest of one that was cut: 304 if the client holds the current one, else
+    /// the lines. Clients that ask for the same lines at the same time share them. On the exchange's loop.
     func answerWithLines(
         _ request: StateRequest,
         after: Seq,
+        beyond cut: SnapshotCut? = nil,
         _ keeper: PartitionSupervisor,
         _ exchange: HTTPExchange
     ) {
@@ -22,7 +23,7 @@ extension SnapshotNode {
         }
         let needed = max(keeper.now.seqNeeded(by: request), after)
         guard exchange.request.headers["if-none-match"] != nil, request.preamble.isEmpty else {
-            return shareLines(request, from: needed, after: after, keeper, exchange)
+            return shareLines(request, from: needed, after: after, beyond: cut, keeper, exchange)
         }
         exchange.loop.offload {
             Result { () throws(Problem) in
@@ -36,7 +37,7 @@ extension SnapshotNode {
                 guard seq >= needed,
                     let held = exchange.request.held(etag: Self.etag(epoch, seq))
                 else {
-                    return shareLines(request, from: needed, after: after, keeper, exchange)
+                    return shareLines(request, from: needed, after: after, beyond: cut, keeper, exchange)
                 }
                 let headers: HTTPHeaders = ["etag": held, "cache-control": "no-cache"]
                 exchange.respond(HTTPResponse(status: 304, headers: headers))
@@ -49,13 +50,14 @@ extension SnapshotNode {
         _ request: StateRequest,
         from needed: Seq,
         after: Seq,
+        beyond cut: SnapshotCut?,
         _ keeper: PartitionSupervisor,
         _ exchange: HTTPExchange
     ) {
         let (epoch, reader, openResponses, openSpools) = (log.epoch, reader(of: keeper), openResponses, openSpools)
         let spoolMs = settings.spoolMs
         let (stream, payer) = (request.stream, request.payer)
-        let question = LinesQuestion(stream: stream, after: after)
+        let question = LinesQuestion(stream: stream, after: after, cut: cut)
         let isTaken = lines.ask(question, on: exchange.loop) {
             guard let permit = openResponses.take(for: payer) else { return nil }
             return { [self] in
@@ -65,7 +67,7 @@ extension SnapshotNode {
                     try Self.check(keeper, epoch, nil)
                     let made: StateReader.Lines
                     do {
-                        made = try reader.lines(of: stream, after: after)
+                        made = try reader.lines(of: stream, after: after, beyond: cut)
                     } catch {
                         throw Self.problem(of: error, keeper)
                     }
@@ -98,6 +100,7 @@ extension SnapshotNode {
     struct LinesQuestion: Hashable {
         var stream: StreamName
         var after: Seq
+        var cut: SnapshotCut?
     }
 
     /// Lines that were made once, for all clients that get them.

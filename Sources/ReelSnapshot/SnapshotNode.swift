@@ -193,6 +193,7 @@ public final class SnapshotNode: StateSource {
         switch request.kind {
         case .snapshot: answerWithLines(request, after: .none, keeper, exchange)
         case .delta(let after, _): answerWithLines(request, after: after, keeper, exchange)
+        case .rest(let after, let cut, _): answerWithLines(request, after: after, beyond: cut, keeper, exchange)
         case .object(let model, let id):
             answerWhole(request, keeper, exchange) { try Self.object(model, id, of: request.stream, $0) }
         case .outcomes(let acks, let epoch):

@@ -50,11 +50,14 @@ struct StateReader: Sendable {
         }
     }
 
-    /// Returns the lines of a snapshot, or with `after` ≥ 0 of the delta since the seq `after`.
-    func lines(of stream: StreamName, after: Seq) throws -> Lines {
+    /// Returns the lines of a snapshot, or with `after` ≥ 0 of the delta since the seq `after`. With a `cut` they are
+    /// those of the rest of an answer that was cut.
+    func lines(of stream: StreamName, after: Seq, beyond cut: SnapshotCut? = nil) throws -> Lines {
         var (fold, isUnpublished) = try read(stream)
         guard after <= fold.seq else { throw Self.behind(fold.seq, after) }
-        var writer = try fold.snapshot(after: after)
+        var writer =
+            try cut.map { (cut) throws(ReelError) in try fold.rest(after: after, beyond: cut) }
+            ?? fold.snapshot(after: after)
         let spool = try Spool(folder: folder) { writer.next(into: &$0) }
         return Lines(seq: fold.seq, spool: spool, isUnpublished: isUnpublished)
     }

@@ -1,11 +1,11 @@
 import Foundation
-import ReelCore
 import ReelLog
 import ReelNode
 import ReelSQLite
 import TestSupport
 import Testing
 
+@testable import ReelCore
 @testable import ReelSnapshot
 
 @Suite(.timeLimit(.minutes(5)))
@@ -71,6 +71,33 @@ struct SnapshotNodeTests {
             let text = try lab.reader(partition).lines(of: todo, after: after).text
             try Array(text.utf8).withUnsafeBytes { try fold.apply(delta: $0) }
             #expect(try fold.lines == foldOfLog(lab.log, todo, to: 199).lines)
+        }
+    }
+
+    @Test("a snapshot that was cut after any object continues at the node's seq")
+    func rests() async throws {
+        let seed = TestSeed.value
+        print("SnapshotNodeTests.rests seed \(seed)")
+        let lab = try Lab()
+        let node = try lab.node()
+        defer { node.close() }
+        let partition = todo.partition(of: 2)
+        var writer = Writer(seed: seed)
+        let values = (0..<200).map { writer.event(at: Int64($0)) }
+        try await lab.log.append(values, key: "todo", to: partition)
+        try await lab.reach(node, partition, 199)
+        let whole = try lab.reader(partition).lines(of: todo, after: .none).text
+        let answer = try foldOfLog(lab.log, todo, to: 150).lines.split(separator: "\n").map { Array($0.utf8) }
+        var reader = SnapshotReader()
+        for line in answer.dropLast() {
+            try line.withUnsafeBytes { try reader.read(line: $0) }
+            guard reader.step == .objects, let fold = reader.fold else { continue }
+            let id = String(decoding: reader.lastKey.dropFirst(2), as: UTF8.self)
+            let cut = try #require(SnapshotCut(model: "m", id: id))
+            let rest = try lab.reader(partition).lines(of: todo, after: 150, beyond: cut).text
+            var second = SnapshotReader(onto: fold, beyond: cut)
+            try Array(rest.utf8).withUnsafeBytes { try second.read(lines: $0) }
+            #expect(try second.finish().lines == whole)
         }
     }
 

@@ -1,9 +1,9 @@
-/// Reads the lines of a snapshot or delta strictly. Each line must be canonical and in its place, and the count and the
-/// digest in the last line must be right.
+/// Reads the lines of a snapshot, delta or rest strictly. Each line must be canonical and in its place, and the count
+/// and the digest in the last line must be right.
 ///
 /// Errors:
 /// - `bad_frame`: a line is not valid;
-/// - `epoch_changed`, `bad_range`: a delta does not fit the fold;
+/// - `epoch_changed`, `bad_range`: a delta or rest does not fit the fold;
 /// - `diverged`: the digest is wrong;
 /// - `too_large`: an object exceeds the limits.
 public struct SnapshotReader: Sendable {
@@ -17,6 +17,8 @@ public struct SnapshotReader: Sendable {
     private let isDelta: Bool
     private let listsChanges: Bool
     private var after = Seq.none
+    /// The cut that a rest continues; nil for a snapshot or delta.
+    private let cut: SnapshotCut?
     var named: [Site] = []
     private var isUsed: [Bool] = []
     /// The number of lines that were read, including the first.
@@ -27,12 +29,17 @@ public struct SnapshotReader: Sendable {
     /// Creates a reader of a snapshot. The result is a new fold.
     public init(listsChanges: Bool = false) {
         isDelta = false
+        cut = nil
         self.listsChanges = listsChanges
     }
 
     /// Creates a reader of a delta to `fold`. The result is a new fold; `fold` itself does not change.
-    public init(onto fold: Fold) {
+    ///
+    /// With a `cut`, it is a reader of the rest of an answer that was cut there. `fold` then contains the lines of that
+    /// answer up to the cut, and beyond it what the reader had before that answer.
+    public init(onto fold: Fold, beyond cut: SnapshotCut? = nil) {
         self.fold = fold
+        self.cut = cut
         isDelta = true
         listsChanges = fold.listsChanges
     }
@@ -75,6 +82,7 @@ public struct SnapshotReader: Sendable {
 
     private mutating func readFirst(_ reader: inout CanonicalReader, _ last: inout Slice) throws(ReelError) {
         after = try reader.integer(from: -1)
+        if let cut { try expect(cut, &reader, &last) }
         try reader.expect("consumed", &last)
         let consumed = try reader.integer()
         try reader.expect("epoch", &last)
@@ -131,6 +139,25 @@ public struct SnapshotReader: Sendable {
         fold.seq = seq
         self.fold = fold
         step = .sites
+    }
+
+    /// Reads the member `beyond` of a rest: `[model, id, seq]`, which must name the cut.
+    private func expect(
+        _ cut: SnapshotCut,
+        _ reader: inout CanonicalReader,
+        _ last: inout Slice
+    ) throws(ReelError) {
+        try reader.expect("beyond", &last)
+        try reader.expect(ASCII.openBracket)
+        let model = reader.bytes(try reader.name("a model"))
+        try reader.expect(ASCII.comma)
+        let id = reader.bytes(try reader.name("an id"))
+        try reader.expect(ASCII.comma)
+        let seq = try reader.integer(from: -1)
+        try reader.expect(ASCII.closeBracket)
+        guard seq == cut.beyond, cut.key == model + [0] + id else {
+            throw reader.error("found the rest of an answer that was cut at another place, or held as of another seq")
+        }
     }
 
     private func checkFit(stream: StreamName, partition: Int, epoch: Epoch, seq: Seq) throws(ReelError) {
@@ -254,14 +281,20 @@ public struct SnapshotReader: Sendable {
         return number
     }
 
-    /// Reads the seq of a line's subject: greater than `after`, and at most the seq of the whole snapshot.
+    /// Reads the seq of an object or tombstone. It is greater than `after`, or beyond a cut greater than the seq of the
+    /// cut, and at most the seq of the whole snapshot.
     func readSeq(_ reader: inout CanonicalReader) throws(ReelError) -> Seq {
         let seq = try reader.integer()
-        try check(seq, &reader)
+        guard let cut, step == .tombstones || cut.isPassed(by: lastKey) else {
+            try check(seq, &reader)
+            return seq
+        }
+        try check(seq, after: cut.beyond, &reader)
         return seq
     }
 
-    private func check(_ seq: Seq, _ reader: inout CanonicalReader) throws(ReelError) {
+    private func check(_ seq: Seq, after: Seq? = nil, _ reader: inout CanonicalReader) throws(ReelError) {
+        let after = after ?? self.after
         guard seq > after, seq <= fold?.seq ?? .none else {
             throw reader.error("found seq \(seq), expected one after \(after) and up to \(fold?.seq ?? .none)")
         }

@@ -1,4 +1,6 @@
-/// Produces the lines of a snapshot or delta one at a time: the first line, sites, objects, tombstones, the last line.
+/// Produces the lines of a snapshot, a delta or a rest one at a time: the first line, sites, objects, tombstones, the
+/// last line.
+///
 /// The writer holds the state at the time of its creation; the fold may change in the meantime.
 public struct SnapshotWriter: Sendable {
     private enum Step {
@@ -7,6 +9,8 @@ public struct SnapshotWriter: Sendable {
 
     private let fold: Fold
     private let after: Seq
+    /// The cut of the answer that a rest continues; nil: the lines are those of a snapshot or delta.
+    private let cut: SnapshotCut?
     private let digest: UInt64
     private let horizon: Seq
     /// All sites that the lines name, in order. `numbers` holds the index of each.
@@ -17,13 +21,14 @@ public struct SnapshotWriter: Sendable {
     private var step = Step.first
     private var line = 0
 
-    init(_ fold: Fold, after: Seq, digest: UInt64) {
+    init(_ fold: Fold, after: Seq, cut: SnapshotCut? = nil, digest: UInt64) {
         self.fold = fold
         self.after = after
+        self.cut = cut
         self.digest = digest
         horizon = fold.horizon
         listed = fold.sites(after: after)
-        slots = fold.slots(after: after)
+        slots = cut.map { fold.slots(after: after, beyond: $0) } ?? fold.slots(after: after)
         nameSites()
     }
 
@@ -99,6 +104,7 @@ public struct SnapshotWriter: Sendable {
     private func writeFirst(to output: inout [UInt8]) {
         output.append(#"{"after":"#)
         output.append(integer: after)
+        if let cut { write(cut, to: &output) }
         output.append(#","consumed":"#)
         output.append(integer: fold.consumed)
         output.append(#","epoch":""#)
@@ -132,6 +138,19 @@ public struct SnapshotWriter: Sendable {
         output.append(#"],"stream":""#)
         output.append(contentsOf: fold.stream.description.utf8)
         output.append(#""}"#)
+    }
+
+    private func write(_ cut: SnapshotCut, to output: inout [UInt8]) {
+        output.append(#","beyond":["#)
+        Fold.split(cut.key) { model, id in
+            for part in [model, id] {
+                output.append(ASCII.quote)
+                output.append(contentsOf: part)
+                output.append(#"","#)
+            }
+        }
+        output.append(integer: cut.beyond)
+        output.append("]")
     }
 
     private func write(site: Site, to output: inout [UInt8]) {
@@ -262,17 +281,45 @@ extension Fold {
     /// `seq`.
     /// - Throws: `truncated` if `after` is below the horizon; `bad_range` if `after` is above `seq`.
     public mutating func snapshot(after: Seq = .none) throws(ReelError) -> SnapshotWriter {
-        if after > .none {
-            guard after <= seq else {
-                throw ReelError(.badRange, "found a delta wanted after seq \(after), expected at most \(seq)")
-            }
-            guard after >= horizon else {
-                throw ReelError(
-                    .truncated,
-                    "found a delta wanted after seq \(after), expected at least the horizon, \(horizon)"
-                )
-            }
-        }
+        if after > .none { try checkDelta(after: after) }
         return SnapshotWriter(self, after: max(after, .none), digest: digest())
+    }
+
+    /// Returns a writer of the rest of an answer that was cut, as lines.
+    ///
+    /// The rest contains the changes after the seq `after`, and beyond the cut the changes after `cut.beyond`. It can
+    /// be applied to a state that is as of `after` or later up to the cut, and as of `cut.beyond` or later beyond it.
+    /// - Throws: `truncated` if a tombstone may be missing: `cut.beyond` is below the horizon, or `after` is if the
+    ///   reader holds nothing beyond the cut. `bad_range` if `cut.beyond` is above `after`, or `after` above `seq`.
+    public mutating func rest(after: Seq, beyond cut: SnapshotCut) throws(ReelError) -> SnapshotWriter {
+        guard after > .none, cut.beyond <= after else {
+            throw ReelError(
+                .badRange,
+                "found a rest wanted after seq \(after), expected at least \(max(cut.beyond, 0))"
+            )
+        }
+        try checkDelta(after: cut.beyond > .none ? cut.beyond : after)
+        try checkDelta(after: after)
+        return SnapshotWriter(self, after: after, cut: cut, digest: digest())
+    }
+
+    private func checkDelta(after: Seq) throws(ReelError) {
+        guard after <= seq else {
+            throw ReelError(.badRange, "found a delta wanted after seq \(after), expected at most \(seq)")
+        }
+        guard after >= horizon else {
+            throw ReelError(
+                .truncated,
+                "found a delta wanted after seq \(after), expected at least the horizon, \(horizon)"
+            )
+        }
+    }
+
+    /// Returns the slots of the objects and tombstones of a rest, in the order of its lines.
+    fileprivate func slots(after: Seq, beyond cut: SnapshotCut) -> [Int] {
+        slots(after: min(after, cut.beyond)).filter { slot in
+            let isHeld = isAlive(at: slot) && !cut.isPassed(by: objects[slot].key)
+            return objects[slot].seq > (isHeld ? after : cut.beyond)
+        }
     }
 }

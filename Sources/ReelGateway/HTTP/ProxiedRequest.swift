@@ -26,7 +26,7 @@ extension StateRequest: ProxiedRequest {
         // At most 10,000 sites, with escaped names of users.
         case .sites: 16 << 20
         // A stream has no limit. The client reads it at its own pace.
-        case .snapshot, .delta: 16 << 30
+        case .snapshot, .delta, .rest: 16 << 30
         }
     }
 

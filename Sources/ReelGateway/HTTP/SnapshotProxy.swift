@@ -162,6 +162,12 @@ extension HTTPClientRequest {
         case .delta(let after, _):
             target += "/delta"
             query.append(("after", "\(after)"))
+        case .rest(let after, let cut, _):
+            target += "/delta"
+            query = [
+                ("after", "\(after)"), ("model", HTTPRequestHead.percentEncoded(cut.name.model)),
+                ("id", HTTPRequestHead.percentEncoded(cut.name.id)), ("beyond", "\(cut.beyond)"),
+            ]
         case .object(let model, let id):
             target += "/objects"
             query = [("model", HTTPRequestHead.percentEncoded(model)), ("id", HTTPRequestHead.percentEncoded(id))]
