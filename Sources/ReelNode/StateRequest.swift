@@ -236,6 +236,12 @@ public protocol StateSource: Sendable {
 
     /// Returns true if the streams of all partitions can be listed. From any thread.
     func canAnswer(_ request: StreamListRequest) -> Bool
+
+    /// Answers with the digests of the streams that the client may read, through the exchange. On the exchange's loop.
+    func respond(to request: DigestsRequest, for access: Access, _ exchange: HTTPExchange)
+
+    /// Returns true if the partitions of all streams of the request are folded. From any thread.
+    func canAnswer(_ request: DigestsRequest) -> Bool
 }
 
 extension Access {

@@ -14,9 +14,6 @@ public struct StreamListRequest: Equatable, Sendable {
     /// It has an effect on a node without keys, which cannot check the token itself.
     public var readable: [StreamPattern]?
 
-    /// The header of a forwarded request with `readable`, joined by commas.
-    package static let readableHeader = "reel-readable"
-
     /// The default and the maximum number of streams in a page.
     package static let (limitDefault, limitMax) = (100, 1_000)
 
@@ -41,22 +38,13 @@ public struct StreamListRequest: Equatable, Sendable {
             after = text
         }
         if let limit = try match.integer("limit", from: 1, to: Int64(Self.limitMax)) { self.limit = Int(limit) }
-        if let text = head.headers[Self.readableHeader] {
-            let patterns = text.split(separator: ",").map { StreamPattern(String($0)) }
-            guard !patterns.contains(nil) else {
-                throw Problem(.badRequest, "found a bad pattern in \(Self.readableHeader), expected names and prefixes")
-            }
-            readable = patterns.compactMap(\.self)
-        }
+        readable = try StreamPattern.readable(head)
     }
 
     /// Returns the ranges of names that the request is for and that the client may read, in name order. Throws 403 if
     /// the client may read no stream at all.
     package func ranges(for access: Access) throws(Problem) -> [NameRange] {
-        guard let patterns = access.grant?.read ?? readable else { return [NameRange(prefix: prefix)] }
-        guard !patterns.isEmpty else {
-            throw access.refusal("the token gives no stream to read, expected the right `read` for some stream")
-        }
+        guard let patterns = try access.readable(readable) else { return [NameRange(prefix: prefix)] }
         return NameRange.disjoint(patterns.compactMap { $0.range?.intersection(withPrefix: prefix) })
     }
 

@@ -6,7 +6,7 @@ import ReelNode
 /// The HTTP side of a snapshot node: requests about state, ranges from its index, and the routes that every node has.
 final class SnapshotHTTP: HTTPHandler {
     enum Endpoint: Sendable {
-        case events, head, streams, crowdedStreams
+        case events, head, streams, crowdedStreams, digests
         case state(StateRequest.Route)
         case node(NodeEndpoint)
     }
@@ -34,6 +34,7 @@ final class SnapshotHTTP: HTTPHandler {
         router.add("GET", "/v1/streams/{stream}/head", .head)
         router.addStateRoutes { .state($0) }
         router.addStreamList(.streams)
+        router.addDigests(.digests)
         router.add("GET", "/v1/sites", .crowdedStreams)
         router.addNodeRoutes { .node($0) }
         return router
@@ -64,6 +65,16 @@ final class SnapshotHTTP: HTTPHandler {
             case .node(let endpoint):
                 exchange.respond(answers.response(endpoint, request.head, from: exchange.client))
             case .streams: node.respond(to: try StreamListRequest(match, request.head), for: access, exchange)
+            case .digests:
+                let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
+                largeInput.read(request, of: payer, exchange) {
+                    { _ throws(Problem) in try DigestsRequest(request) }
+                } then: { [node] question in
+                    switch question {
+                    case .success(let question): node.respond(to: question, for: access, exchange)
+                    case .failure(let problem): exchange.respond(problem.response)
+                    }
+                }
             case .crowdedStreams:
                 exchange.respond(try CrowdedStream.response(node.crowdedStreams, of: node.log.epoch, for: access))
             case .head: node.respondWithHead(of: try match.stream, exchange)
@@ -91,7 +102,7 @@ final class SnapshotHTTP: HTTPHandler {
         case .node(let endpoint):
             try answers.check(endpoint, head)
             return Access(nil)
-        case .streams, .crowdedStreams: return try Access(tokens, head)
+        case .streams, .crowdedStreams, .digests: return try Access(tokens, head)
         case .state(let route):
             let access = try Access(tokens, head)
             try access.require(route, of: try match.stream)

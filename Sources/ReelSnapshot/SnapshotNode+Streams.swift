@@ -79,15 +79,21 @@ extension SnapshotNode {
             try check(keeper, epoch, nil)
             let status = keeper.now
             guard status.seq >= status.goal else { throw StateReader.behind(status.seq, status.goal) }
-            guard status.lastingStop != nil, let problem = status.problem else { return }
-            throw Problem(
-                .nodeBehind,
-                "folding has stopped: \(problem.code.rawValue): \(problem.publicMessage); ask another node"
-            )
+            try checkContinues(keeper)
         } catch {
             var problem = error
             problem.detail = "partition \(keeper.identity.partition): \(problem.detail)"
             throw problem
         }
+    }
+
+    /// Throws if this partition cannot be folded further without an operator: its state becomes ever older.
+    static func checkContinues(_ keeper: PartitionSupervisor) throws(Problem) {
+        let status = keeper.now
+        guard status.lastingStop != nil, let problem = status.problem else { return }
+        throw Problem(
+            .nodeBehind,
+            "folding has stopped: \(problem.code.rawValue): \(problem.publicMessage); ask another node"
+        )
     }
 }

@@ -349,12 +349,15 @@ public final class SnapshotNode: StateSource {
 
     /// Throws unless this partition can answer requests of the epoch `wanted` at all; nil: any epoch.
     static func check(_ keeper: PartitionSupervisor, _ epoch: Epoch, _ wanted: Epoch?) throws(Problem) {
-        if let wanted, wanted != epoch {
-            var problem = Problem(.epochChanged, "found epoch \(wanted), expected \(epoch)")
-            problem.epoch = epoch
-            throw problem
-        }
+        if let wanted, wanted != epoch { throw epochChanged(from: wanted, to: epoch) }
         if let refusal = keeper.now.refusal { throw Problem(refusal.code, refusal.publicMessage) }
+    }
+
+    /// Returns the error of a request with another epoch than this node has.
+    static func epochChanged(from wanted: Epoch, to epoch: Epoch) -> Problem {
+        var problem = Problem(.epochChanged, "found epoch \(wanted), expected \(epoch)")
+        problem.epoch = epoch
+        return problem
     }
 
     /// Throws unless this partition can answer a request about state. The partition must have folded the seq that the

@@ -32,6 +32,10 @@ struct OwnStateBehindTests {
         func loss(of partition: Int) -> ReelError? { nil }
         func canAnswer(_ request: StateRequest) -> Bool { false }
         func canAnswer(_ request: StreamListRequest) -> Bool { false }
+        func canAnswer(_ request: DigestsRequest) -> Bool { false }
+        func respond(to request: DigestsRequest, for access: Access, _ exchange: HTTPExchange) {
+            exchange.respond(Problem(.nodeBehind, "the own state is a part").response)
+        }
         func respond(to request: StreamListRequest, for access: Access, _ exchange: HTTPExchange) {
             exchange.respond(Problem(.nodeBehind, "the own state is a part").response)
         }
@@ -54,6 +58,15 @@ struct OwnStateBehindTests {
         let passed = try await live.ask("GET", target, headers: [SnapshotProxy.passedHeader: "1"])
         #expect(passed.status == 503)
         #expect(String(decoding: passed.body, as: UTF8.self).contains("the own state is a part"))
+        let digests = #"{"epoch":"\#(log.epoch)","streams":[{"stream":"todo","seq":-1}]}"#
+        #expect(try await live.ask("POST", "/v1/digests", body: digests).status == 200)
+        let passedDigests = try await live.ask(
+            "POST",
+            "/v1/digests",
+            body: digests,
+            headers: [SnapshotProxy.passedHeader: "1"]
+        )
+        #expect(passedDigests.status == 503)
         let events = #"{"events":[{"type":"noop"}]}"#
         let published = try await live.ask("POST", "/v1/streams/todo/events?outcome=1", body: events)
         #expect(published.status == 200)

@@ -5,7 +5,7 @@ import ReelNode
 /// The HTTP handler of one loop of a gateway.
 final class GatewayHTTP: HTTPHandler {
     enum Endpoint: Sendable {
-        case socket, echo, publish, sync, events, block, head, streams, crowdedStreams
+        case socket, echo, publish, sync, events, block, head, streams, crowdedStreams, digests
         case state(StateRequest.Route)
         case node(NodeEndpoint)
     }
@@ -37,6 +37,7 @@ final class GatewayHTTP: HTTPHandler {
         router.add("GET", "/v1/streams/{stream}/head", .head)
         router.addStateRoutes { .state($0) }
         router.addStreamList(.streams)
+        router.addDigests(.digests)
         if hasState { router.add("GET", "/v1/sites", .crowdedStreams) }
         router.addNodeRoutes { .node($0) }
         return router
@@ -78,6 +79,18 @@ final class GatewayHTTP: HTTPHandler {
                     }
                 }
             case .streams: try list(StreamListRequest(match, request.head), exchange, access)
+            case .digests:
+                if let divergence = gateway.share.divergence { throw Problem(divergence) }
+                let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
+                gateway.largeInput.read(request, of: payer, exchange) {
+                    { _ throws(Problem) in try DigestsRequest(request) }
+                } then: { [self] question in
+                    do throws(Problem) {
+                        try compare(try question.get(), exchange, access)
+                    } catch {
+                        fail(error, pattern)
+                    }
+                }
             case .crowdedStreams:
                 let streams = gateway.share.state?.crowdedStreams ?? []
                 exchange.respond(try CrowdedStream.response(streams, of: gateway.share.epoch, for: access))
@@ -112,7 +125,7 @@ final class GatewayHTTP: HTTPHandler {
             let access = try Access(tokens, head)
             try access.require(route, of: try match.stream)
             return access
-        case .streams, .crowdedStreams: return try Access(tokens, head)
+        case .streams, .crowdedStreams, .digests: return try Access(tokens, head)
         case .events, .block, .head:
             let access = try Access(tokens, head)
             try access.requireRead(try match.stream)
@@ -177,31 +190,55 @@ final class GatewayHTTP: HTTPHandler {
         answers.refusal(of: violation)
     }
 
-    /// Answers a question from this process, or forwards it to another node. It also forwards it if this process has
-    /// state, but less than is asked for, and another node may have it.
+    /// Answers a question about the state of a stream.
     func ask(_ question: StateRequest, _ exchange: HTTPExchange) {
-        guard let source = gateway.share.state else { return passage.pass(question, exchange) }
-        let own = gateway.share.nodeID
-        // A question that another gateway has forwarded is answered here. Otherwise two nodes that are behind would
-        // forward it to each other without end.
-        guard exchange.request.headers[SnapshotProxy.passedHeader] == nil, !source.canAnswer(question),
-            passage.hasOthers(than: own)
-        else { return source.respond(to: question, exchange) }
-        passage.pass(question, exchange, except: own) { source.respond(to: question, exchange) }
+        ask(question, exchange) {
+            $0.canAnswer(question)
+        } answer: {
+            $0.respond(to: question, exchange)
+        }
     }
 
-    /// Answers with a page of the existing streams, from this process or another node, as `ask` does.
+    /// Answers with a page of the existing streams.
     private func list(_ asked: StreamListRequest, _ exchange: HTTPExchange, _ access: Access) throws(Problem) {
         _ = try asked.ranges(for: access)
         var question = asked
         // The other node may have no keys.
         if let grant = access.grant { question.readable = grant.read }
+        ask(question, exchange) { [question] in
+            $0.canAnswer(question)
+        } answer: { [question] in
+            $0.respond(to: question, for: access, exchange)
+        }
+    }
+
+    /// Answers with the digests of the streams that the client may read.
+    private func compare(_ asked: DigestsRequest, _ exchange: HTTPExchange, _ access: Access) throws(Problem) {
+        var question = asked
+        question.readable = try access.readable(asked.readable)
+        ask(question, exchange) { [question] in
+            $0.canAnswer(question)
+        } answer: { [question] in
+            $0.respond(to: question, for: access, exchange)
+        }
+    }
+
+    /// Answers a question from this process, or forwards it to another node. It also forwards it if this process has
+    /// state, but less than is asked for, and another node may have it.
+    private func ask(
+        _ question: any ProxiedRequest,
+        _ exchange: HTTPExchange,
+        isAnswered: (any StateSource) -> Bool,
+        answer: @escaping (any StateSource) -> Void
+    ) {
         guard let source = gateway.share.state else { return passage.pass(question, exchange) }
         let own = gateway.share.nodeID
-        guard exchange.request.headers[SnapshotProxy.passedHeader] == nil, !source.canAnswer(question),
+        // A question that another gateway has forwarded is answered here. Otherwise two nodes that are behind would
+        // forward it to each other without end.
+        guard exchange.request.headers[SnapshotProxy.passedHeader] == nil, !isAnswered(source),
             passage.hasOthers(than: own)
-        else { return source.respond(to: question, for: access, exchange) }
-        passage.pass(question, exchange, except: own) { source.respond(to: question, for: access, exchange) }
+        else { return answer(source) }
+        passage.pass(question, exchange, except: own) { answer(source) }
     }
 
     // MARK: Reading

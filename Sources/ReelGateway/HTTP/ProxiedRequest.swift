@@ -43,10 +43,22 @@ extension StreamListRequest: ProxiedRequest {
 
     func clientRequest(to origin: HTTPOrigin) -> HTTPClientRequest {
         var request = HTTPClientRequest("GET", host: origin.host, port: origin.port, target: target)
-        if let readable {
-            let patterns = readable.map(\.description).joined(separator: ",")
-            request.headers.add(Self.readableHeader, patterns)
-        }
+        request.report(readable: readable)
+        return request
+    }
+}
+
+extension DigestsRequest: ProxiedRequest {
+    func partition(of partitions: Int) -> Int { -1 }
+
+    // At most 1,000 streams, each with its digest or an error.
+    var answerBytesMax: Int { 1 << 20 }
+
+    var preamble: [UInt8] { [] }
+
+    func clientRequest(to origin: HTTPOrigin) -> HTTPClientRequest {
+        var request = HTTPClientRequest("POST", host: origin.host, port: origin.port, target: Self.path, body: body)
+        request.report(readable: readable)
         return request
     }
 }
