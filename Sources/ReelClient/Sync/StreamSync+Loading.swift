@@ -1,0 +1,143 @@
+internal import ReelCore
+
+// Loads: a snapshot, or a delta onto the folded state.
+extension StreamSync {
+    /// True if a state is requested before events are.
+    func wantsState(_ facts: Facts) -> Bool {
+        switch need {
+        case .snapshot, .nextEpoch: true
+        case .proof: false
+        case .beginning: failures.load < Self.loadFailuresMax
+        case .events: start != .all && !beginsNow && failures.load < Self.loadFailuresMax && facts.isFarBehind
+        }
+    }
+
+    /// Called when events or a delta do not reach back far enough. A state of the next epoch helps as well.
+    mutating func requireSnapshot() {
+        if need != .nextEpoch { need = .snapshot }
+    }
+
+    /// Returns a new load, and the actions that begin it. The connected node is known to be alive. If it had no answer,
+    /// another node is asked.
+    func beginLoad(_ facts: Facts) -> (Load, [Action]) {
+        let kind = facts.takesDelta && need != .snapshot ? Load.Kind.delta : .snapshot
+        let source = failures.load.isMultiple(of: 2) ? Source.connection : .peer
+        let timeout = Action.startTimer(.answer, ms: Self.answerMs(failures.load))
+        return (Load(kind: kind), [.load(kind, from: source), timeout])
+    }
+
+    /// Restarts the timeout, because a piece of the answer has arrived.
+    mutating func progressed(_ request: Request) -> [Action] {
+        switch (request, state) {
+        case (.load, _) where isAwaitingLoad:
+            setStep(.arriving)
+            return [.startTimer(.answer, ms: Self.answerMs(failures.load))]
+        case (.fetch, .live(let live)):
+            guard case .fetching = live.gap else { return [] }
+            return [.startTimer(.answer, ms: Self.answerMs(failures.fetch))]
+        case (.poll, .polled(let poll)) where poll.step == .asking:
+            return [.startTimer(.answer, ms: Self.answerMs(failures.poll))]
+        default: return []
+        }
+    }
+
+    /// Installs the state that has arrived, or keeps it until there is a connection.
+    mutating func loadFinished(_ loaded: Loaded) -> [Action] {
+        guard isAwaitingLoad else { return [] }
+        setStep(.loaded(loaded))
+        told.remove(.waits)
+        let actions: [Action] = [.cancelTimer(.answer), .notify(.loaded)]
+        guard link != nil else { return actions }
+        if !isOfConnectedLog(loaded) { failures.load += 1 }
+        return actions + install(loaded)
+    }
+
+    /// True if the connected node serves the log of the state.
+    private func isOfConnectedLog(_ loaded: Loaded) -> Bool {
+        link.map { loaded.epoch == $0.epoch && loaded.partition < $0.partitions } ?? false
+    }
+
+    /// Installs a state that has arrived. A state of another log comes from a node that differs from the connected one,
+    /// and is requested again.
+    mutating func install(_ loaded: Loaded) -> [Action] {
+        if isOfConnectedLog(loaded) { return [.install(need)] }
+        if need == .events, start == .snapshot { need = .beginning }
+        return [.discardLoaded] + pauseLoad(.nodeBehind, ms: 500)
+    }
+
+    /// Continues after a state was installed.
+    mutating func installed(isTaken: Bool, before: Seq, _ facts: Facts) -> [Action] {
+        guard link != nil, let load = runningLoad, case .loaded = load.step else { return [] }
+        if isTaken { isComplete = true }
+        need = .events
+        // A node that is not ahead of this device, or is far behind itself, does not help it over a gap.
+        let helps = facts.seq > before && !facts.isFarBehind
+        failures.load = helps ? 0 : failures.load + 1
+        guard case .live(var live) = state else { return advance(facts) }
+        live.gap = nil
+        state = .live(live)
+        return fill(facts)
+    }
+
+    /// Decides from the error which state is needed next, and asks again after a pause.
+    mutating func loadFailed(_ error: ReelError, _ facts: Facts) -> [Action] {
+        guard isAwaitingLoad else { return [] }
+        var actions: [Action] = [.cancelTimer(.answer)]
+        failures.load += 1
+        switch error.code {
+        case .aheadOfLog, .diverged:
+            let isDecidedBySubscription = liveLoad == nil && facts.hasState
+            if need == .beginning || need == .events { need = isDecidedBySubscription ? .proof : .snapshot }
+        case .truncated, .badRange: requireSnapshot()
+        case .epochChanged: break
+        // Without a connection the problem `offline` is enough.
+        default: if link != nil { actions.append(.notify(.noState(error))) }
+        }
+        if failures.load >= Self.loadFailuresMax, need == .snapshot || need == .nextEpoch, !told.contains(.waits) {
+            // The state is not contained in events, so the client can only continue to ask.
+            told.insert(.waits)
+            actions.append(.notify(.waits(error)))
+        }
+        return actions + pauseLoad(error.code, ms: min(2_000, 10 << Int64(min(failures.load, 8))))
+    }
+
+    // MARK: The running load
+
+    /// The load that runs beside the live subscription.
+    var liveLoad: Load? {
+        guard case .live(let live) = state, case .loading(let load) = live.gap else { return nil }
+        return load
+    }
+
+    private var runningLoad: Load? {
+        if case .loading(let load) = state { load } else { liveLoad }
+    }
+
+    /// True if a load has not arrived completely.
+    var isAwaitingLoad: Bool {
+        switch runningLoad?.step {
+        case .asked, .arriving: true
+        case .loaded, nil: false
+        }
+    }
+
+    /// Records the progress of the running load.
+    private mutating func setStep(_ step: Load.Step) {
+        guard var load = runningLoad else { return }
+        load.step = step
+        if case .live(var live) = state {
+            live.gap = .loading(load)
+            state = .live(live)
+        } else {
+            state = .loading(load)
+        }
+    }
+
+    /// Waits for the retry timer, beside the subscription if there is one.
+    private mutating func pauseLoad(_ code: ErrorCode, ms: Int64) -> [Action] {
+        guard case .live(var live) = state else { return pause(code, ms: ms) }
+        live.gap = .waiting
+        state = .live(live)
+        return [Self.retry(ms: ms)]
+    }
+}
