@@ -63,10 +63,10 @@ import Testing
         let network = try FakeNetwork()
         let (client, stream) = try await lost(network, .snapshot)
         try await network.on { network in
-            network.skip(Int(SyncClient.deltaFromSeqs))
+            network.skip(Int(StreamSync.deltaFromSeqs))
             network.down = []
         }
-        #expect(try await stream.publish(.insert("m", "1")).fate() == .applied(SyncClient.deltaFromSeqs + 1))
+        #expect(try await stream.publish(.insert("m", "1")).fate() == .applied(StreamSync.deltaFromSeqs + 1))
         #expect(await client.statistics.deltas == 1)
         await client.close()
     }
@@ -77,7 +77,7 @@ import Testing
     ) async throws {
         let network = try FakeNetwork()
         try await network.on { network in
-            network.skip(Int(SyncClient.deltaFromSeqs))
+            network.skip(Int(StreamSync.deltaFromSeqs))
             network.hasSnapshots = false
         }
         let client = try network.client()
@@ -85,7 +85,7 @@ import Testing
         try await stream.publish(.insert("m", "0")).fate()
         try await network.on { network in
             network.kill("a")
-            network.skip(Int(SyncClient.deltaFromSeqs))
+            network.skip(Int(StreamSync.deltaFromSeqs))
             network.down = []
         }
         let head = try await network.on { $0.head }
@@ -99,17 +99,17 @@ import Testing
         let network = try FakeNetwork()
         let (client, stream) = try await lost(network, .snapshot)
         try await network.on { network in
-            network.skip(3 * Int(SyncClient.deltaFromSeqs))
+            network.skip(3 * Int(StreamSync.deltaFromSeqs))
             (network.folds, network.down, network.isSilent) = ((to: 10, step: 10), [], true)
         }
         let publication = try await stream.publish(.insert("m", "1"))
-        try await eventually { await client.statistics.deltas >= Int64(SyncClient.catchUpFailuresMax) }
+        try await eventually { await client.statistics.deltas >= Int64(StreamSync.loadFailuresMax) }
         try await network.on { network in
             network.isSilent = false
             network.pushAll()
         }
         guard case .applied = try await publication.fate() else { throw Wrong() }
-        #expect(await client.statistics.deltas == Int64(SyncClient.catchUpFailuresMax))
+        #expect(await client.statistics.deltas == Int64(StreamSync.loadFailuresMax))
         await client.close()
     }
 
@@ -119,7 +119,7 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { network in
             network.othersHang = true
-            network.heldPauses = [SyncClient.fetchMs]
+            network.heldPauses = [StreamSync.answerMs]
         }
         let client = try network.client(nodes: ["a", "b"])
         let stream = try await client.open("s")
@@ -147,7 +147,7 @@ import Testing
             return "token"
         })
         let stream = try await client.open("s")
-        try await eventually { (try? await network.on { $0.requests.count }) ?? 0 >= SyncClient.catchUpFailuresMax }
+        try await eventually { (try? await network.on { $0.requests.count }) ?? 0 >= StreamSync.loadFailuresMax }
         try await network.on { $0.hasSnapshots = true }
         opening.finish()
         try await stream.waitUntil(seq: 4)

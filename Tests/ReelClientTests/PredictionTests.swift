@@ -11,10 +11,10 @@ import Testing
         var (codes, waited) = (Set<ErrorCode>(), 0)
         func check(_ seed: UInt64) {
             var simulation = OverlaySimulation(seed: seed)
-            simulation.stream.isComplete = true
+            simulation.stream.sync.isComplete = true
             for turn in 0..<150 {
                 simulation.turn()
-                simulation.stream.isComplete = true
+                simulation.stream.sync.isComplete = true
                 let event = Self.event(&simulation)
                 let base =
                     simulation.chance(50)

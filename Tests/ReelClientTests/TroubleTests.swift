@@ -288,7 +288,7 @@ import Testing
         let stream = try await client.open("s")
         try await eventually { await stream.problems.map(\.code) == [.diverged] }
         try await stream.publish(.insert("m", "after"))
-        try await eventually { await client.phases("s") == [.stopped] }
+        try await eventually { await client.phases("s") == [.failed] }
         #expect(await stream.queued == 1, "it keeps what it made")
         #expect(await stream.confirmed.objects("m").count == 3, "and shows what it has")
         await client.close()
@@ -369,7 +369,7 @@ import Testing
         let client = try network.client()
         let other = try network.client(nodes: ["b"], seed: 6)
         try await other.open("s", from: .all).publish(.insert("m", "0")).fate()
-        try await network.on { ($0.holdsAnswers, $0.heldPauses) = (true, [SyncClient.fetchMs]) }
+        try await network.on { ($0.holdsAnswers, $0.heldPauses) = (true, [StreamSync.answerMs]) }
         let stream = try await client.open("s")
         try await eventually {
             (try? await network.on { !$0.heldAnswers.isEmpty && $0.connections.count == 2 }) == true
@@ -394,7 +394,7 @@ import Testing
         let network = try FakeNetwork()
         let (other, _) = try await network.author(of: 6, on: "b")
         try await network.on { network in
-            network.heldPauses = Set((0...SyncClient.fetchDoublings).map { SyncClient.fetchMs << Int64($0) })
+            network.heldPauses = Set((0...StreamSync.answerDoublings).map { StreamSync.answerMs << Int64($0) })
             network.dropsFetches = true
         }
         let client = try network.client()

@@ -15,13 +15,13 @@ import Testing
         var (placed, refused, all) = (0, 0, 0)
         Seeds.run(100) { seed in
             var simulation = OverlaySimulation(seed: seed)
-            simulation.stream.isComplete = true
+            simulation.stream.sync.isComplete = true
             var waiting: Set<Int64> = []
             for _ in 0..<200 {
                 simulation.turn { simulation in
                     if let number = simulation.publishChecked() { waiting.insert(number) }
                 }
-                simulation.stream.isComplete = true
+                simulation.stream.sync.isComplete = true
                 let outbox = simulation.stream.outbox
                 let held = waiting.filter { number in
                     outbox.released[number] == false && outbox.entries.contains { $0.number == number }
@@ -54,7 +54,7 @@ import Testing
     /// A device that has read two objects, at the seqs 0 and 1, each with a number and the text `ab`.
     private static func device() -> OverlaySimulation {
         var simulation = OverlaySimulation(seed: 1)
-        simulation.stream.isComplete = true
+        simulation.stream.sync.isComplete = true
         for id in ["0", "1"] { write(.insert("m", id, ["n": 0, "text": "ab"]), &simulation) }
         simulation.fold(2)
         return simulation

@@ -358,7 +358,7 @@ final class SimulatedDevice: @unchecked Sendable {
                     gaps.isEmpty
                 else {
                     return "\(name) has \(stream) up to \(state.seq) of \(head), \(state.outbox.entries.count) events"
-                        + " wait, gaps \(gaps.ranges), \(state.phase), connected with \(client.connectedNode ?? "none")"
+                        + " wait, gaps \(gaps.ranges), \(state.sync.state), connected with \(client.connectedNode ?? "none")"
                 }
             }
             return nil

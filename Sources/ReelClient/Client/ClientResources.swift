@@ -30,7 +30,6 @@ final class ClientResources: @unchecked Sendable {
         self.link = nil
         pollTimer?.cancel()
         pollTimer = nil
-        for stream in opened.values { stream.connectionLost() }
     }
 
     /// Releases everything. Each call that still waits throws `error`.
@@ -49,8 +48,7 @@ final class ClientResources: @unchecked Sendable {
 
 extension StreamState {
     fileprivate func end(_ error: ReelError) {
-        connectionLost()
-        dropCatchUp()
+        handles.cancelAll()
         sendTimer?.cancel()
         for publication in publications.values.joined() { publication.closed(error) }
         for commit in commits { commit.resume(throwing: error) }

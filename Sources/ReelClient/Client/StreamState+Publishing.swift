@@ -25,7 +25,7 @@ extension StreamState {
     ///   - read: the count of withdrawals at the moment when the author read the objects; nil: now.
     /// - Returns: the numbers of the queue's entries whose rejection the event has to wait for.
     func checkEffect(of event: Event, base: Seq, read: Int? = nil) throws(ReelError) -> [Int64] {
-        if isFromOldEpoch, event.dependsOnBase {
+        if sync.need == .nextEpoch, event.dependsOnBase {
             throw ReelError(
                 .epochChanged,
                 "found an event that depends on seqs of a log that has ended: read again once the stream has come"
@@ -51,7 +51,7 @@ extension StreamState {
     /// Returns the changes whose effect this device can predict. In an incomplete state these are the changes of
     /// objects that the device has, or that an earlier change of the event makes.
     private func decidable(_ changes: [Change], _ overlay: Overlay) -> [Change] {
-        if isComplete { return changes }
+        if sync.isComplete { return changes }
         var made: Set<Overlay.Key> = []
         return changes.filter { change in
             let key = Fold.key(model: change.model, id: change.id)

@@ -15,7 +15,7 @@ extension StreamState {
         unwrittenWrites += writes
         // The changes are taken also if they have no reader, or their number would grow without limit.
         let changes = view?.takeChanges()
-        if phase == .live, seq >= sendsFrom { isComplete = true }
+        _ = sync.handle(.folded, StreamSync.Facts(seq: seq))
         if outbox.hasUnseen, let changes, let fold {
             if isReplaced { outbox.saw(fold) } else { see(changes, of: fold) }
         }

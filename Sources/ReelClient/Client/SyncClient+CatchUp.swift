@@ -1,56 +1,13 @@
 internal import ReelCore
 
-// Catch-up from the stored state to live events: a snapshot or delta if that is shorter, then the subscription.
+// Snapshots and deltas, and the states of former logs that they replace.
 extension SyncClient {
-    /// The number of missing seqs from which a gap is closed by a delta instead of by its events.
-    static let deltaFromSeqs: Int64 = 20_000
-    /// The number of successive failures to get a snapshot after which the stream is read from its first event.
-    static let catchUpFailuresMax = 3
-
-    /// Takes the next step of a stream towards live events, if nothing is running for it.
-    func advance(_ stream: StreamState) {
-        guard !isClosed, stream.phase == .idle, stream.catchUp == nil, stream.retry == nil else { return }
-        if wantsSnapshot(stream) {
-            stream.phase = .catchingUp
-            return catchUp(stream)
-        }
-        guard link?.welcome != nil else { return }
-        guard hasPlace(stream) else { return beginPolling(stream) }
-        stream.phase = .subscribing
-        let beginsNow = stream.beginsNow
-        let position: ClientFrame.Position = beginsNow ? .now : .after(stream.seq)
-        let subscribe = ClientFrame.Subscribe(
-            stream: stream.name,
-            position: position,
-            epoch: stream.view?.fold.epoch,
-            last: beginsNow ? nil : stream.view?.witness
-        )
-        send(ClientFrame(.subscribe(subscribe), ref: Ref.subscribe))
-    }
-
-    func wantsSnapshot(_ stream: StreamState) -> Bool {
-        guard stream.arrived == nil else { return false }
-        if stream.needsSnapshot || stream.isFromOldEpoch { return true }
-        guard stream.start != .all, !stream.beginsNow, !stream.isContradicted,
-            stream.catchUpFailures < Self.catchUpFailuresMax
-        else { return false }
-        if stream.start == .snapshot, !stream.isCaughtUp { return true }
-        return isFarBehind(stream)
-    }
-
-    private func isFarBehind(_ stream: StreamState) -> Bool {
-        stream.view.map { $0.head - $0.seq >= Self.deltaFromSeqs } ?? false
-    }
-
-    /// Requests a snapshot, or a delta onto the present state, from any node. Live events continue to arrive meanwhile.
-    func catchUp(_ stream: StreamState) {
-        // The connected node is known to be alive. If it had no answer, another node is asked.
-        let connected = link?.welcome == nil ? nil : link?.node
-        let asksConnected = stream.catchUpFailures.isMultiple(of: 2)
-        guard let node = asksConnected ? connected ?? failover.peer() : failover.peer() else { return }
-        let target: String
-        let download: Download
-        if let fold = stream.view?.fold, fold.seq >= max(0, fold.horizon), !stream.needsSnapshot {
+    /// Requests a snapshot, or a delta onto the present state.
+    func load(_ stream: StreamState, _ kind: StreamSync.Load.Kind, from source: StreamSync.Source) {
+        let connected = source == .connection && link?.welcome != nil ? link?.node : nil
+        guard let node = connected ?? failover.peer() else { return }
+        let (target, download): (String, Download)
+        if kind == .delta, let fold = stream.view?.fold {
             target = "/v1/streams/\(stream.name)/delta?after=\(fold.seq)&epoch=\(fold.epoch)"
             download = Download(SnapshotReader(onto: fold), of: node, isDelta: true)
         } else {
@@ -61,17 +18,7 @@ extension SyncClient {
         let request = transport.get(from: node, target, token: token) { [weak self] response in
             self?.assumeIsolated { $0.received(response, download, name) }
         }
-        stream.catchUp = StreamState.CatchUp(request: request, deadline: catchUpDeadline(stream))
-    }
-
-    /// Starts the timeout of a catch-up, with the times of a fetch. It applies until the answer begins, and to each
-    /// piece.
-    private func catchUpDeadline(_ stream: StreamState) -> any TransportRequest {
-        let (name, ms) = (stream.name, Self.fetchMs << Int64(min(stream.catchUpFailures, Self.fetchDoublings)))
-        return after(ms) { client in
-            guard let stream = client.opened[name] else { return }
-            client.catchUpFailed(stream, ReelError(.logUnavailable, "no answer within \(ms) ms"))
-        }
+        stream.handles.keep(request: .load, request)
     }
 
     private func received(_ response: TransportResponse, _ download: Download, _ name: StreamName) {
@@ -80,84 +27,40 @@ extension SyncClient {
             counters.bytesReceived += Int64(bytes.count)
             counters.snapshotBytes += Int64(bytes.count)
         }
-        stream.catchUp?.deadline.cancel()
         do throws(ReelError) {
-            guard let fold = try download.received(response) else {
-                stream.catchUp?.hasBegun = true
-                stream.catchUp?.deadline = catchUpDeadline(stream)
-                return
+            guard let fold = try download.received(response) else { return step(stream, .progressed(.load)) }
+            guard fold.stream == name else {
+                throw ReelError(.badFrame, "found a state of the stream \(fold.stream), expected \(name)")
             }
-            stream.dropCatchUp()
-            stream.isCaughtUp = true
-            stream.isToldToWait = false
-            note(.stateCame(name))
+            stream.handles.cancel(request: .load)
             counters.snapshots += download.isDelta ? 0 : 1
             counters.deltas += download.isDelta ? 1 : 0
-            let before = stream.seq
-            if link?.welcome == nil {
-                stream.arrived = (fold, download.isDelta)
-            } else {
-                install(fold, isDelta: download.isDelta, stream)
-            }
-            // A node that is not ahead of this device, or is far behind itself, does not help it over a gap.
-            let helps = stream.seq > before && !isFarBehind(stream)
-            stream.catchUpFailures = helps ? 0 : stream.catchUpFailures + 1
-            advance(stream)
-            fillGaps(stream)
+            stream.handles.loaded = (fold, download.isDelta)
+            step(stream, .loadFinished(.init(seq: fold.seq, epoch: fold.epoch, partition: fold.partition)))
         } catch {
             var error = error
             if download.isState { error.message = "the state that \(download.node) has sent: \(error.message)" }
-            catchUpFailed(stream, error)
+            stream.handles.cancel(request: .load)
+            step(stream, .loadFailed(error))
         }
-    }
-
-    private func catchUpFailed(_ stream: StreamState, _ error: ReelError) {
-        stream.dropCatchUp()
-        stream.catchUpFailures += 1
-        switch error.code {
-        case .aheadOfLog, .diverged:
-            if stream.phase != .live, stream.view != nil, !stream.needsSnapshot {
-                stream.isContradicted = true
-            } else {
-                stream.needsSnapshot = true
-            }
-        case .truncated, .badRange: stream.needsSnapshot = true
-        case .epochChanged: break
-        // Without a connection the problem `offline` is enough.
-        default: if link?.welcome != nil { note(.noState(stream.name, error)) }
-        }
-        if stream.catchUpFailures >= Self.catchUpFailuresMax, !stream.isToldToWait,
-            stream.needsSnapshot || stream.isFromOldEpoch
-        {
-            // The state is not contained in events, so the client can only continue to ask.
-            stream.isToldToWait = true
-            notify(.waiting(stream: stream.name.description, reason: "\(error.code.rawValue): \(error.message)"))
-        }
-        retry(stream, afterMs: min(2_000, 10 << Int64(min(stream.catchUpFailures, 8))))
     }
 
     /// Continues from the fold of a snapshot, or of a delta onto an earlier fold of the stream.
-    func install(_ fold: Fold, isDelta: Bool, _ stream: StreamState) {
-        guard let welcome = link?.welcome else { return }
-        stream.arrived = nil
-        let isNeeded = stream.needsSnapshot && !isDelta
-        stream.needsSnapshot = false
-        guard fold.epoch == welcome.epoch, fold.stream == stream.name, fold.partition < welcome.partitions else {
-            // The fold is of another log: the node that answered differs from the connected one.
-            stream.isCaughtUp = false
-            return retry(stream, afterMs: 500)
-        }
-        var progress = View.Progress()
+    func install(_ stream: StreamState, for need: StreamSync.Need) {
+        guard let welcome = link?.welcome, let (fold, isDelta) = stream.handles.loaded.take() else { return }
+        let before = stream.seq
         let hadView = stream.view != nil
+        var progress = View.Progress()
         if !hadView {
             stream.view = View(fold, partitions: welcome.partitions)
-        } else if stream.view?.install(fold, isNeeded: isNeeded, owns: stream.outbox.owns, &progress) != true {
-            return
+        } else {
+            let isNeeded = need == .snapshot && !isDelta
+            let isTaken = stream.view?.install(fold, isNeeded: isNeeded, owns: stream.outbox.owns, &progress)
+            guard isTaken == true else { return step(stream, .installed(isTaken: false, before: before)) }
         }
         stream.outbox.position = .init(fold)
         let consumed: (Site) -> Outbox.LastConsumed? = { site in fold.site(site).map { ($0.op, $0.seq) } }
-        if stream.isFromOldEpoch {
-            stream.isFromOldEpoch = false
+        if need == .nextEpoch {
             stream.unwrittenEpoch = true
             stream.outbox.epochChanged(consumed: consumed, seq: fold.seq)
             stream.outbox.expressSent(over: fold)
@@ -165,31 +68,24 @@ extension SyncClient {
             stream.outbox.bootstrapped(consumed: consumed, seq: fold.seq)
         }
         stream.former = nil
-        stream.isComplete = true
         stream.isReplaced = true
         if !hadView || !isDelta { stream.unwrittenState.replaceAll() }
         stream.unwrittenState.isDue = true
         stream.batch = ChangeBatch(seq: stream.seq, isReset: true, seen: stream.batch?.seen ?? [])
         took(progress, stream)
+        step(stream, .installed(isTaken: true, before: before))
     }
 
-    /// Leaves the former epoch if the connected node, which is not behind, serves another log. The queue is kept, and
-    /// the state is read from the new log.
-    func leaveFormerEpoch(_ stream: StreamState) {
+    /// Puts the state of a former epoch aside if the connected node, which is not behind, serves another log. The queue
+    /// is kept, and the state is read from the new log. Returns true if the epoch has changed.
+    func leaveFormerEpoch(_ stream: StreamState) -> Bool {
         guard let welcome = link?.welcome, let epoch = stream.view?.fold.epoch ?? stream.queueEpoch,
             epoch != welcome.epoch
-        else { return }
+        else { return false }
         stream.queueEpoch = nil
-        stream.connectionLost()
-        stream.dropCatchUp()
-        // This also restarts a stream that the former log had stopped.
-        stream.phase = .idle
         stream.former = stream.view?.fold
         stream.view = nil
         stream.unwritten = []
-        stream.isFromOldEpoch = true
-        stream.isContradicted = false
-        stream.isCaughtUp = false
         let waiters = stream.waiters
         stream.waiters = []
         for waiter in waiters {
@@ -197,41 +93,25 @@ extension SyncClient {
             waiter.continuation.resume(throwing: error)
         }
         notify(.epochChanged(stream: stream.name.description))
+        return true
     }
 
-    /// Reads the state again if the connected node names another number of partitions for the epoch of that state. One
+    /// Puts the state aside if the connected node names another number of partitions for the epoch of that state. One
     /// of two nodes has sent a wrong number, and a fold for a wrong number leaves out events. The old state is shown
-    /// until the new one arrives.
-    func leaveOtherPartitions(_ stream: StreamState, _ welcome: ServerFrame.Welcome) {
+    /// until the new one arrives. Returns true if the numbers differ.
+    func leaveOtherPartitions(_ stream: StreamState, _ welcome: ServerFrame.Welcome) -> Bool {
         guard let view = stream.view, view.fold.epoch == welcome.epoch, view.partitions != welcome.partitions else {
-            return
+            return false
         }
-        stream.connectionLost()
-        stream.dropCatchUp()
-        stream.phase = .idle
         stream.former = view.fold
         stream.view = nil
         stream.unwritten = []
         stream.unwrittenEpoch = true
-        stream.isContradicted = false
-        stream.isCaughtUp = false
-        stream.needsSnapshot = stream.start != .all
         let reason =
             "\(link?.node ?? "a node") names \(welcome.partitions) partitions, another node has named"
             + " \(view.partitions): the state is read again"
         notify(.waiting(stream: stream.name.description, reason: reason))
-    }
-
-    /// Retries the next step after `afterMs`, limited to 10 ms to 30 s.
-    func retry(_ stream: StreamState, afterMs: Int64) {
-        guard stream.retry == nil else { return }
-        let name = stream.name
-        stream.retry = after(min(max(afterMs, 10), 30_000)) { client in
-            guard let stream = client.opened[name] else { return }
-            stream.retry = nil
-            client.advance(stream)
-            client.fillGaps(stream)
-        }
+        return true
     }
 }
 

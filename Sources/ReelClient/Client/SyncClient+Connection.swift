@@ -66,12 +66,12 @@ extension SyncClient {
         watch(link.number)
         notify(.connected(node: link.node))
         note(.welcomed)
+        guard let facts = syncLink else { return }
         for stream in opened.values {
-            stream.connected()
-            leaveFormerEpoch(stream)
-            leaveOtherPartitions(stream, welcome)
-            if let arrived = stream.arrived { install(arrived.fold, isDelta: arrived.isDelta, stream) }
-            advance(stream)
+            stream.outbox.connected()
+            if leaveFormerEpoch(stream) { step(stream, .epochChanged) }
+            if leaveOtherPartitions(stream, welcome) { step(stream, .stateDropped) }
+            step(stream, .connectionOpened(facts, hasPlace: hasPlace(stream)))
         }
     }
 
@@ -112,7 +112,12 @@ extension SyncClient {
     }
 
     func dropLink() {
+        guard link != nil else { return }
         resources.dropLink()
+        for stream in opened.values {
+            stream.unansweredSinceMs = nil
+            step(stream, .connectionLost)
+        }
         polls = PollSchedule()
     }
 

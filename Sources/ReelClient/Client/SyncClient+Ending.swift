@@ -17,7 +17,7 @@ extension SyncClient {
         if store == nil, !isEnding {
             isEnding = true
             let isReady: (StreamState) -> Bool = { stream in
-                (stream.phase == .live || stream.phase == .polled)
+                (stream.sync.isLive || stream.sync.isPolled)
                     && !stream.outbox.isHeld && stream.outbox.entries.isEmpty
             }
             await endSites(of: opened.values.filter(isReady), ms: Self.closeMs)

@@ -6,6 +6,16 @@ extension SyncClient {
     enum Ref {
         static let subscribe = Array(#""s""#.utf8)
         static let fetch = Array(#""f""#.utf8)
+
+        /// Returns the subject of an error with this `ref`.
+        static func subject(_ ref: [UInt8]?) -> StreamSync.Subject {
+            switch ref {
+            case nil: .subscription
+            case subscribe: .subscribe
+            case fetch: .fetch
+            default: .other
+            }
+        }
     }
 
     func received(_ bytes: [UInt8]) {
@@ -35,8 +45,7 @@ extension SyncClient {
             }
             answered(stream)
             note(.acked(stream.name))
-            stream.pollPauseMs = Self.pollMs
-            pollSoon(stream)
+            if stream.sync.isPolled { step(stream, .queueMoved) }
             markDirty(stream)
         case .nack(let nack):
             guard let stream = opened[nack.stream] else { return }
@@ -47,10 +56,9 @@ extension SyncClient {
             note(.nacked(stream.name, nack.error))
             markDirty(stream)
         case .lagged(let name, _, let head):
-            guard let stream = opened[name], stream.phase == .live else { return }
+            guard let stream = opened[name], stream.sync.isLive else { return }
             stream.view?.unsubscribed(head: head)
-            stream.phase = .idle
-            advance(stream)
+            step(stream, .lagged)
         case .goaway(let afterMs, let nodes):
             guard let number = link?.number, link?.leaving == nil else { return }
             let moment = failover.leaves(afterMs: afterMs, nodes: nodes, nowMs: transport.nowMs)
@@ -61,9 +69,8 @@ extension SyncClient {
     }
 
     private func received(_ subscribed: ServerFrame.Subscribed) throws(ReelError) {
-        guard let stream = opened[subscribed.stream], stream.phase == .subscribing, let welcome = link?.welcome else {
-            return
-        }
+        guard let stream = opened[subscribed.stream], stream.sync.state == .subscribing, let welcome = link?.welcome
+        else { return }
         let partition = stream.name.partition(of: welcome.partitions)
         guard subscribed.partition == partition, subscribed.epoch == welcome.epoch else {
             throw ReelError(
@@ -72,38 +79,29 @@ extension SyncClient {
                     + " \(welcome.epoch)"
             )
         }
-        if stream.view == nil {
-            let fold = Fold(
-                stream: stream.name,
-                partition: subscribed.partition,
-                epoch: subscribed.epoch,
-                listsChanges: true
-            )
-            stream.view = View(fold, partitions: welcome.partitions)
-        }
+        makeView(stream, welcome)
         stream.view?.subscribed(after: subscribed.after, head: subscribed.head)
-        // The subscription compared the last record: the log is the same, so the folded state is wrong.
-        if stream.isContradicted { (stream.isContradicted, stream.needsSnapshot) = (false, true) }
-        if wantsSnapshot(stream) {
-            // Only this head shows how far the device is behind.
-            send(ClientFrame(.unsubscribe(stream.name)))
-            stream.view?.unsubscribed()
-            stream.phase = .idle
-            return advance(stream)
-        }
-        stream.phase = .live
-        note(.live(stream.name))
-        stream.isDoubted = false
-        stream.hasBeenLive = true
-        stream.isLimitTold = false
-        stream.sendsFrom = subscribed.head
-        stream.catchUpFailures = 0
-        markDirty(stream)
-        fillGaps(stream)
+        step(stream, .subscribed(head: subscribed.head))
     }
 
-    func received(_ events: ServerFrame.Events, isPushed: Bool) throws(ReelError) {
-        guard let stream = opened[events.stream], stream.view != nil, stream.phase != .stopped else { return }
+    /// Begins with an empty state, if the stream has none.
+    func makeView(_ stream: StreamState, _ welcome: ServerFrame.Welcome) {
+        guard stream.view == nil else { return }
+        let partition = stream.name.partition(of: welcome.partitions)
+        let fold = Fold(stream: stream.name, partition: partition, epoch: welcome.epoch, listsChanges: true)
+        stream.view = View(fold, partitions: welcome.partitions)
+    }
+
+    private func received(_ events: ServerFrame.Events, isPushed: Bool) throws(ReelError) {
+        guard let stream = opened[events.stream], stream.view != nil, stream.sync.isReading else { return }
+        try apply(events, isPushed: isPushed, stream)
+        // Most frames are pushed, and leave no gap.
+        guard !isPushed || stream.sync.isFetching || stream.view?.heldCount ?? 0 > 0 else { return }
+        step(stream, .proven(isAnswer: !isPushed))
+    }
+
+    /// Adds events to the state of a stream.
+    func apply(_ events: ServerFrame.Events, isPushed: Bool, _ stream: StreamState) throws(ReelError) {
         var progress = View.Progress()
         let isTaken =
             stream.view?.received(events, isPushed: isPushed, owns: stream.outbox.owns, &progress) ?? false
@@ -111,12 +109,10 @@ extension SyncClient {
             throw ReelError(.badFrame, "found events \(events.from)…\(events.to) that contradict themselves")
         }
         took(progress, stream)
-        if !isPushed { renewDeadline(stream) }
-        if stream.fetching != nil || (isPushed && stream.view?.heldCount ?? 0 > 0) { fillGaps(stream) }
     }
 
     private func received(upTo seq: Seq, _ partition: Int) {
-        for stream in opened.values where stream.phase == .live && stream.view?.fold.partition == partition {
+        for stream in opened.values where stream.sync.isLive && stream.view?.fold.partition == partition {
             var progress = View.Progress()
             stream.view?.upto(seq, owns: stream.outbox.owns, &progress)
             took(progress, stream)
@@ -146,17 +142,15 @@ extension SyncClient {
             batch.seen = Array((batch.seen + progress.seen).suffix(ChangeBatch.seenMax))
             stream.batch = batch
         }
-        if let stopped = stream.view?.stoppedAt, stream.phase != .stopped {
-            let message = "found a barrier at seq \(stopped) that this version of the client does not know"
-            note(.notSubscribed(stream.name, ReelError(.newerLog, message)))
-            stop(stream, "seq \(stopped) is a barrier that this version of the client does not know")
+        if let stopped = stream.view?.stoppedAt, stream.sync.isReading {
             // The node may have invented the barrier.
-            stream.isRefused = true
+            let message = "found a barrier at seq \(stopped) that this version of the client does not know"
+            step(stream, .unreadable(ReelError(.newerLog, message)))
         }
         markDirty(stream)
     }
 
-    func failed(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
+    private func failed(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
         let error = failure.error
         guard let name = failure.stream, let stream = opened[name] else {
             // Without a stream, the node could not read the client's frame, or refuses the client, now or from the
@@ -170,56 +164,8 @@ extension SyncClient {
             guard let number = link?.number, link?.welcome == nil else { return }
             return lost(number, "\(error.code.rawValue): \(error.message)", retryMs: error.retryMs)
         }
-        guard stream.phase != .stopped else { return }
-        // The two excluded codes are handled without the app.
-        if ref == nil || ref == Ref.subscribe, ![.truncated, .epochChanged].contains(error.code) {
-            note(.notSubscribed(name, error))
-        }
-        switch error.code {
-        case .epochChanged:
-            // The node's log was replaced under it; only `welcome` names the next one.
-            guard let number = link?.number else { return }
-            lost(number, "\(error.code.rawValue): \(error.message)")
-        case .aheadOfLog, .diverged:
-            let message = "\(error.code.rawValue): \(error.message)"
-            // The node's own log may be the one that is lost, and another node may serve the device's log.
-            if ref == nil || !stream.isDoubted, let number = link?.number {
-                stream.isDoubted = true
-                return lost(number, message)
-            }
-            stop(stream, message)
-            stream.isRefused = true
-        case _ where ref == Ref.fetch:
-            stream.dropFetch()
-            stream.fetchFailures += 1
-            if error.code == .truncated { stream.needsSnapshot = true }
-            retry(stream, afterMs: error.retryMs ?? 200)
-        case .truncated:
-            stream.phase = .idle
-            stream.needsSnapshot = true
-            retry(stream, afterMs: 50)
-        case .limit:
-            refusedForLimit(stream)
-        case .unauthorized, .forbidden, .badStream:
-            stop(stream, "\(error.code.rawValue): \(error.message)")
-            stream.isRefused = true
-        default:
-            // An error that answers no request ends the subscription: nothing more is proven for the stream.
-            if stream.phase == .subscribing || stream.phase == .live && ref == nil {
-                stream.view?.unsubscribed(head: failure.head)
-                stream.phase = .idle
-            }
-            retry(stream, afterMs: error.retryMs ?? 500)
-        }
-    }
-
-    func stop(_ stream: StreamState, _ reason: String) {
-        stream.connectionLost()
-        stream.dropCatchUp()
-        stream.arrived = nil
-        polls.remove(stream.name)
-        stream.phase = .stopped
-        notify(.stopped(stream: stream.name.description, reason: reason))
-        arrangePlaces()
+        let wasSubscribed = stream.sync.isSubscribed
+        step(stream, .refused(error, Ref.subject(ref)))
+        if wasSubscribed, !stream.sync.isSubscribed { stream.view?.unsubscribed(head: failure.head) }
     }
 }

@@ -2,112 +2,56 @@ internal import ReelCore
 
 // Gaps below the proven seqs of a live subscription are fetched: on the connection, or from another node.
 extension SyncClient {
-    /// The timeout of a request for missing seqs. After it another node is asked, with twice the time. On a slow
-    /// connection the answer is still on its way, and answers to repeated requests would queue after it.
-    static let fetchMs: Int64 = 3_000
-    static let fetchDoublings = 4
     /// The maximum number of events in one request by HTTP.
     static let fetchEvents = 1_000
     /// The maximum number of unanswered fetches on a connection; a node accepts 64.
     static let fetchesMax = 32
 
-    func fillGaps(_ stream: StreamState) {
-        guard !isClosed, stream.phase == .live, let view = stream.view, let proven = view.proven else { return }
-        // Seqs that the subscription has not proven yet are on their way.
-        let missing = proven >= 0 ? view.covered.gaps(in: 0...proven) : SeqRanges()
-        if let fetching = stream.fetching {
-            guard fetching.ranges.intersection(missing).isEmpty else { return }
-            stream.dropFetch()
-            stream.fetchFailures = 0
+    /// Requests these seqs. A peer is asked for the first range only.
+    func fetch(_ stream: StreamState, _ ranges: SeqRanges, from source: StreamSync.Source) {
+        guard let epoch = stream.view?.fold.epoch, let range = ranges.ranges.first else { return }
+        switch source {
+        case .connection:
+            guard opened.values.count(where: \.isFetchingOnConnection) <= Self.fetchesMax else {
+                return step(stream, .fetchPostponed)
+            }
+            send(ClientFrame(.fetch(.init(stream: stream.name, epoch: epoch, ranges: ranges.ranges)), ref: Ref.fetch))
+        case .peer:
+            guard let node = failover.peer() else { return }
+            let limit = min(range.upperBound - range.lowerBound + 1, Int64(Self.fetchEvents))
+            let target =
+                "/v1/streams/\(stream.name)/events?after=\(range.lowerBound - 1)&epoch=\(epoch)&limit=\(limit)"
+            let (name, page) = (stream.name, EventsPage())
+            let request = transport.get(from: node, target, token: token) { [weak self] response in
+                self?.assumeIsolated { $0.received(response, page, name) }
+            }
+            stream.handles.keep(request: .fetch, request)
         }
-        guard !missing.isEmpty, stream.retry == nil, stream.catchUp == nil else { return }
-        let isWide = missing.count >= Self.deltaFromSeqs && stream.catchUpFailures < Self.catchUpFailuresMax
-        if stream.needsSnapshot || (isWide && stream.start != .all) { return catchUp(stream) }
-        let usesPeers = (gapSource == .peers) == stream.fetchFailures.isMultiple(of: 2)
-        if usesPeers, failover.nodes.count > 1 || gapSource == .peers {
-            fetchFromPeer(stream, missing)
-        } else {
-            fetchOnConnection(stream, missing)
-        }
-    }
-
-    private func fetchOnConnection(_ stream: StreamState, _ missing: SeqRanges) {
-        guard let limits = link?.welcome?.limits, let epoch = stream.view?.fold.epoch else { return }
-        var ranges: [ClosedRange<Seq>] = []
-        var left = min(Int64(limits.fetch), ClientFrame.fetchSeqs)
-        for range in missing.ranges.prefix(ClientFrame.fetchRanges) where left > 0 {
-            let upper = min(range.upperBound, range.lowerBound + left - 1)
-            ranges.append(range.lowerBound...upper)
-            left -= upper - range.lowerBound + 1
-        }
-        guard !ranges.isEmpty else { return }
-        guard opened.values.count(where: { $0.fetching.map { $0.request == nil } ?? false }) < Self.fetchesMax else {
-            return retry(stream, afterMs: 100)
-        }
-        begin(stream, SeqRanges(ranges), request: nil)
-        send(ClientFrame(.fetch(.init(stream: stream.name, epoch: epoch, ranges: ranges)), ref: Ref.fetch))
-    }
-
-    private func fetchFromPeer(_ stream: StreamState, _ missing: SeqRanges) {
-        guard let range = missing.ranges.first, let epoch = stream.view?.fold.epoch, let node = failover.peer() else {
-            return
-        }
-        let limit = min(range.upperBound - range.lowerBound + 1, Int64(Self.fetchEvents))
-        let target =
-            "/v1/streams/\(stream.name)/events?after=\(range.lowerBound - 1)&epoch=\(epoch)&limit=\(limit)"
-        let name = stream.name
-        let page = EventsPage()
-        let request = transport.get(from: node, target, token: token) { [weak self] response in
-            self?.assumeIsolated { $0.received(response, page, name) }
-        }
-        begin(stream, SeqRanges([range]), request: request)
-    }
-
-    private func begin(_ stream: StreamState, _ ranges: SeqRanges, request: (any TransportRequest)?) {
         counters.gapsFetched += 1
         counters.seqsFetched += ranges.count
-        stream.fetching = StreamState.Fetching(ranges: ranges, request: request, deadline: deadline(stream.name))
-    }
-
-    private func deadline(_ name: StreamName) -> any TransportRequest {
-        let failures = opened[name]?.fetchFailures ?? 0
-        return after(Self.fetchMs << Int64(min(failures, Self.fetchDoublings))) { client in
-            guard let stream = client.opened[name] else { return }
-            stream.dropFetch()
-            stream.fetchFailures += 1
-            client.fillGaps(stream)
-        }
-    }
-
-    /// Restarts the timeout, because a piece of the answer has arrived.
-    func renewDeadline(_ stream: StreamState) {
-        guard let fetching = stream.fetching else { return }
-        fetching.deadline.cancel()
-        stream.fetching?.deadline = deadline(stream.name)
     }
 
     private func received(_ response: TransportResponse, _ page: EventsPage, _ name: StreamName) {
         guard let stream = opened[name], !isClosed else { return }
-        if case .body(let bytes) = response {
-            counters.bytesReceived += Int64(bytes.count)
-            renewDeadline(stream)
-        }
+        if case .body(let bytes) = response { counters.bytesReceived += Int64(bytes.count) }
         do throws(ReelError) {
-            guard let events = try page.received(response, name) else { return }
+            guard let events = try page.received(response, name) else { return step(stream, .progressed(.fetch)) }
             guard events.to >= events.from, events.epoch == stream.view?.fold.epoch else {
                 throw ReelError(.nodeBehind, "the node has not read the requested seqs yet")
             }
-            stream.dropFetch()
-            stream.fetchFailures = 0
-            try received(events.frame, isPushed: false)
-            fillGaps(stream)
+            stream.handles.cancel(request: .fetch)
+            try apply(events.frame, isPushed: false, stream)
+            step(stream, .fetchAnswered)
         } catch {
-            stream.dropFetch()
-            stream.fetchFailures += 1
-            if error.code == .truncated { stream.needsSnapshot = true }
-            retry(stream, afterMs: 50)
+            stream.handles.cancel(request: .fetch)
+            step(stream, .fetchFailed(error))
         }
     }
+}
+
+extension StreamState {
+    /// True if a fetch on the connection has no complete answer yet.
+    fileprivate var isFetchingOnConnection: Bool { sync.isFetching && !handles.isRunning(.fetch) }
 }
 
 /// A page of events that is being read. Belongs to the client's actor.

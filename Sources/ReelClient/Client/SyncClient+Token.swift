@@ -38,13 +38,12 @@ extension SyncClient {
         for stream in opened.values {
             if stream.outbox.isHeld {
                 stream.outbox.release()
-                stream.pollPauseMs = Self.pollMs
+                step(stream, .queueMoved)
                 markDirty(stream)
             }
-            stream.allow()
         }
-        arrangePlaces()
-        for stream in opened.values { advance(stream) }
+        arrangePlaces(restartsAll: true)
+        for stream in opened.values { step(stream, .tokenChanged) }
     }
 
     /// Schedules the renewal early enough that a slow answer, or a second attempt, still arrives in time.

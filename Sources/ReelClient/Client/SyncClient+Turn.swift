@@ -33,7 +33,7 @@ extension SyncClient {
                 parcels += nextBatch(stream).map { (stream, $0) }
                 // Handing over an entry may refuse it, and other entries may have waited for that.
             } while stream.view != nil && !stream.outbox.released.isEmpty
-            stream.isCurrent = false
+            if stream.sync.isPolled { step(stream, .turnEnded) }
         }
         for stream in dirty { stream.follow() }
         if let store {
@@ -60,8 +60,12 @@ extension SyncClient {
     }
 
     private func nextBatch(_ stream: StreamState) -> [Outbox.PublishBatch] {
-        guard isCurrent(stream), let limits = link?.welcome?.limits, let fold = stream.view?.fold,
-            fold.seq >= stream.sendsFrom, maySend(stream, fold)
+        // A poll shows if an event that waits may be sent.
+        if stream.sync.isPolled, !stream.sync.maySend(at: stream.seq), let fromMs = stream.outbox.nextSendMs {
+            step(stream, .queued(fromMs: fromMs))
+        }
+        guard let limits = link?.welcome?.limits, let fold = stream.view?.fold, stream.sync.maySend(at: fold.seq),
+            maySend(stream, fold)
         else { return [] }
         let window = Outbox.Window(
             events: max(1, limits.batch),
@@ -88,15 +92,6 @@ extension SyncClient {
             }
         }
         return parcels
-    }
-
-    /// True if the stream's fold is recent enough for handing over events: it shows which bases are below the horizon,
-    /// and which objects other devices have deleted. If it is not and an event waits to be sent, a poll is scheduled.
-    private func isCurrent(_ stream: StreamState) -> Bool {
-        if stream.phase == .polled, !stream.isCurrent, let nextMs = stream.outbox.nextSendMs {
-            pollSoon(stream, notBeforeMs: nextMs)
-        }
-        return stream.phase == .live || stream.phase == .polled && stream.isCurrent
     }
 
     // MARK: Store
@@ -133,7 +128,7 @@ extension SyncClient {
                     partition: view.fold.partition,
                     partitions: view.partitions,
                     covered: view.covered,
-                    isComplete: stream.isComplete
+                    isComplete: stream.sync.isComplete
                 )
                 try store.write(position, stream.row)
             }
@@ -156,14 +151,14 @@ extension SyncClient {
         return (fold, digest)
     }
 
-    /// Restores the state machine of a stream from the store.
+    /// Restores a stream from the store.
     func restore(_ name: StreamName, _ start: SyncStart) throws(ReelError) -> StreamState {
         let seed = random.next()
         let fresh = Outbox(seed: seed)
-        guard let store else { return StreamState(name, start: start, row: 0, outbox: fresh) }
+        guard let store else { return StreamState(name, start: start, gapSource, row: 0, outbox: fresh) }
         let stored = try store.open(name, newSite: fresh.site)
         let outbox = Outbox(site: stored.site, nextOp: stored.nextOp, entries: stored.entries, seed: seed)
-        let stream = StreamState(name, start: start, row: stored.row, outbox: outbox)
+        let stream = StreamState(name, start: start, gapSource, row: stored.row, outbox: outbox)
         for entry in stored.entries where !entry.event.isInternal {
             stream.publications[entry.number] = [Publication(entry.event)]
         }
@@ -179,7 +174,7 @@ extension SyncClient {
         var view = View(fold, partitions: position.partitions)
         view.restore(events, covered: position.covered)
         stream.eventsBehindState = events.count
-        stream.isComplete = position.isComplete
+        stream.sync = StreamSync(start: start, gapSource: gapSource, isComplete: position.isComplete)
         stream.view = view
         return stream
     }

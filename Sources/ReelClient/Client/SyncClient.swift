@@ -184,8 +184,11 @@ public actor SyncClient {
         let stream = try restore(name, start)
         opened.append(stream)
         if link == nil { connectNext() }
-        leaveFormerEpoch(stream)
-        advance(stream)
+        let isOfFormerEpoch = leaveFormerEpoch(stream)
+        step(
+            stream,
+            .opened(.init(link: syncLink, hasPlace: hasPlace(stream), isOfFormerEpoch: isOfFormerEpoch))
+        )
     }
 
     /// Returns all streams that the device holds, sorted by name: the open streams, and those of earlier runs in its
@@ -227,6 +230,7 @@ public actor SyncClient {
     func end(_ error: ReelError) {
         isClosed = true
         dropLink()
+        for stream in opened.values { step(stream, .closed) }
         resources.end(error)
     }
 

@@ -1,0 +1,42 @@
+internal import ReelCore
+
+/// The running requests and timers of a stream, at most one of each kind, and the state that has arrived. The stream's
+/// state machine decides about them, and does not hold them.
+struct StreamHandles {
+    private var requests: [StreamSync.Request: any TransportRequest] = [:]
+    private var timers: [StreamSync.Timer: any TransportRequest] = [:]
+    /// The fold of a snapshot or delta that is not installed yet.
+    var loaded: (fold: Fold, isDelta: Bool)?
+
+    /// True if a request by HTTP of this kind is running.
+    func isRunning(_ request: StreamSync.Request) -> Bool { requests[request] != nil }
+
+    /// Keeps the handle of a request, in place of a running one of the same kind.
+    mutating func keep(request: StreamSync.Request, _ handle: any TransportRequest) {
+        cancel(request: request)
+        requests[request] = handle
+    }
+
+    /// Cancels the request of this kind. Without effect if it has ended, or if there is none.
+    mutating func cancel(request: StreamSync.Request) {
+        requests.removeValue(forKey: request)?.cancel()
+    }
+
+    /// Keeps the handle of a timer, in place of a running one of the same kind.
+    mutating func keep(timer: StreamSync.Timer, _ handle: any TransportRequest) {
+        cancel(timer: timer)
+        timers[timer] = handle
+    }
+
+    /// Cancels the timer of this kind. Without effect if it has fired, or if there is none.
+    mutating func cancel(timer: StreamSync.Timer) {
+        timers.removeValue(forKey: timer)?.cancel()
+    }
+
+    /// Cancels everything, because the client has ended.
+    mutating func cancelAll() {
+        for request in StreamSync.Request.allCases { cancel(request: request) }
+        for timer in StreamSync.Timer.allCases { cancel(timer: timer) }
+        loaded = nil
+    }
+}
