@@ -8,16 +8,18 @@ import Testing
 @Suite struct StreamSyncPropertyTests {
     @Test("no two loads run at once, and each state has exactly the requests and timers that it waits for")
     func waitsForSomething() throws {
-        var visited: Set<StateCase> = []
+        var visits: [StateCase: Int] = [:]
         try Seeds.run(2_000) { seed in
             var run = SyncRun(seed: seed)
             for _ in 0..<100 {
                 run.feed(run.randomInput(), run.randomFacts())
-                visited.insert(StateCase(run.machine))
+                visits[StateCase(run.machine), default: 0] += 1
                 try #require(run.problem == nil, "seed \(seed): \(run.problem ?? "") after \(run.last)")
             }
         }
-        #expect(visited == Set(StateCase.allCases).subtracting([.installing, .landing]))
+        guard TestSeed.given == nil else { return }
+        // The client of these runs installs a state at once.
+        #expect(Set(visits.keys) == Set(StateCase.allCases).subtracting([.installing, .landing]))
     }
 
     @Test("a closed stream does nothing until it is opened again") func closedStream() throws {
@@ -90,7 +92,9 @@ struct SyncRun {
 
     mutating func random(_ count: Int) -> Int { Int(generator.next() % UInt64(count)) }
 
+    /// Any input; one time in three the one that an honest node and client would give, so that all states are reached.
     mutating func randomInput(closes: Bool = true) -> StreamSync.Input {
+        if random(3) == 0, let input = honestInput { return input }
         while true {
             let input = InputCase.all[random(InputCase.all.count)].input
             if input != .closed || closes && random(5) == 0 { return input }
