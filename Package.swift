@@ -23,6 +23,7 @@ let package = Package(
     name: "reel",
     products: [
         .library(name: "ReelClient", targets: ["ReelClient", "ReelCore"]),
+        .library(name: "ReelStorageConformance", targets: ["ReelStorageConformance"]),
         .executable(name: "reel", targets: ["reel"]),
     ],
     targets: [
@@ -74,6 +75,7 @@ let package = Package(
         library("ReelGateway", ["ReelCore", "ReelLog", "ReelNode", "ReelNet"]),
         library("ReelSnapshot", ["ReelCore", "ReelLog", "ReelNode", "ReelNet", "ReelSQLite"]),
         library("ReelClient", ["ReelCore", "ReelNet", "ReelSQLite"]),
+        library("ReelStorageConformance", ["ReelClient", "ReelCore"]),
         // The checker scans a whole text for each splice. It is optimised, because otherwise its tests take minutes.
         .target(name: "ReelCheck", swiftSettings: settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]),
         library("ReelLab", ["ReelCore", "ReelClient", "ReelNet", "CZlib"]),
@@ -97,11 +99,17 @@ let package = Package(
             swiftSettings: settings
         ),
 
-        // A process that tests start and kill.
+        // Processes that tests start and kill.
         .executableTarget(
             name: "log-writer",
             dependencies: ["ReelLog"],
             path: "Tests/LogWriterProcess",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "storage-writer",
+            dependencies: ["CSQLite", "ReelClient", "ReelCore"],
+            path: "Tests/StorageWriterProcess",
             swiftSettings: settings
         ),
 
@@ -109,6 +117,12 @@ let package = Package(
             name: "example-todo",
             dependencies: ["ReelClient"],
             path: "Examples/Todo",
+            swiftSettings: settings
+        ),
+        .target(
+            name: "OwnStorage",
+            dependencies: ["ReelClient", "ReelCore"],
+            path: "Examples/OwnStorage",
             swiftSettings: settings
         ),
 
@@ -150,6 +164,13 @@ let package = Package(
             "ReelSnapshotTests",
             [
                 "EventLogConformance", "ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot",
+                "TestSupport",
+            ]
+        ),
+        tests(
+            "ReelStorageTests",
+            [
+                "OwnStorage", "ReelClient", "ReelCore", "ReelSQLite", "ReelStorageConformance", "storage-writer",
                 "TestSupport",
             ]
         ),

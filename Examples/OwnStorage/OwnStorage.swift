@@ -4,9 +4,9 @@ internal import Synchronization
 
 /// An app's own storage: the whole content is in memory, and each commit is a record at the end of one file.
 ///
-/// A start reads the file and applies its records. A record that was not written to its end has a wrong checksum. It can
-/// only be one of the last ones, so the file is cut there. When the file has become twice as large, the storage writes
-/// the content to a new file, which takes the place of the old one.
+/// A start reads the file and applies its records. A record that was not written to its end has a wrong checksum.
+/// It can only be one of the last ones, so the file is cut there. When the file has become twice as large, the
+/// storage writes the content to a new file, which takes the place of the old one.
 public final class OwnStorage: DeviceStorage {
     /// The smallest file in bytes that is compacted.
     private static let compactedMin = 1 << 20

@@ -59,14 +59,14 @@ struct Todo {
         switch (words.first, words.dropFirst().first) {
         case ("add", let title?): print(try await add(title, to: todo))
         case ("done", let id?):
-            guard await todo.object("task", id) != nil else { throw Failure(text: "found no task \(id) here") }
+            guard try todo.object("task", id) != nil else { throw Failure(text: "found no task \(id) here") }
             try await todo.publish(.update("task", id, ["done": true]))
-        case ("list", nil): show(await todo.objects("task"))
+        case ("list", nil): show(try todo.objects("task"))
         case ("watch", nil):
             if !nodes.isEmpty, await client.connectedNode == nil { say("no node answers yet; trying again") }
             let changes = await todo.changes
-            show(await todo.objects("task"))
-            for await _ in changes { show(await todo.objects("task")) }
+            show(try todo.objects("task"))
+            for await _ in changes { show(try todo.objects("task")) }
         case ("feed", nil):
             while let title = readLine() {
                 print(try await add(title, to: todo))

@@ -238,6 +238,11 @@ public protocol StateSource: Sendable {
     func canAnswer(_ request: StreamListRequest) -> Bool
 
     /// Answers with the digests of the streams that the client may read, through the exchange. On the exchange's loop.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - access: the rights of the client.
+    ///   - exchange: the exchange of the request. It is answered now or later.
     func respond(to request: DigestsRequest, for access: Access, _ exchange: HTTPExchange)
 
     /// Returns true if the partitions of all streams of the request are folded. From any thread.

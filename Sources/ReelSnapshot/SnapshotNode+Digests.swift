@@ -14,6 +14,11 @@ extension SnapshotNode {
     }
 
     /// Answers with the digests of the streams that the client may read. On the exchange's loop.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - access: the rights of the client.
+    ///   - exchange: the exchange of the request. It is answered now or later.
     public func respond(to request: DigestsRequest, for access: Access, _ exchange: HTTPExchange) {
         let readable: [StreamPattern]?
         do throws(Problem) {

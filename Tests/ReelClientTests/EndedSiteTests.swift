@@ -161,7 +161,8 @@ import Testing
         await #expect(throws: (any Error).self) { try await stream.publish(.insert("task", "2")) }
         try await network.on { $0.fireDeadlines(1) }
         await close.value
-        #expect(await stream.confirmed.objects("task").count == 1)
+        let error = #expect(throws: ReelError.self) { try stream.confirmed.objects("task") }
+        #expect(error?.code == .closed)
     }
 
     @Test("a second close does not wait for the first")

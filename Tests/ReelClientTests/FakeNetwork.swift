@@ -55,6 +55,10 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var lies: [String: @Sendable (FakeConnection, ClientFrame) -> Bool] = [:]
     /// What a node answers by HTTP in place of an honest one, which would give this body; nil: the same.
     var answers: [String: @Sendable (_ target: String, _ body: [UInt8]) -> (Int, [UInt8])?] = [:]
+    /// The numbers of bytes after which the next states that are asked for are cut, the last one first.
+    var cuts: [Int] = []
+    /// Called with the receiver of an answer that is cut; nil: the connection is reset.
+    var cutAnswer: ((@escaping @Sendable (TransportResponse) -> Void) -> Void)?
     /// How far the clock is ahead of the loop's.
     var aheadMs: Int64 = 0
     /// No connection gets what is appended.
@@ -185,8 +189,10 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         var (status, body) = asSeen(by: node) { answer(target) }
         if let lie = answers[node]?(target, body) { (status, body) = lie }
         receive(.status(status))
+        let cut = target.contains("/snapshot") || target.contains("/delta") ? cuts.popLast() : nil
         // Cut anywhere.
         for piece in stride(from: 0, to: body.count, by: 1_000) where !request.isCancelled {
+            if let cut, piece >= cut { return cutAnswer.map { $0(receive) } ?? receive(.failed("reset")) }
             receive(.body(Array(body[piece..<min(piece + 1_000, body.count)])))
         }
         if !request.isCancelled { receive(.end) }

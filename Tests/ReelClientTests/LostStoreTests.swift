@@ -113,7 +113,8 @@ import Testing
         defer { place.remove() }
         let store = try DeviceStore(path: place.path)
         let error = #expect(throws: ReelError.self) {
-            try store.commit(durably: true) { () throws(SQLiteError) in
+            try store.commit(durably: true) { (changes) throws(ReelError) in
+                changes.put([1], [1])
                 try? FileManager.default.removeItem(atPath: place.path)
             }
         }

@@ -42,6 +42,7 @@ struct OverlaySimulation {
         var own = Fold(stream: name, partition: 0, epoch: Epoch(1), listsChanges: true)
         if fold.seq >= 0 { own = fold }
         stream.view = View(own, partitions: 1)
+        stream.overlay = Overlay(of: outbox, over: own, stream: name)
         _ = stream.look()
         return stream
     }

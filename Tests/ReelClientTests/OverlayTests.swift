@@ -97,16 +97,6 @@ import Testing
         #expect(stream.visible("m", "2") != nil, "it is made anew before it is sent")
     }
 
-    @Test("a stream without readers keeps no list of changed objects") func noChangeList() {
-        var simulation = OverlaySimulation(seed: 4)
-        simulation.stream.overlay = nil
-        let author = Event.Author(site: simulation.others[0], op: 0)
-        simulation.append(Event.insert("m", "0").encoded(base: -1, author: author))
-        simulation.fold(1)
-        simulation.stream.follow()
-        #expect(simulation.stream.view?.takeChanges().objects.isEmpty == true)
-    }
-
     @Test("a reader reads all objects after a new fold, without a list of changed names") func readsAllAfterSnapshot() {
         var simulation = OverlaySimulation(seed: 5)
         let author = Event.Author(site: simulation.others[0], op: 0)

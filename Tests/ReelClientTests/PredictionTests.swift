@@ -111,7 +111,7 @@ import Testing
         try await stream.publish(.delete("n", "gone")).fate()
         try await network.on { $0.down = ["a"] }
         try await network.on { $0.kill("a") }
-        let read = try #require(await stream.object("n", "1"))
+        let read = try #require(try stream.object("n", "1"))
         let seq = try #require(read.fields["n"]?.seq)
         func splice(_ offset: Int64) -> Event {
             .update("n", "1", operations: ["text": .splice([Splice(offset, 0, "x")])])
@@ -232,12 +232,12 @@ import Testing
         try await stream.publish(.insert("m", "0", ["a": nil]))
         try await other.publish(.insert("m", "0"))
         let delete = try await stream.publish(.delete("m", "0"))
-        #expect(await stream.object("m", "0") == nil)
-        #expect(await other.object("m", "0") != nil, "each stream has its own objects")
+        #expect(try stream.object("m", "0") == nil)
+        #expect(try other.object("m", "0") != nil, "each stream has its own objects")
         try await network.on { $0.down = [] }
         guard case .applied(let seq) = try await delete.fate() else { throw Wrong() }
         try await source.waitUntil(seq: seq)
-        #expect(await source.object("m", "0") == nil)
+        #expect(try source.object("m", "0") == nil)
         await client.close()
         await writer.close()
     }

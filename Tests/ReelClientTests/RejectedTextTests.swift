@@ -63,7 +63,7 @@ import Testing
         let fate = try await title.fate()
         #expect(fate.isLoss, "\(fate)")
         try await eventually { await stream.queued == 0 }
-        #expect(await stream.confirmed.object("m", "b")?["text"]?.string?.count == 50)
+        #expect(try stream.confirmed.object("m", "b")?["text"]?.string?.count == 50)
         await client.close()
     }
 
@@ -88,7 +88,7 @@ import Testing
             letters.append(try await stream.publish(Self.letter(offset)))
         }
         for letter in letters { guard case .applied = try await letter.fate() else { throw Wrong() } }
-        #expect(await stream.confirmed.object("m", "b")?["text"]?.string?.count == 120)
+        #expect(try stream.confirmed.object("m", "b")?["text"]?.string?.count == 120)
         await client.close()
     }
 
@@ -105,7 +105,7 @@ import Testing
         try await eventually { try await network.on { $0.log.count } == 12 }
         // Only the other's event is read: the own letters are still on their way back.
         try await network.on { $0.push(upTo: 1) }
-        try await eventually { await stream.object("m", "b")?["text"] == "replaced " }
+        try await eventually { try stream.object("m", "b")?["text"] == "replaced " }
         var late: [Publication] = []
         for offset in 0..<10 { late.append(try await stream.publish(Self.letter(9 + offset))) }
         try await network.on { network in
@@ -114,7 +114,7 @@ import Testing
         }
         for letter in early { guard case .rejected(.stale, _) = try await letter.fate() else { throw Wrong() } }
         for letter in late { guard case .applied = try await letter.fate() else { throw Wrong() } }
-        #expect(await stream.confirmed.object("m", "b")?["text"] == "replaced xxxxxxxxxx")
+        #expect(try stream.confirmed.object("m", "b")?["text"] == "replaced xxxxxxxxxx")
         await client.close()
     }
 }

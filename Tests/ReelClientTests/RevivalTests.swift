@@ -245,7 +245,7 @@ import Testing
             break
         }
         try await eventually { await stream.queued == 0 }
-        #expect(await stream.objects("n").map(\.name.id) == ["y"])
+        #expect(try stream.objects("n").map(\.name.id) == ["y"])
         let nodes = try await network.on { $0.fold(StreamName("s")!) }
         #expect(nodes.object(model: "n", id: "x") == nil && nodes.object(model: "n", id: "y") != nil)
         await client.close()

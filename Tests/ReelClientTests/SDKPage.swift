@@ -7,7 +7,7 @@ enum SDKPage {
         let client = try SyncClient(nodes: ["http://127.0.0.1:7350"], store: .file("app.reel"))
         let todo = try await client.open("todo")
         try await todo.publish(.insert("task", "1", ["title": "Milk"]))  // returns when safe on this device
-        print(await todo.objects("task"))  // it is seen at once, with or without a network
+        print(try todo.objects("task"))  // it is seen at once, with or without a network
         for await batch in await todo.changes { print(batch.seq, batch.objects) }
     }
 
@@ -81,16 +81,16 @@ enum SDKPage {
         try await todo.publish(.update("task", "1", operations: ["tags": .change(add: ["shop"], remove: ["home"])]))
     }
 
-    static func read(_ todo: SyncStream) async -> (title: String?, isWaiting: Bool, count: Int) {
-        let task = await todo.object("task", "1")
+    static func read(_ todo: SyncStream) async throws -> (title: String?, isWaiting: Bool, count: Int) {
+        let task = try todo.object("task", "1")
         let title = task?["title"]?.string
         let isWaiting = task?.isPending == true
-        let all = await todo.objects("task")
+        let all = try todo.objects("task")
         return (title, isWaiting, all.count)
     }
 
-    static func readApart(_ todo: SyncStream) async -> (agreed: SyncObject?, waiting: [Event]) {
-        let agreed = await todo.confirmed.object("task", "1")
+    static func readApart(_ todo: SyncStream) async throws -> (agreed: SyncObject?, waiting: [Event]) {
+        let agreed = try todo.confirmed.object("task", "1")
         let waiting = await todo.pending.map(\.event)
         return (agreed, waiting)
     }
@@ -115,7 +115,7 @@ enum SDKPage {
     }
 
     static func compareAndSet(_ todo: SyncStream) async throws {
-        let seen = await todo.confirmed.object("task", "1")?.fields["title"]?.seq ?? -1
+        let seen = try todo.confirmed.object("task", "1")?.fields["title"]?.seq ?? -1
         let change = Change.update("task", "1", ["title": "Oat milk"]).guarded(["title": seen])
         let publication = try await todo.publish(Event(change))
         switch try await publication.fate() {
@@ -134,7 +134,7 @@ enum SDKPage {
     }
 
     static func edit(_ todo: SyncStream) async throws {
-        if let page = await todo.object("page", "1"), let text = page["text"]?.string {
+        if let page = try todo.object("page", "1"), let text = page["text"]?.string {
             let edit = Splice(Int64(text.unicodeScalars.count), 0, " and more")
             try await todo.publish(.update("page", "1", operations: ["text": .splice([edit])]), base: page.readAt)
         }

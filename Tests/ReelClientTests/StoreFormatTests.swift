@@ -15,11 +15,11 @@ import Testing
         try writeFormat1(path)
         do {
             let store = try DeviceStore(path: path)
-            #expect(try store.client().logNumber == 3)
+            #expect(store.client.logNumber == 3)
             #expect(try store.queued() == ["s": 5, "t": 0, "u": 1])
         }
         let store = try DeviceStore(path: path)
-        #expect(try store.client().logNumber == 3)
+        #expect(store.client.logNumber == 3)
         let unused = try #require(Site("00000000-0000-4000-8000-000000000000"))
         let first = try store.open(try #require(StreamName("s")), newSite: unused)
         #expect(first.site.description == "fad6e246-7125-4235-9b1a-399b7fc87089")
@@ -37,42 +37,50 @@ import Testing
         #expect(last.epoch == nil)
     }
 
-    @Test("a device that opens a format 2 store keeps its user, log number, sites and queues")
-    func format2IsMigrated() throws {
+    @Test("a store of format 2 or 3 keeps its user, log number, sites and queues", arguments: [2, 3])
+    func laterFormatsAreMigrated(format: Int) throws {
         let path = temporaryPath()
         defer { removeStore(path) }
-        let (name, site) = (try #require(StreamName("s")), Site(high: 1, low: 1))
-        var entry = Outbox.Entry(number: 7, event: .insert("m", "1"), base: 4)
-        entry.author = .init(site: site, op: 2)
-        let client = DeviceStore.ClientRow(logNumber: 3, user: "ann", deployment: Deployment("0000000000000005"))
-        do {
-            let store = try DeviceStore(path: path)
-            let row = try store.open(name, newSite: site).row
-            try store.commit(durably: true) { () throws(SQLiteError) in
-                try store.write([.put(entry), .site(site, next: 3)], of: name, row)
-                try store.changeClient { $0 = client }
-                try store.write(event: [0x7b, 0x7d], seq: 5, row)
-            }
+        try writeFormat3(path)
+        if format == 2 {
+            try Connection(path: path, mode: .readWrite, busyMs: 5_000).execute(
+                """
+                ALTER TABLE client DROP COLUMN hash;
+                ALTER TABLE stream DROP COLUMN site_hash;
+                ALTER TABLE outbox DROP COLUMN hash;
+                PRAGMA user_version = 2;
+                """
+            )
         }
-        try Connection(path: path, mode: .readWrite, busyMs: 5_000).execute(
-            """
-            ALTER TABLE client DROP COLUMN hash;
-            ALTER TABLE stream DROP COLUMN site_hash;
-            ALTER TABLE stream DROP COLUMN position_hash;
-            ALTER TABLE stream DROP COLUMN state_hash;
-            ALTER TABLE outbox DROP COLUMN hash;
-            ALTER TABLE object DROP COLUMN hash;
-            ALTER TABLE site DROP COLUMN hash;
-            ALTER TABLE event DROP COLUMN hash;
-            PRAGMA user_version = 2;
-            """
-        )
+        var entry = Outbox.Entry(number: 7, event: .insert("m", "1"), base: 4)
+        entry.author = .init(site: Site(high: 1, low: 1), op: 2)
+        entry.firstSent = .init(epoch: Epoch(9), seq: -1)
+        entry.held = [0, 3]
+        entry.waits = [3, 5]
         for _ in 0..<2 {
             let store = try DeviceStore(path: path)
-            #expect(try store.client() == client)
-            let stored = try store.open(name, newSite: Site(high: 9, low: 9))
-            #expect(stored.site == site && stored.nextOp == 3 && stored.entries == [entry] && !stored.holdsState)
+            #expect(store.client.logNumber == 3 && store.client.user == "ann")
+            #expect(store.client.deployment == Deployment("0000000000000005"))
+            let stored = try store.open(try #require(StreamName("s")), newSite: Site(high: 9, low: 9))
+            #expect(stored.site == Site(high: 1, low: 1) && stored.nextOp == 3 && stored.entries == [entry])
+            #expect(stored.epoch == Epoch(9) && !stored.holdsState)
             #expect(try store.readEvents(stored.row)?.isEmpty == true)
+            #expect(try store.open(try #require(StreamName("t")), newSite: Site(high: 9, low: 9)).row > stored.row)
+        }
+    }
+
+    @Test(
+        "a damaged store of format 3 is left as it is, and the error names the table",
+        arguments: ["client", "outbox"]
+    )
+    func damagedFormat3(table: String) throws {
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        try writeFormat3(path)
+        try Connection(path: path, mode: .readWrite, busyMs: 5_000).execute("UPDATE \(table) SET hash = hash + 1")
+        for _ in 0..<2 {
+            let error = #expect(throws: ReelError.self) { try DeviceStore(path: path) }
+            #expect(error?.code == .storeDamaged && error?.message.contains("in table \(table)") == true)
         }
     }
 
@@ -89,7 +97,7 @@ import Testing
         let client = try network.client(store: .file(path))
         let stream = try await client.open("u")
         try await eventually { await stream.queued == 0 }
-        #expect(await stream.confirmed.objects("m").map(\.name.id) == ["unsent"])
+        #expect(try stream.confirmed.objects("m").map(\.name.id) == ["unsent"])
         await client.close()
     }
 
@@ -114,7 +122,7 @@ import Testing
             }
         }
         try await eventually { await stream.queued == 0 }
-        #expect(await stream.confirmed.object("m", "new") != nil)
+        #expect(try stream.confirmed.object("m", "new") != nil)
         await client.close()
     }
 
@@ -133,11 +141,58 @@ import Testing
         do {
             let store = try DeviceStore(path: path)
             let row = try store.open(name, newSite: site).row
-            try store.commit(durably: true) { () throws(SQLiteError) in
-                try store.write([.put(entry), .put(other)], of: name, row)
+            try store.commit(durably: true) { (changes) throws(ReelError) in
+                store.write([.put(entry), .put(other)], of: name, row, &changes)
             }
         }
         #expect(try DeviceStore(path: path).open(name, newSite: site).entries == [entry, other])
+    }
+
+    /// Makes a store of format 3 with one queued event.
+    private func writeFormat3(_ path: String) throws {
+        let connection = try Connection(path: path, mode: .create)
+        try connection.useWAL(.full)
+        let site = "\(Site(high: 1, low: 1))"
+        let client = StoreRowHash.client(number: 3, user: "ann", deployment: "0000000000000005")
+        try connection.execute(
+            """
+            CREATE TABLE client (row INTEGER PRIMARY KEY, number INTEGER NOT NULL, user TEXT,
+                deployment TEXT, in_use INTEGER NOT NULL DEFAULT 0, hash INTEGER NOT NULL);
+            INSERT INTO client VALUES (1, 3, 'ann', '0000000000000005', 0, \(client));
+            CREATE TABLE stream (row INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE,
+                site TEXT NOT NULL, next_op INTEGER NOT NULL,
+                epoch TEXT, partition INTEGER, partitions INTEGER, covered TEXT,
+                complete INTEGER NOT NULL DEFAULT 0,
+                state_seq INTEGER, state_digest INTEGER, state_head BLOB,
+                site_hash INTEGER NOT NULL, position_hash INTEGER, state_hash INTEGER);
+            INSERT INTO stream (row, name, site, next_op, epoch, covered, site_hash) VALUES
+                (1, 's', '\(site)', 3, '0000000000000009', '0-5', \(StoreRowHash.site(of: "s", site, nextOp: 3)));
+            CREATE TABLE outbox (stream INTEGER NOT NULL, number INTEGER NOT NULL,
+                event BLOB NOT NULL, site TEXT, op INTEGER, first_epoch TEXT, first_seq INTEGER,
+                known TEXT, waits TEXT, hash INTEGER NOT NULL, PRIMARY KEY (stream, number)) WITHOUT ROWID;
+            CREATE TABLE object (stream INTEGER NOT NULL, key BLOB NOT NULL,
+                value BLOB NOT NULL, hash INTEGER NOT NULL, PRIMARY KEY (stream, key)) WITHOUT ROWID;
+            CREATE TABLE site (stream INTEGER NOT NULL, site TEXT NOT NULL,
+                value BLOB NOT NULL, hash INTEGER NOT NULL, PRIMARY KEY (stream, site)) WITHOUT ROWID;
+            CREATE TABLE event (stream INTEGER NOT NULL, seq INTEGER NOT NULL,
+                value BLOB NOT NULL, hash INTEGER NOT NULL, PRIMARY KEY (stream, seq)) WITHOUT ROWID;
+            INSERT INTO event VALUES (1, 5, X'7B7D', 0);
+            PRAGMA application_id = \(0x5265_656C);
+            PRAGMA user_version = 3;
+            """
+        )
+        let insert = try connection.prepare(
+            "INSERT INTO outbox VALUES (1, 7, ?, ?, 2, '0000000000000009', -1, '0,3', '3,5', 0)"
+        )
+        insert.bind(1, Event.insert("m", "1").encoded(base: 4))
+        insert.bind(2, site)
+        try insert.run()
+        let select = try connection.prepare("SELECT \(EntryColumns.names) FROM outbox")
+        #expect(try select.step())
+        let hash = StoreRowHash.entry(1, EntryColumns(select, from: 0, isOfFormat1: false))
+        select.reset()
+        try connection.execute("UPDATE outbox SET hash = \(hash)")
+        try connection.checkpoint(.truncate)
     }
 
     private func writeFormat1(_ path: String) throws {

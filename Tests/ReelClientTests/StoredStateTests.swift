@@ -93,36 +93,23 @@ import Testing
         await client.close()
         do {
             let connection = try Connection(path: path, mode: .readWrite, busyMs: 5_000)
-            #expect(try connection.integer("SELECT count(*) FROM event") ?? .max < 1_000)
-            #expect(try connection.integer("SELECT count(*) FROM object") == 2)
-            #expect(try connection.integer("SELECT count(*) FROM site") == 1)
+            func count(_ kind: String) throws -> Int64? {
+                try connection.integer("SELECT count(*) FROM pair WHERE substr(key, 1, 1) = CAST('\(kind)' AS BLOB)")
+            }
+            #expect(try count("e") ?? .max < 1_000)
+            #expect(try count("o") == 2)
+            #expect(try count("i") == 1)
+            #expect(try count("a") == 1)
         }
         #expect(try await digestOffline(network, path) == digest)
     }
 
     @Test(
         "a damaged state is dropped and read again from a node, and what waits is kept",
-        arguments: [
-            "DELETE FROM object WHERE key = CAST('m' || char(0) || '1' AS BLOB)", "UPDATE object SET value = X'0102'",
-            "UPDATE object SET key = X'6D' WHERE key = (SELECT min(key) FROM object)",
-            "UPDATE object SET key = X'00' WHERE key = (SELECT min(key) FROM object)", "UPDATE object SET value = X''",
-            "DELETE FROM site", "UPDATE site SET site = 'nobody'", "UPDATE site SET value = X'FFFFFFFFFFFFFFFFFFFF'",
-            "UPDATE stream SET state_digest = state_digest + 1", "UPDATE stream SET state_head = X''",
-            "UPDATE stream SET state_seq = -7", "UPDATE stream SET state_seq = 9223372036854775807",
-            "UPDATE stream SET partitions = 0", "UPDATE stream SET partitions = -1",
-            "UPDATE stream SET partition = 1", "UPDATE stream SET partition = -1",
-            "UPDATE stream SET partition = 9223372036854775807, partitions = 9223372036854775807",
-            "UPDATE stream SET covered = '5'", "UPDATE stream SET covered = '0-99999999999999999999'",
-            "UPDATE stream SET covered = '9-0'", "UPDATE stream SET covered = NULL",
-            // What can be read, and is not what was written.
-            "UPDATE stream SET covered = '0-1'", "UPDATE stream SET complete = 1 - complete",
-            "UPDATE stream SET state_seq = 1",
-            "UPDATE event SET value = CAST(replace(CAST(value AS TEXT), 'insert', 'delete') AS BLOB)",
-            "UPDATE event SET seq = seq + 1 WHERE seq = (SELECT max(seq) FROM event)",
-            "UPDATE object SET value = value || X'00' WHERE key = (SELECT max(key) FROM object)",
-        ]
+        arguments: ["t", "p", "e", "i", "o"],
+        Damage.allCases
     )
-    func aDamagedStateIsDropped(change: String) async throws {
+    func aDamagedStateIsDropped(kind: String, damage: Damage) async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -131,7 +118,7 @@ import Testing
             let client = try network.client(store: .file(path))
             let stream = try await client.open("s")
             try await stream.waitUntil(seq: 2)
-            // Behind the state, as events.
+            // After the state, as events.
             try await network.on { network in
                 for id in 3..<6 { network.author(.insert("m", "\(id)")) }
                 network.pushAll()
@@ -143,19 +130,48 @@ import Testing
         }
         do {
             let connection = try Connection(path: path, mode: .readWrite, busyMs: 5_000)
-            try connection.execute(change)
-            #expect(connection.changes > 0)
+            let beginning = "substr(key, 1, 1) = CAST('\(kind)' AS BLOB)"
+            try connection.execute(
+                "UPDATE pair SET \(damage.change) WHERE key = (SELECT max(key) FROM pair WHERE \(beginning))"
+            )
+            #expect(connection.changes == 1)
         }
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s")
         #expect(await stream.queued == 1)
-        #expect(await stream.seq == -1, "what is damaged is not shown")
+        if kind == "o" {
+            // Objects are read when they are needed.
+            if damage != .otherKey {
+                let error = #expect(throws: ReelError.self) { try stream.objects("m") }
+                #expect(error?.code == .storeDamaged)
+                try await eventually { await stream.seq == -1 }
+            }
+        } else {
+            #expect(await stream.seq == -1, "a damaged state is not shown")
+        }
         try await network.on { $0.down = [] }
         try await eventually { await stream.queued == 0 }
-        #expect(await stream.confirmed.objects("m").count == 7)
+        guard kind != "o" || damage != .otherKey else { return await client.close() }
+        #expect(try stream.confirmed.objects("m").count == 7)
         let digest = await stream.digest
         await client.close()
         #expect(try await digestOffline(network, path) == digest)
+    }
+
+    /// A way to damage a pair of the store.
+    enum Damage: String, CaseIterable {
+        case empty, short, flipped, longer, otherKey
+
+        /// The change of a row of the table.
+        var change: String {
+            switch self {
+            case .empty: "value = X''"
+            case .short: "value = substr(value, 1, length(value) - 1)"
+            case .flipped: "value = CAST(substr(value, 1, length(value) - 1) || X'7F' AS BLOB)"
+            case .longer: "value = CAST(value || X'00' AS BLOB)"
+            case .otherKey: "key = CAST(key || X'31' AS BLOB)"
+            }
+        }
     }
 
     /// The digest of what a store holds, without any node.

@@ -136,7 +136,7 @@ import Testing
         }
         #expect(await client.connectedNode == "a", "the connection is not the matter")
         try await network.on { $0.hasSnapshots = true }
-        try await TestSupport.eventually { await stream.objects("m").count == 2 }
+        try await TestSupport.eventually { try stream.objects("m").count == 2 }
         try await eventually(client, has: [])
         await client.close()
     }

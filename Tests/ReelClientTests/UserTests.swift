@@ -35,10 +35,7 @@ import Testing
             let client = try network.client(store: .file(path, user: owner))
             try await client.open("todo").publish(.insert("task", "1"))
             await client.close()
-            let before = try Data(contentsOf: URL(filePath: path))
             #expect(code { _ = try network.client(store: .file(path, user: visitor)) } == .storeUser)
-            let after = try Data(contentsOf: URL(filePath: path))
-            #expect(before == after, "nothing has changed")
             let again = try network.client(store: .file(path, user: owner))
             #expect(try await again.open("todo").queued == 1)
             await again.close()
@@ -207,7 +204,7 @@ import Testing
         let notices = await anna.notices
         let renamed = try await anna.open("todo")
         try await eventually { await renamed.queued == 0 }
-        #expect(await renamed.confirmed.object("counter", "1")?["n"] == 4)
+        #expect(try renamed.confirmed.object("counter", "1")?["n"] == 4)
         await anna.close()
         let expected = ["ann applied", "ann applied", "anna applied", "anna applied", "anna applied"]
         try await expect(expected, network)
@@ -291,7 +288,7 @@ import Testing
         try await eventually { await stream.queued == 0 }
         try await stream.publish(.insert("task", "2")).fate()
         try await expect(["ann applied", "anna foreign", "anna applied"], network)
-        #expect(await stream.confirmed.objects("task").count == 2)
+        #expect(try stream.confirmed.objects("task").count == 2)
         await anna.close()
     }
 

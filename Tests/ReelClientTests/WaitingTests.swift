@@ -166,7 +166,7 @@ import Testing
         )
         try await eventually { try await network.on { $0.log.count } == 3 }
         try await network.on { $0.push(upTo: 1) }
-        try await eventually { await stream.object("m", "0")?["text"] == "title" }
+        try await eventually { try stream.object("m", "0")?["text"] == "title" }
         return (client, stream, title)
     }
 
@@ -181,13 +181,13 @@ import Testing
             typed.append(try await stream.publish(Self.edit(5 + Int64(offset), letter)))
         }
         let behind = try await stream.publish(.insert("m", "behind"))
-        #expect(await stream.object("m", "0")?["text"] == "titleabc")
+        #expect(try stream.object("m", "0")?["text"] == "titleabc")
         #expect(try await network.on { $0.log.count } == 3, "they wait, and what comes after them")
         if isKilled {
             await client.close()
             client = try network.client(store: .file(path))
             stream = try await client.open("s", from: .all)
-            #expect(await stream.object("m", "0")?["text"] == "titleabc")
+            #expect(try stream.object("m", "0")?["text"] == "titleabc")
         }
         // Somebody else writes in front before the rejection is read.
         try await network.on { network in
@@ -202,8 +202,8 @@ import Testing
             }
         }
         try await eventually { await stream.queued == 0 }
-        #expect(await stream.confirmed.object("m", "0")?["text"] == "My titleabc")
-        #expect(await stream.confirmed.object("m", "behind") != nil)
+        #expect(try stream.confirmed.object("m", "0")?["text"] == "My titleabc")
+        #expect(try stream.confirmed.object("m", "behind") != nil)
         await client.close()
     }
 
@@ -224,7 +224,7 @@ import Testing
         }
         try await eventually { await client.phases("s") == [.live] }
         try await network.on { $0.push(upTo: 1) }
-        try await eventually { await stream.object("m", "0")?["text"] == "title" }
+        try await eventually { try stream.object("m", "0")?["text"] == "title" }
         let typed = try await stream.publish(Self.edit(5, "a"))
         let behind = try await stream.publish(.insert("m", "behind"))
         #expect(try await network.on { $0.log.count } == 3)
@@ -251,11 +251,11 @@ import Testing
         try await network.on { $0.isSilent = true }
         try await network.on { network in network.author(.update("m", "0", ["n": 1])) }
         try await stream.publish(Event(.update("m", "0", ["text": "lost"]).guarded(["n": seq])))
-        let read = try #require(await stream.object("m", "0"))
+        let read = try #require(try stream.object("m", "0"))
         #expect(read["text"] == "lost")
         try await eventually { try await network.on { $0.log.count } == 3 }
         try await network.on { $0.push(upTo: 1) }
-        try await eventually { await stream.object("m", "0")?["text"] == "title" }
+        try await eventually { try stream.object("m", "0")?["text"] == "title" }
         let error = await #expect(throws: ReelError.self) {
             try await stream.publish(Self.edit(4, "x"), base: read.readAt)
         }

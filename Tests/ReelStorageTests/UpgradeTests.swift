@@ -92,9 +92,12 @@ import Testing
                 CREATE TABLE stream (row INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
                 CREATE TABLE outbox (stream INTEGER NOT NULL, number INTEGER NOT NULL, event BLOB NOT NULL,
                     PRIMARY KEY (stream, number)) WITHOUT ROWID;
-                CREATE TABLE object (stream INTEGER NOT NULL, key BLOB NOT NULL, PRIMARY KEY (stream, key)) WITHOUT ROWID;
-                CREATE TABLE site (stream INTEGER NOT NULL, site TEXT NOT NULL, PRIMARY KEY (stream, site)) WITHOUT ROWID;
-                CREATE TABLE event (stream INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (stream, seq)) WITHOUT ROWID;
+                CREATE TABLE object (stream INTEGER NOT NULL, key BLOB NOT NULL,
+                    PRIMARY KEY (stream, key)) WITHOUT ROWID;
+                CREATE TABLE site (stream INTEGER NOT NULL, site TEXT NOT NULL,
+                    PRIMARY KEY (stream, site)) WITHOUT ROWID;
+                CREATE TABLE event (stream INTEGER NOT NULL, seq INTEGER NOT NULL,
+                    PRIMARY KEY (stream, seq)) WITHOUT ROWID;
                 INSERT INTO client (row, number) VALUES (1, 3);
                 INSERT INTO outbox VALUES (1, 1, X'7b7d');
                 PRAGMA application_id = \(0x5265_656C);

@@ -11,22 +11,22 @@ final class SimulatedDevice: @unchecked Sendable {
     private let start: SyncStart
     private let folder: String
     private var lives = 0
-    /// The user of the device, with the user's store.
+    /// Who uses it, with which store.
     var account: Account
-    /// The other users with a store on the device.
+    /// The others who have a store on it.
     var parked: [Account] = []
     /// The name that the user gets before the store is opened again.
     var nextName: String?
-    /// True while the account is being deleted.
+    /// The account is being deleted.
     var isErasing = false
-    /// True once the client has deleted its store.
+    /// The client has deleted its store.
     var isErased = false
-    /// True after the files of the store were removed while the client runs.
+    /// The store's files were removed while the client runs.
     var isStoreRemoved = false
     private(set) var process: SimulatedProcess
     private(set) var client: SyncClient?
     private(set) var links: [SimulatedLink] = []
-    /// The speed in bytes per millisecond at which the device receives data.
+    /// How slowly it takes what it is sent, in bytes a millisecond.
     private let bytesPerMs: Int64
     private var shown: [StreamName: Evidence.Shown] = [:]
     private var backup: (path: String, user: String)?
@@ -35,7 +35,7 @@ final class SimulatedDevice: @unchecked Sendable {
     /// A user of the device.
     struct Account {
         var user: String
-        /// The number of the store's file in the device's folder.
+        /// The file of the store, in the device's folder.
         var file: Int
     }
 
@@ -69,7 +69,10 @@ final class SimulatedDevice: @unchecked Sendable {
                     seed: process.random.next()
                 )
                 self.client = client
+                // Some devices hold only a few objects in memory.
+                let isSmall = process.chance(50)
                 try client.assumeIsolated { client in
+                    if isSmall { client.cacheBytes = 2_000 }
                     for stream in streams {
                         try client.open(stream.description, from: start)
                         for publication in client.pending(of: stream) { hear(of: publication) }
@@ -93,7 +96,7 @@ final class SimulatedDevice: @unchecked Sendable {
                 switch notice {
                 case .storeFailed("killed"): break
                 case .storeFailed where isStoreRemoved: process.after(0) { [self] in beginWithoutStore() }
-                // A stream beyond the connection's limit is polled, and must reach the same state.
+                // A stream without a place on the connection is polled, and must come to the same end.
                 case .stopped(_, let reason) where reason.hasPrefix("limit:"): break
                 case .stopped, .storeFailed: world.broken("\(name) gave up: \(notice)")
                 default: break
@@ -102,7 +105,7 @@ final class SimulatedDevice: @unchecked Sendable {
         }
     }
 
-    /// Waits for the outcome of an event that an earlier start of the app has published.
+    /// What an earlier life was promised.
     private func hear(of publication: Publication) {
         let world = world
         Task(executorPreference: process) {
@@ -111,9 +114,9 @@ final class SimulatedDevice: @unchecked Sendable {
         }
     }
 
-    /// Ends the process between two commits. The committed data stays on its disk.
+    /// It is gone between two commits. What it had committed lies on its disk.
     func kill(tellsGateways: Bool) {
-        // Waiting tasks get an error; nothing more is committed or sent.
+        // What waits is told that nothing will come; nothing is committed or sent.
         process.round { client?.assumeIsolated { $0.fail(ReelError(.internal, "killed")) } }
         client = nil
         for link in links where !link.isOver {
@@ -135,20 +138,20 @@ final class SimulatedDevice: @unchecked Sendable {
         begin()
     }
 
-    /// Continues with another store, or with an empty one.
+    /// Goes on with another store, or with an empty one.
     func use(_ account: Account) {
         self.account = account
         forgetStore()
     }
 
-    /// Forgets the states that were shown, because they do not apply to the next store.
+    /// Nothing of what was shown before counts for what comes.
     func forgetStore() {
         shown = [:]
         backup = nil
         nextName = nil
     }
 
-    /// Returns the number of a file that no account of the device has had.
+    /// The number of a file that no account of the device has had.
     func newFile() -> Int {
         lives += 1
         return lives
@@ -166,7 +169,7 @@ final class SimulatedDevice: @unchecked Sendable {
         backup = (copy, account.user)
     }
 
-    /// Replaces a lost store by its backup. Returns false if there is no backup.
+    /// Puts an older store in the place of the one that was lost. False if there is none.
     func restoreBackup() -> Bool {
         guard let backup else { return false }
         account = Account(user: backup.user, file: newFile())
@@ -222,7 +225,7 @@ final class SimulatedDevice: @unchecked Sendable {
         process.after(process.chance(20) ? process.pick(0...10) : process.pick(20...world.paceMs)) { [self] in use() }
     }
 
-    /// Returns a text that no other event has.
+    /// A text that no other event has.
     func newMark() -> String {
         count += 1
         return "\(name):\(lives):\(process.lane):\(count)"
@@ -265,8 +268,7 @@ final class SimulatedDevice: @unchecked Sendable {
                 ]
             )
         case 97:
-            // The event exceeds the limit of some gateways. It is refused by the client, or by the gateway together
-            // with its neighbours in the queue.
+            // Larger than some gateways take: refused here, or there with what stands before and behind it.
             let text = JSON.string(String(repeating: "x", count: 17_000))
             event = Event(.insert("item", "large:\(mark)", ["text": text]))
         default:
@@ -277,7 +279,7 @@ final class SimulatedDevice: @unchecked Sendable {
         publish(event, to: stream, base: base, token: token)
     }
 
-    /// Publishes an event. If the event has a token, the checker compares its outcome with the log.
+    /// Publishes an event; the judge holds against the log what becomes of it if it has a token.
     func publish(_ event: Event, to stream: StreamName, base: ReadPosition? = nil, token: String?) {
         guard let client else { return }
         world.trace(name, "publishes to \(stream): \(event)")
@@ -293,14 +295,14 @@ final class SimulatedDevice: @unchecked Sendable {
                 || [.tooLarge, .epochChanged, .closed, .storeLost].contains(error.code)
                 || [.deleted, .noObject, .guard, .type, .range, .stale].contains(error.code)
             {
-                // The device's own view rejects the event, or the store cannot keep it.
+                // What the device's own view rejects, or what cannot be kept.
             } catch {
                 world.broken("\(name) could not publish: \(error)")
             }
         }
     }
 
-    /// Observes the shown state, from time to time.
+    /// Looks at what it shows, from time to time.
     private func look() {
         observe()
         process.after(process.pick(200...3_000)) { [self] in look() }
@@ -327,8 +329,29 @@ final class SimulatedDevice: @unchecked Sendable {
                 if Self.overlaid(state.look()) != Self.overlaid(Self.overlay(of: state)) {
                     world.broken("\(name) shows of its own events in \(stream) something else than if it looked anew")
                 }
+                if !state.isDirty, !showsItsState(state) {
+                    world.broken("\(name) lets apps read in \(stream) something else than its state")
+                }
                 guard let digest = client.digest(of: stream) else { continue }
                 world.observed(place, digest, by: name)
+            }
+        }
+    }
+
+    /// True if each object that an app can read is that of the fold with the queue laid over it.
+    private func showsItsState(_ state: StreamState) -> Bool {
+        guard let client else { return true }
+        return ["item", "page"].allSatisfy { model in
+            client.objects(model, of: state.name).allSatisfy { object in
+                let key = Fold.key(model: model, id: object.name.id)
+                let expected = state.overlay.covers(key) ? state.overlay.object(key) : state.fold?.object(key)
+                let isRight = expected.map { SyncObject($0, readAt: object.readAt) == object } ?? false
+                if !isRight {
+                    let own = state.overlay.covers(key)
+                    let seen = expected.map { "\(SyncObject($0, readAt: object.readAt))" } ?? "nothing"
+                    world.trace(name, "apps read \(object) of \(state.name), not \(own ? "own" : "confirmed") \(seen)")
+                }
+                return isRight
             }
         }
     }
@@ -338,15 +361,15 @@ final class SimulatedDevice: @unchecked Sendable {
     }
 
     private static func overlaid(_ overlay: Overlay) -> [ObjectState] {
-        ["item", "page"].flatMap { overlay.objects(of: $0).sorted { $0.id.lexicographicallyPrecedes($1.id) } }
+        overlay.numbers.keys.sorted { $0.lexicographicallyPrecedes($1) }.compactMap(overlay.object)
     }
 
-    /// The unfinished work of the device, or nil.
+    /// What is still to be done; nil: nothing.
     var isNotDone: String? {
         isQueueNotDone ?? (parked.isEmpty ? nil : "\(name) has \(parked.count) other accounts")
     }
 
-    /// The unfinished work of the present user's streams, or nil.
+    /// What the present user's streams still wait for; nil: nothing.
     var isQueueNotDone: String? {
         guard let client else { return "\(name) is not there" }
         return client.assumeIsolated { client in
@@ -366,7 +389,7 @@ final class SimulatedDevice: @unchecked Sendable {
     }
 }
 
-/// The transport of a device's client in the simulated world.
+/// How a device's client reaches the world.
 private final class DeviceTransport: Transport, @unchecked Sendable {
     private let device: SimulatedDevice
     private let process: SimulatedProcess
@@ -411,7 +434,7 @@ private struct RefusedConnection: TransportConnection {
     func close() { refusal.cancel() }
 }
 
-/// An HTTP request in progress.
+/// A request by HTTP that is under way.
 final class DeviceRequest: TransportRequest, @unchecked Sendable {
     private let process: SimulatedProcess
     private var receive: (@Sendable (TransportResponse) -> Void)?
@@ -436,7 +459,7 @@ final class DeviceRequest: TransportRequest, @unchecked Sendable {
         receive(response)
     }
 
-    /// Sends the answer in pieces, and sometimes breaks off before its end.
+    /// The answer comes piece by piece, and sometimes not to its end.
     func answer(_ status: Int, _ body: [UInt8]) {
         var ms = process.pick(0...20)
         process.after(ms) { self.give(.status(status)) }

@@ -11,13 +11,17 @@ final class ClientResources: @unchecked Sendable {
     var tokenQuestion: SyncClient.TokenQuestion?
     var pollTimer: (any TransportRequest)?
     var answerTimer: (any TransportRequest)?
+    var upkeepTimer: (any TransportRequest)?
     var stateSinks: [AsyncStream<SyncState>.Continuation] = []
     let noticeFeeds = Feeds(SyncNotices.gather)
-    /// The device's file; nil for a client that keeps nothing, and for a closed client.
+    /// The device's store; nil for a closed client.
     var store: DeviceStore?
+    /// The readable content of the streams.
+    let content: ClientContent
 
-    init(store: DeviceStore?) {
+    init(store: DeviceStore) {
         self.store = store
+        content = ClientContent(store.storage)
     }
 
     /// Closes the connection. The streams stay open.
@@ -39,9 +43,12 @@ final class ClientResources: @unchecked Sendable {
         tokenQuestion?.deadline.cancel()
         for stream in opened.values { stream.end(error) }
         answerTimer?.cancel()
+        upkeepTimer?.cancel()
         for sink in stateSinks { sink.finish() }
         stateSinks = []
         noticeFeeds.close()
+        content.end(error)
+        store?.storage.close()
         store = nil
     }
 }

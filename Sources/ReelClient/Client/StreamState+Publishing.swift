@@ -9,7 +9,7 @@ extension StreamState {
     func add(_ event: Event, base: Seq, read: Int?) throws(ReelError) -> Int64 {
         let waits = try checkEffect(of: event, base: base, read: read)
         // An update would share the outcome of the entry into which it is merged.
-        let merges = outbox.entries.last.map { overlay?.isRefused($0.number) == false } ?? false
+        let merges = outbox.entries.last.map { !overlay.isRefused($0.number) } ?? false
         return outbox.add(event, base: base, waits: waits, merges: merges) { change in
             fold?.holds(model: change.model, id: change.id) == true
         }

@@ -14,7 +14,7 @@ final class StreamState {
     var sync: StreamSync
     /// The requests and timers that the progress needs.
     var handles = StreamHandles()
-    /// The id of the stream's row in the store; 0 if nothing is kept.
+    /// The number of the stream in the store.
     let row: Int64
     var outbox: Outbox
     var view: View?
@@ -22,8 +22,14 @@ final class StreamState {
     var former: Fold?
     /// The epoch of the queue's bases, while there is no state that names it.
     var queueEpoch: Epoch?
-    /// The changes that the queue makes to the visible objects; nil if the app has not read the stream yet.
-    var overlay: Overlay?
+    /// The changes that the queue makes to the visible objects.
+    var overlay: Overlay
+    /// The changes of the readable content in this turn.
+    var readable = ReadableChanges()
+    /// The generations of replaced states, which are of no use once the present state is stored.
+    var replacedLayers: [Int64] = []
+    /// The running load of a state; nil: none is running.
+    var load: StateLoad?
     /// True if the fold below the overlay was replaced.
     var isReplaced = false
     /// The objects that look different since the readers of changes were last told.
@@ -34,11 +40,18 @@ final class StreamState {
     // The changes that are not written to the store yet.
     var unwrittenWrites: [Outbox.Write] = []
     var unwritten: [DeliveredEvent] = []
-    var unwrittenState = UnwrittenState()
+    /// The seq of the folded state that the store has; −1: none.
+    var storedSeq = Seq.none
+    /// True if the folded state must be written with the next commit.
+    var isStateDue = false
     /// True if the state that is not written yet is the first one of another epoch.
     var unwrittenEpoch = false
     var isDirty = false
+    /// The events that were received since the folded state was written, and their bytes.
     var eventsBehindState = 0
+    var bytesBehindState = 0
+    /// The number of the last turn in which the stream has changed.
+    var lastTurn: Int64 = 0
 
     // The calls of the app that wait.
     var publications: [Int64: [Publication]] = [:]
@@ -60,6 +73,7 @@ final class StreamState {
         sync = StreamSync(start: start, gapSource: gapSource)
         self.row = row
         self.outbox = outbox
+        overlay = Overlay(of: outbox, over: nil, stream: name)
     }
 
     /// The last seq folded.

@@ -5,59 +5,84 @@ extension SyncClient {
     /// Requests a snapshot, or a delta onto the present state.
     func load(_ stream: StreamState, _ kind: StreamSync.Load.Kind, from source: StreamSync.Source) {
         let connected = source == .connection && link?.welcome != nil ? link?.node : nil
-        guard let node = connected ?? failover.peer() else { return }
-        let (target, download): (String, Download)
-        if kind == .delta, let fold = stream.view?.fold {
-            target = "/v1/streams/\(stream.name)/delta?after=\(fold.seq)&epoch=\(fold.epoch)"
-            download = Download(SnapshotReader(onto: fold), of: node, isDelta: true)
-        } else {
-            target = "/v1/streams/\(stream.name)/snapshot"
-            download = Download(SnapshotReader(listsChanges: true), of: node, isDelta: false)
+        guard let store, let node = connected ?? failover.peer() else { return }
+        let load: StateLoad
+        do throws(ReelError) {
+            // A delta is based on the stored state.
+            if stream.isStateDue {
+                stream.follow()
+                try commit([stream], to: store)
+            }
+            while stream.isLayered { try mergeLayers(of: stream, store) }
+            if kind == .delta {
+                load = try StateLoad(deltaOf: stream, from: node, store)
+            } else {
+                load = StateLoad(of: stream, from: node, store)
+            }
+        } catch {
+            return fail(error)
         }
+        stream.load = load
+        if !load.isDelta, stream.fold == nil { content.change { $0[stream.name]?.layers = load.layers } }
         let name = stream.name
-        let request = transport.get(from: node, target, token: token) { [weak self] response in
-            self?.assumeIsolated { $0.received(response, download, name) }
+        let request = transport.get(from: node, load.target, token: token) { [weak self] response in
+            self?.assumeIsolated { $0.received(response, load, name) }
         }
         stream.handles.keep(request: .load, request)
     }
 
-    private func received(_ response: TransportResponse, _ download: Download, _ name: StreamName) {
-        guard let stream = opened[name], !isClosed else { return }
+    private func received(_ response: TransportResponse, _ load: StateLoad, _ name: StreamName) {
+        guard let stream = opened[name], let store, !isClosed else { return }
         if case .body(let bytes) = response {
             counters.bytesReceived += Int64(bytes.count)
             counters.snapshotBytes += Int64(bytes.count)
         }
         do throws(ReelError) {
-            guard let fold = try download.received(response) else { return step(stream, .progressed(.load)) }
-            guard fold.stream == name else {
-                throw ReelError(.badFrame, "found a state of the stream \(fold.stream), expected \(name)")
-            }
+            guard let fold = try load.received(response, store) else { return step(stream, .progressed(.load)) }
             stream.handles.cancel(request: .load)
-            counters.snapshots += download.isDelta ? 0 : 1
-            counters.deltas += download.isDelta ? 1 : 0
-            stream.handles.loaded = (fold, download.isDelta)
+            counters.snapshots += load.isDelta ? 0 : 1
+            counters.deltas += load.isDelta ? 1 : 0
+            stream.load = nil
+            stream.handles.loaded = (fold, load.isDelta)
             step(stream, .loadFinished(.init(seq: fold.seq, epoch: fold.epoch, partition: fold.partition)))
         } catch {
             var error = error
-            if download.isState { error.message = "the state that \(download.node) has sent: \(error.message)" }
             stream.handles.cancel(request: .load)
+            endLoad(of: stream)
+            if error.code.rawValue.hasPrefix("store_") { return fail(error) }
+            if load.isState { error.message = "the state that \(load.node) has sent: \(error.message)" }
             step(stream, .loadFailed(error))
         }
     }
+
+    /// Gives up the running load of a stream, and what it has written.
+    func endLoad(of stream: StreamState) {
+        guard let load = stream.load.take(), let store else { return }
+        if stream.fold == nil { content.change { $0[stream.name]?.layers = [] } }
+        store.unusedGenerations += load.ownLayers
+        planUpkeep()
+    }
+
+    /// True if a delta is being read, which is based on the stored state.
+    func isLoadingDelta(_ stream: StreamState) -> Bool { stream.load?.isDelta == true }
 
     /// Continues from the fold of a snapshot, or of a delta onto an earlier fold of the stream.
     func install(_ stream: StreamState, for need: StreamSync.Need) {
         guard let welcome = link?.welcome, let (fold, isDelta) = stream.handles.loaded.take() else { return }
         let before = stream.seq
-        let hadView = stream.view != nil
+        let former = stream.fold?.storedObjects?.layers ?? []
         var progress = View.Progress()
-        if !hadView {
+        if stream.view == nil {
             stream.view = View(fold, partitions: welcome.partitions)
         } else {
             let isNeeded = need == .snapshot && !isDelta
             let isTaken = stream.view?.install(fold, isNeeded: isNeeded, owns: stream.outbox.owns, &progress)
-            guard isTaken == true else { return step(stream, .installed(isTaken: false, before: before)) }
+            guard isTaken == true else {
+                discard(fold, of: stream)
+                return step(stream, .installed(isTaken: false, before: before))
+            }
         }
+        stream.replacedLayers += former
         stream.outbox.position = .init(fold)
         let consumed: (Site) -> Outbox.LastConsumed? = { site in fold.site(site).map { ($0.op, $0.seq) } }
         if need == .nextEpoch {
@@ -69,11 +94,17 @@ extension SyncClient {
         }
         stream.former = nil
         stream.isReplaced = true
-        if !hadView || !isDelta { stream.unwrittenState.replaceAll() }
-        stream.unwrittenState.isDue = true
+        stream.isStateDue = true
         stream.batch = ChangeBatch(seq: stream.seq, isReset: true, seen: stream.batch?.seen ?? [])
         took(progress, stream)
         step(stream, .installed(isTaken: true, before: before))
+    }
+
+    /// Gives up a state that has arrived and is not installed.
+    func discard(_ fold: Fold, of stream: StreamState) {
+        let used = stream.fold?.storedObjects?.layers ?? []
+        store?.unusedGenerations += (fold.storedObjects?.layers ?? []).filter { !used.contains($0) }
+        planUpkeep()
     }
 
     /// Puts the state of a former epoch aside if the connected node, which is not behind, serves another log. The queue
@@ -112,49 +143,6 @@ extension SyncClient {
             + " \(view.partitions): the state is read again"
         notify(.waiting(stream: stream.name.description, reason: reason))
         return true
-    }
-}
-
-/// A snapshot or delta that is being read. Belongs to the client's actor.
-private final class Download: @unchecked Sendable {
-    private var reader: SnapshotReader
-    private var lines = LineSplitter()
-    private var status = 0
-    private var problem: [UInt8] = []
-    private var bytesLeft = Download.bytesMax
-    let node: String
-    let isDelta: Bool
-
-    /// The largest state in bytes. The objects of a larger one would not fit into the memory of a device.
-    static let bytesMax = 1 << 30
-
-    init(_ reader: SnapshotReader, of node: String, isDelta: Bool) {
-        self.reader = reader
-        self.node = node
-        self.isDelta = isDelta
-    }
-
-    /// True if the node has answered with a state, not with an error.
-    var isState: Bool { status == 200 }
-
-    /// Reads a piece of the answer. Returns the fold once it is complete.
-    func received(_ response: TransportResponse) throws(ReelError) -> Fold? {
-        switch response {
-        case .status(let status): self.status = status
-        case .body(let bytes) where status == 200:
-            bytesLeft -= bytes.count
-            guard bytesLeft >= 0 else {
-                throw ReelError(.tooLarge, "found a state of more than \(Self.bytesMax) bytes")
-            }
-            try bytes.lend { (bytes) throws(ReelError) in
-                try lines.add(bytes) { (line) throws(ReelError) in try reader.read(line: line) }
-            }
-        case .body(let bytes): problem += bytes.prefix(4_096 - min(4_096, problem.count))
-        case .end where status == 200: return try reader.finish()
-        case .end: throw ReelError(problem: problem, status: status)
-        case .failed(let reason): throw ReelError(.logUnavailable, reason, retryMs: 0)
-        }
-        return nil
     }
 }
 

@@ -1,5 +1,4 @@
 internal import ReelCore
-internal import ReelSQLite
 
 // The deployment that the device belongs to. The client sends nothing to another one until the app allows it.
 extension SyncClient {
@@ -81,12 +80,12 @@ extension SyncClient {
         finishTurn()
         try checkOpen()
         do throws(ReelError) {
-            try store?.commit(durably: true) { [store] () throws(SQLiteError) in
-                try store?.changeClient {
+            try store?.commit(durably: true) { [store] (changes) throws(ReelError) in
+                store?.changeClient(&changes) {
                     $0.logNumber = 0
                     $0.deployment = adopted
                 }
-                if !isOwn { try store?.forgetHeld() }
+                if !isOwn { try store?.forgetHeld(&changes) }
             }
         } catch {
             fail(error)

@@ -14,7 +14,7 @@ extension SyncClient {
     /// there. It does that only for streams that are connected and have no waiting events, and for at most two seconds.
     public func close() async {
         guard !isClosed else { return }
-        if store == nil, !isEnding {
+        if keepsNothing, !isEnding {
             isEnding = true
             let isReady: (StreamState) -> Bool = { stream in
                 (stream.sync.isLive || stream.sync.isPolled)
@@ -58,9 +58,10 @@ extension SyncClient {
         let ms = Int64(max(0, min(seconds, Self.eraseSecondsMax))) * 1_000
         let staying = await endSites(of: Array(opened.values), ms: ms)
         if let failure { throw failure }
-        let store = store
+        let storage = store?.storage
+        resources.store = nil
         end(.closed)
-        try store?.deleteFiles()
+        try storage?.erase()
         return staying
     }
 

@@ -88,8 +88,11 @@ extension SyncClient {
     func makeView(_ stream: StreamState, _ welcome: ServerFrame.Welcome) {
         guard stream.view == nil else { return }
         let partition = stream.name.partition(of: welcome.partitions)
-        let fold = Fold(stream: stream.name, partition: partition, epoch: welcome.epoch, listsChanges: true)
-        stream.view = View(fold, partitions: welcome.partitions)
+        let fold = store?.emptyFold(of: stream.name, partition: partition, epoch: welcome.epoch)
+        stream.view = fold.map { View($0, partitions: welcome.partitions) }
+        stream.replacedLayers += stream.former?.storedObjects?.layers ?? []
+        // An empty state replaces the stored one.
+        stream.isStateDue = stream.storedSeq > .none
     }
 
     private func received(_ events: ServerFrame.Events, isPushed: Bool) throws(ReelError) {
@@ -136,7 +139,8 @@ extension SyncClient {
         }
         counters.eventsReceived += Int64(progress.received.count)
         stream.eventsBehindState += progress.received.count
-        if store != nil { stream.unwritten += progress.received }
+        stream.bytesBehindState += progress.received.reduce(0) { $0 + $1.value.count }
+        stream.unwritten += progress.received
         if !progress.seen.isEmpty, !stream.feeds.isEmpty {
             var batch = stream.batch ?? ChangeBatch(seq: stream.seq)
             batch.seen = Array((batch.seen + progress.seen).suffix(ChangeBatch.seenMax))

@@ -17,50 +17,37 @@ extension SyncClient {
         let publication = Publication(event)
         stream.publications[number, default: []].append(publication)
         markDirty(stream)
-        if store != nil {
-            try await withCheckedThrowingContinuation { stream.commits.append($0) }
-        }
+        try await withCheckedThrowingContinuation { stream.commits.append($0) }
         return publication
     }
 
-    func object(_ model: String, _ id: String, of name: StreamName) -> SyncObject? {
-        opened[name]?.visible(model, id)
+    /// Returns an open stream after the turn in which it has changed. So the app never learns more of a stream than it
+    /// can read.
+    private func settled(_ name: StreamName) -> StreamState? {
+        if opened[name]?.isDirty == true { finishTurn() }
+        return opened[name]
     }
 
-    func objects(_ model: String, of name: StreamName) -> [SyncObject] {
-        opened[name]?.visible(model) ?? []
-    }
+    func seq(of name: StreamName) -> Seq { settled(name)?.seq ?? .none }
 
-    func confirmed(_ model: String, _ id: String, of name: StreamName) -> SyncObject? {
-        opened[name]?.confirmed(model, id)
-    }
+    func coverage(of name: StreamName) -> SeqRanges { settled(name)?.view?.covered ?? SeqRanges() }
 
-    func confirmed(_ model: String, of name: StreamName) -> [SyncObject] {
-        opened[name]?.confirmed(model) ?? []
-    }
+    func gaps(of name: StreamName) -> SeqRanges { settled(name)?.view?.gaps ?? SeqRanges() }
 
-    func seq(of name: StreamName) -> Seq { opened[name]?.seq ?? .none }
+    func epoch(of name: StreamName) -> Epoch? { settled(name)?.view?.fold.epoch }
 
-    func coverage(of name: StreamName) -> SeqRanges { opened[name]?.view?.covered ?? SeqRanges() }
-
-    func gaps(of name: StreamName) -> SeqRanges { opened[name]?.view?.gaps ?? SeqRanges() }
-
-    func epoch(of name: StreamName) -> Epoch? { opened[name]?.view?.fold.epoch }
-
-    func digest(of name: StreamName) -> UInt64? {
-        opened[name]?.view?.digest()
-    }
+    func digest(of name: StreamName) -> UInt64? { settled(name)?.view?.digest() }
 
     func pending(of name: StreamName) -> [Publication] {
-        guard let stream = opened[name] else { return [] }
+        guard let stream = settled(name) else { return [] }
         return stream.outbox.entries.flatMap { stream.publications[$0.number] ?? [] }
     }
 
-    func queued(of name: StreamName) -> Int { opened[name]?.outbox.entries.count ?? 0 }
+    func queued(of name: StreamName) -> Int { settled(name)?.outbox.entries.count ?? 0 }
 
     func waitUntil(seq: Seq, of name: StreamName) async throws {
         try checkOpen()
-        guard let stream = opened[name], stream.seq < seq else { return }
+        guard let stream = settled(name), stream.seq < seq else { return }
         waits += 1
         let number = waits
         try await withTaskCancellationHandler {
@@ -91,7 +78,7 @@ extension SyncClient {
         }
         // Changes before the first reader started are no news.
         if stream.feeds.isEmpty {
-            _ = stream.look()
+            stream.follow()
             stream.news = []
         }
         return Changes(source: FeedSource(stream.feeds))

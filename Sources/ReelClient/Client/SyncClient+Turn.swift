@@ -1,11 +1,7 @@
 internal import ReelCore
-internal import ReelSQLite
 
 // The end of a turn: the changes of the turn are committed together, then sent, then reported to the app.
 extension SyncClient {
-    /// The number of events after the stored state from which changed rows of the state are written. If twice the
-    /// number of objects is larger, that number applies.
-    static let eventsBehindStateMax = 4_096
     /// The maximum size of a publish frame in bytes, even if a node would accept more.
     static let parcelBytes = 64 << 10
     /// The bytes of a publish frame besides its events. They include the longest stream name, and the digits by which
@@ -43,7 +39,6 @@ extension SyncClient {
                 return fail(error)
             }
         }
-        for stream in dirty { stream.unwrittenWrites = [] }
         for (stream, parcel) in parcels {
             let publish = ClientFrame.Publish(
                 stream: stream.name,
@@ -57,6 +52,7 @@ extension SyncClient {
             stream.isDirty = false
             tell(stream)
         }
+        for stream in opened.values where stream.isStateDue && !isLoadingDelta(stream) { markDirty(stream) }
     }
 
     private func nextBatch(_ stream: StreamState) -> [Outbox.PublishBatch] {
@@ -92,91 +88,6 @@ extension SyncClient {
             }
         }
         return parcels
-    }
-
-    // MARK: Store
-
-    private func commit(_ streams: [StreamState], to store: DeviceStore) throws(ReelError) {
-        let writes = streams.map { ($0, $0.unwrittenWrites) }
-        // Received data can be received again. Promises to the app and given ops must not be lost; they include that a
-        // delete has cancelled an insert.
-        let isPromise = streams.contains { stream in
-            !stream.commits.isEmpty
-                || stream.unwrittenWrites.contains { if case .remove = $0 { false } else { true } }
-        }
-        let states = streams.compactMap { stream in stateToWrite(stream).map { (stream, $0) } }
-        let log = logIsWritten ? nil : (logNumber, deployment)
-        try store.commit(durably: isPromise) { () throws(SQLiteError) in
-            if let (logNumber, deployment) = log {
-                try store.changeClient {
-                    $0.logNumber = logNumber
-                    $0.deployment = deployment
-                }
-            }
-            for (stream, writes) in writes {
-                try store.write(writes, of: stream.name, stream.row)
-                if stream.unwrittenEpoch { try store.dropEvents(stream.row) }
-                for event in stream.unwritten { try store.write(event: event.value, seq: event.seq, stream.row) }
-            }
-            for (stream, state) in states {
-                try store.write(state.fold, digest: state.digest, stream.unwrittenState, stream.row)
-            }
-            for stream in streams {
-                guard let view = stream.view else { continue }
-                let position = DeviceStore.Position(
-                    epoch: view.fold.epoch,
-                    partition: view.fold.partition,
-                    partitions: view.partitions,
-                    covered: view.covered,
-                    isComplete: stream.sync.isComplete
-                )
-                try store.write(position, stream.row)
-            }
-        }
-        logIsWritten = true
-        for stream in streams { stream.unwritten = [] }
-        for (stream, _) in states {
-            stream.unwrittenState = UnwrittenState()
-            stream.unwrittenEpoch = false
-            stream.eventsBehindState = 0
-        }
-    }
-
-    private func stateToWrite(_ stream: StreamState) -> (fold: Fold, digest: UInt64)? {
-        let objects = stream.view?.fold.objectCount ?? 0
-        guard
-            stream.unwrittenState.isDue || stream.eventsBehindState > max(Self.eventsBehindStateMax, 2 * objects),
-            let digest = stream.view?.digest(), let fold = stream.view?.fold
-        else { return nil }
-        return (fold, digest)
-    }
-
-    /// Restores a stream from the store.
-    func restore(_ name: StreamName, _ start: SyncStart) throws(ReelError) -> StreamState {
-        let seed = random.next()
-        let fresh = Outbox(seed: seed)
-        guard let store else { return StreamState(name, start: start, gapSource, row: 0, outbox: fresh) }
-        let stored = try store.open(name, newSite: fresh.site)
-        let outbox = Outbox(site: stored.site, nextOp: stored.nextOp, entries: stored.entries, seed: seed)
-        let stream = StreamState(name, start: start, gapSource, row: stored.row, outbox: outbox)
-        for entry in stored.entries where !entry.event.isInternal {
-            stream.publications[entry.number] = [Publication(entry.event)]
-        }
-        stream.queueEpoch = stored.epoch
-        guard stored.holdsState else { return stream }
-        guard let position = stored.position, let fold = try store.readState(name, position, stored.row),
-            let events = try store.readEvents(stored.row)
-        else {
-            // Nodes also have the state, but only this device has the queue. So the queue is kept.
-            try store.forgetState(stored.row)
-            return stream
-        }
-        var view = View(fold, partitions: position.partitions)
-        view.restore(events, covered: position.covered)
-        stream.eventsBehindState = events.count
-        stream.sync = StreamSync(start: start, gapSource: gapSource, isComplete: position.isComplete)
-        stream.view = view
-        return stream
     }
 
     // MARK: The app

@@ -1,4 +1,5 @@
 public import ReelCore
+internal import ReelSQLite
 
 // The user that the device's events belong to.
 extension SyncClient {
@@ -60,7 +61,12 @@ extension SyncClient {
         guard UserName.isValid(user) else {
             throw ReelError(.storeUser, "found the user \(user.debugDescription), expected \(UserName.rule)")
         }
-        let store = try DeviceStore(path: path, makesFile: false)
+        guard FileLook(path) != nil else {
+            throw ReelError(.storeFailed, "the device's store: found no file at \(path)")
+        }
+        let storage = try SQLiteStorage(device: path)
+        defer { storage.close() }
+        let store = try DeviceStore(storage)
         try store.adopt(from: former, to: user)
         return try store.queued().values.reduce(0, +)
     }

@@ -20,8 +20,11 @@ public actor SyncClient {
 
     /// The place for own events and for received data.
     public enum Store: Sendable {
-        /// In memory: for tests, and for devices that only read.
+        /// In memory: for tests, and for devices that only read. The client keeps nothing.
         case memory
+        /// In a storage of the app. Only one client may use it at a time, and closes it at its end. It belongs to one
+        /// user, like a file.
+        case storage(any DeviceStorage, user: String? = nil)
         /// In this file, which is created if it does not exist. Only one process may use it at a time. The file belongs
         /// to one user, whose name is the subject of the tokens. Without a user it is for nodes that have no keys.
         case file(String, user: String? = nil)
@@ -49,6 +52,12 @@ public actor SyncClient {
     var failover: Failover
     var polls = PollSchedule()
     var counters = SyncStatistics()
+    /// True if nothing outlives the client.
+    let keepsNothing: Bool
+    /// The limit of the objects that the client holds in memory, in bytes.
+    var cacheBytes: Int
+    /// The number of turns that were committed.
+    var turns: Int64 = 0
     var links = 0
     var lostAtMs: Int64?
     var waits = 0
@@ -95,6 +104,8 @@ public actor SyncClient {
     ///   - store: the place for own events and received data.
     ///   - transport: the connections, requests and timers that the client uses.
     ///   - gaps: the source from which missing seqs are requested first.
+    ///   - cacheBytes: the limit of the objects that the client holds in memory, in bytes. All other objects are read
+    ///     from the store when they are needed. The limit is approximate, and at least 1 MiB.
     ///   - token: the token for nodes that have keys. A token of another user than the store's is never sent to a node.
     ///   - renewToken: returns tokens. It is called for the first token if there is none, for another token before the
     ///     present one expires, and when a node refuses the token.
@@ -107,6 +118,7 @@ public actor SyncClient {
         store: Store,
         transport: any Transport,
         gaps: GapSource = .connection,
+        cacheBytes: Int = 16 << 20,
         token: String? = nil,
         renewToken: TokenSource? = nil,
         seed: UInt64? = nil
@@ -114,30 +126,40 @@ public actor SyncClient {
         for node in nodes { try transport.check(node) }
         self.transport = transport
         gapSource = gaps
+        self.cacheBytes = max(1 << 20, cacheBytes)
         self.token = token
         self.renewToken = renewToken
+        let storage: any DeviceStorage
+        var hasLostCommits = false
         switch store {
         case .memory:
+            storage = MemoryStorage()
             user = token.flatMap(TokenSubject.read)
-            resources = ClientResources(store: nil)
+            keepsNothing = true
+        case .storage(let own, let named):
+            user = try Self.owner(named, token: token, renewsToken: renewToken != nil)
+            storage = own
+            keepsNothing = false
         case .file(let path, let named):
             guard !path.isEmpty, !path.utf8.contains(0) else {
                 throw ReelError(.badAddress, "found the store \(path.debugDescription), expected the path of a file")
             }
-            let user = try Self.owner(named, token: token, renewsToken: renewToken != nil)
-            let store = try DeviceStore(path: path)
-            try store.claim(for: user)
-            self.user = user
-            resources = ClientResources(store: store)
+            user = try Self.owner(named, token: token, renewsToken: renewToken != nil)
+            let file = try SQLiteStorage(device: path)
+            hasLostCommits = file.hasLostCommits
+            storage = file
+            keepsNothing = false
         }
-        if resources.store?.hasLostCommits == true {
+        let device = try DeviceStore(storage)
+        if !keepsNothing { try device.claim(for: user) }
+        resources = ClientResources(store: device)
+        if hasLostCommits {
             lostCommits =
                 "the -wal beside the store is gone, which a client that did not close it had left: what was published"
                 + " last is lost, unless it was sent"
         }
-        let stored = try resources.store?.client()
-        logNumber = stored?.logNumber ?? 0
-        deployment = stored?.deployment
+        logNumber = device.client.logNumber
+        deployment = device.client.deployment
         let seed = seed ?? UInt64.random(in: .min ... .max)
         random = SeededGenerator(seed: seed)
         failover = Failover(nodes: nodes, seed: seed &+ 1)
@@ -277,6 +299,14 @@ extension SyncClient {
 
     var noticeFeeds: Feeds<SyncNotice> { resources.noticeFeeds }
 
-    /// The device's file; nil for a client that keeps nothing, and for a closed client.
+    var upkeepTimer: (any TransportRequest)? {
+        get { resources.upkeepTimer }
+        _modify { yield &resources.upkeepTimer }
+    }
+
+    /// The device's store; nil for a closed client.
     var store: DeviceStore? { resources.store }
+
+    /// The readable content of the open streams.
+    nonisolated var content: ClientContent { resources.content }
 }

@@ -25,7 +25,7 @@ public struct HeldStream: Sendable, Equatable {
 ///     let todo = try await client.open("todo")
 ///     let publication = try await todo.publish(.insert("task", "cb55", ["title": "Milk"]))
 ///     try await publication.fate()
-///     await todo.object("task", "cb55")?["title"]
+///     try todo.object("task", "cb55")?["title"]
 ///
 /// Reading never waits for a network. It shows the device's fold up to `seq`, with the device's own events laid over it
 /// that are not yet part of it. So a published event is visible at once. `confirmed` shows the fold alone. Every device
@@ -61,19 +61,6 @@ public struct SyncStream: Sendable {
     public func publish(_ event: Event, base: ReadPosition? = nil) async throws -> Publication {
         try await client.publish(event, to: name, base: base)
     }
-
-    /// Returns the object with all own events; nil if it does not exist or was deleted.
-    public func object(_ model: String, _ id: String) async -> SyncObject? {
-        await client.object(model, id, of: name)
-    }
-
-    /// Returns all objects of a model with all own events, sorted by the bytes of their ids.
-    public func objects(_ model: String) async -> [SyncObject] {
-        await client.objects(model, of: name)
-    }
-
-    /// The objects of the stream without the own events that still wait.
-    public var confirmed: ConfirmedObjects { ConfirmedObjects(client: client, name: name) }
 
     /// The last seq of the partition up to which everything is covered and folded; −1: nothing yet.
     public var seq: Seq { get async { await client.seq(of: name) } }

@@ -1,228 +1,247 @@
 internal import ReelCore
-internal import ReelSQLite
 
-// The received data of a stream: a folded state in rows, the later events, and the seqs that both prove.
+// The received data of a stream: the objects of a folded state, its sites, and the later events.
 extension DeviceStore {
-    /// The position up to which a stream was received.
-    struct Position: Equatable {
-        var epoch: Epoch
-        var partition: Int
-        var partitions: Int
-        var covered: SeqRanges
-        /// True once the device has had the whole stream.
-        var isComplete: Bool
+    /// The stored state of a stream.
+    struct State {
+        var fold: Fold
+        /// The proof that the fold has read the log's last record; nil if the state came from a snapshot.
+        var witness: ClientFrame.Witness?
     }
 
-    /// Returns the stored state of a stream as of this position. Returns an empty state if no row was written yet.
-    /// Returns nil if the rows are not those that were written.
-    func readState(_ name: StreamName, _ position: Position, _ row: Int64) throws(ReelError) -> Fold? {
-        let select = "SELECT state_seq, state_digest, state_head, state_hash FROM stream WHERE row = ?"
-        let head = try statement(select, row)
-        guard try step(head), !head.isNull(0) else {
-            return Fold(stream: name, partition: position.partition, epoch: position.epoch, listsChanges: true)
-        }
-        defer { head.reset() }
-        let (seq, digest) = (head.integer(0), UInt64(bitPattern: head.integer(1)))
-        let hash = StoreRowHash.state(row, seq: seq, digest: head.integer(1), head: head.bytes(2))
-        guard (Seq.none...largestInteger).contains(seq), head.integer(3) == hash else { return nil }
-        let sites = try statement("SELECT site, value, hash FROM site WHERE stream = ?", row)
-        defer { sites.reset() }
-        let objects = try statement("SELECT key, value, hash FROM object WHERE stream = ? ORDER BY key", row)
-        defer { objects.reset() }
-        let loader = try? FoldLoader(
-            stream: name,
-            partition: position.partition,
-            epoch: position.epoch,
-            seq: seq,
-            head: head.bytes(2),
-            listsChanges: true
+    /// Returns an empty fold whose objects will be written to a new generation.
+    func emptyFold(of stream: StreamName, partition: Int, epoch: Epoch) -> Fold {
+        Fold(
+            stream: stream,
+            partition: partition,
+            epoch: epoch,
+            listsChanges: true,
+            source: StoredObjects(storage, layers: [reserveNumber()])
         )
-        guard var loader else { return nil }
-        while try step(sites) {
-            guard sites.integer(2) == StoreRowHash.part(of: row, key: sites.bytes(0), value: sites.bytes(1)),
-                let site = Site(sites.text(0)), (try? loader.add(site: site, row: sites.bytes(1))) != nil
-            else { return nil }
-        }
-        while try step(objects) {
-            guard objects.integer(2) == StoreRowHash.part(of: row, key: objects.bytes(0), value: objects.bytes(1)),
-                (try? loader.add(objectKey: objects.bytes(0), row: objects.bytes(1))) != nil
-            else { return nil }
-        }
-        var fold = loader.finish()
-        return fold.digest() == digest ? fold : nil
     }
 
-    /// Returns the stored events, sorted by seq; nil if the rows are not those that were written.
-    func readEvents(_ row: Int64) throws(ReelError) -> [DeliveredEvent]? {
-        let select = try statement("SELECT seq, value, hash FROM event WHERE stream = ? ORDER BY seq", row)
-        defer { select.reset() }
-        var events: [DeliveredEvent] = []
-        while try step(select) {
-            let (seq, value) = (select.integer(0), select.bytes(1))
-            guard select.integer(2) == StoreRowHash.event(row, seq: seq, value: value) else { return nil }
-            events.append(DeliveredEvent(seq: seq, value: Array(value)))
-        }
-        return events
-    }
-
-    private func statement(_ sql: String, _ row: Int64) throws(ReelError) -> Statement {
-        do throws(SQLiteError) {
-            let statement = try connection.prepare(sql)
-            statement.bind(1, row)
-            return statement
+    /// Returns the stored state of a stream as of this position. Returns an empty state if none was written yet, and
+    /// nil if the state is damaged. The objects are read when they are needed.
+    func readState(_ name: StreamName, _ position: Position, _ row: Int64) throws(ReelError) -> State? {
+        let snapshot = try storage.snapshot()
+        do throws(ReelError) {
+            let stored = try snapshot.sealed(StoreKey.state(row)) { (content) throws(ReelError) in
+                try StateRow(content)
+            }
+            guard stored?.seq ?? .none == position.stateSeq else { return nil }
+            guard let stored else {
+                return State(fold: emptyFold(of: name, partition: position.partition, epoch: position.epoch))
+            }
+            let fold = try load(stored, of: name, partition: position.partition, epoch: position.epoch, snapshot)
+            return State(fold: fold, witness: stored.witness)
         } catch {
-            throw ReelError(error, "reading")
+            guard error.isDamage else { throw error }
+            return nil
         }
     }
 
-    private func step(_ statement: Statement) throws(ReelError) -> Bool {
-        do throws(SQLiteError) { return try statement.step() } catch { throw ReelError(error, "reading") }
+    /// Returns the fold that a row of the table describes, with its sites.
+    func load(
+        _ stored: StateRow,
+        of name: StreamName,
+        partition: Int,
+        epoch: Epoch,
+        _ snapshot: any StorageSnapshot
+    ) throws(ReelError) -> Fold {
+        let objects = StoredObjects(storage, layers: stored.layers)
+        let made: Result<FoldLoader, ReelError> = stored.head.withUnsafeBytes { head in
+            do throws(ReelError) {
+                return .success(
+                    try FoldLoader(
+                        stream: name,
+                        partition: partition,
+                        epoch: epoch,
+                        seq: stored.seq,
+                        head: head,
+                        listsChanges: true,
+                        source: objects
+                    )
+                )
+            } catch {
+                return .failure(error)
+            }
+        }
+        var loader = try made.get()
+        let sites = StoreKey.sites(objects.generation)
+        try snapshot.forEach(from: sites, to: StoreKey.end(of: sites)) { (key, value) throws(ReelError) in
+            guard let content = SealedValue.open(value, for: key),
+                let site = Site(String(decoding: key[sites.count...], as: UTF8.self))
+            else { throw ReelError.damagedStore(key) }
+            try loader.add(site: site, row: content)
+            return true
+        }
+        return loader.finish(totals: stored.totals)
+    }
+
+    /// Returns the events after the stored state, sorted by seq; nil if they are damaged.
+    func readEvents(_ row: Int64) throws(ReelError) -> [DeliveredEvent]? {
+        let snapshot = try storage.snapshot()
+        var events: [DeliveredEvent] = []
+        var isDamaged = false
+        let start = StoreKey.events(row)
+        try snapshot.forEach(from: start, to: StoreKey.end(of: start)) { (key, value) throws(ReelError) in
+            guard let seq = StoreKey.number(in: key, at: 9), let content = SealedValue.open(value, for: key) else {
+                isDamaged = true
+                return false
+            }
+            events.append(DeliveredEvent(seq: seq, value: Array(content)))
+            return true
+        }
+        return isDamaged ? nil : events
     }
 
     // MARK: Writing, inside `commit`
 
     /// Writes an event that was received.
-    func write(event value: [UInt8], seq: Seq, _ row: Int64) throws(SQLiteError) {
-        putEvent.bind(1, row)
-        putEvent.bind(2, seq)
-        putEvent.bind(3, value)
-        putEvent.bind(4, value.withUnsafeBytes { StoreRowHash.event(row, seq: seq, value: $0) })
-        try putEvent.run()
-    }
-
-    /// Writes the position up to which a stream was received, together with the events or the state that prove it.
-    func write(_ position: Position, _ row: Int64) throws(SQLiteError) {
-        let (epoch, covered) = (position.epoch.description, position.covered.stored)
-        let (partition, partitions) = (Int64(position.partition), Int64(position.partitions))
-        let complete: Int64 = position.isComplete ? 1 : 0
-        putPosition.bind(1, epoch)
-        putPosition.bind(2, partition)
-        putPosition.bind(3, partitions)
-        putPosition.bind(4, covered)
-        putPosition.bind(5, complete)
-        putPosition.bind(
-            6,
-            StoreRowHash.position(
-                row,
-                epoch: epoch,
-                partition: partition,
-                partitions: partitions,
-                covered: covered,
-                complete: complete
-            )
-        )
-        putPosition.bind(7, row)
-        try putPosition.run()
+    func write(event value: [UInt8], seq: Seq, _ row: Int64, _ changes: inout StorageChanges) {
+        changes.seal(value, for: StoreKey.event(row, seq))
     }
 
     /// Drops all events of a stream, because they belong to a log that has ended, and the next log uses their seqs
     /// again. Call it before data of the next log is written.
-    func dropEvents(_ row: Int64) throws(SQLiteError) {
-        try dropEvents(upTo: largestInteger, row)
+    func dropEvents(_ row: Int64, _ changes: inout StorageChanges) {
+        let start = StoreKey.events(row)
+        changes.removeRange(from: start, to: StoreKey.end(of: start))
     }
 
-    private func dropEvents(upTo seq: Seq, _ row: Int64) throws(SQLiteError) {
-        dropEvents.bind(1, row)
-        dropEvents.bind(2, seq)
-        try dropEvents.run()
-    }
-
-    /// Writes the rows of a state that the store lacks, and drops the events up to the state's seq. `digest`: the
-    /// digest of the state.
+    /// Writes the rows of a folded state that the store lacks, and drops the events up to the state's seq. A load of
+    /// the stream that has ended with this state ends here too.
     func write(
-        _ state: Fold,
-        digest: UInt64,
-        _ unwritten: UnwrittenState,
-        _ row: Int64
-    ) throws(SQLiteError) {
-        if unwritten.isWhole { try dropRows(row) }
-        // In the order of the table, so that each page is written once.
-        for slot in unwritten.isWhole ? state.slots() : [] { try write(objectAt: slot, of: state, row) }
-        for key in unwritten.objects.sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-            if let slot = state.slot(key) {
-                try write(objectAt: slot, of: state, row)
+        _ fold: inout Fold,
+        witness: ClientFrame.Witness?,
+        _ row: Int64,
+        _ changes: inout StorageChanges
+    ) throws(ReelError) {
+        guard let objects = fold.storedObjects else { return }
+        let totals = fold.totals()
+        let snapshot = objects.layers.count > 1 ? try storage.snapshot() : nil
+        try fold.takeUnwrittenRows { (changed) throws(ReelError) in
+            if let snapshot {
+                try write(changed, below: objects.layers, snapshot, &changes)
             } else {
-                dropObject.bind(1, row)
-                dropObject.bind(2, key)
-                try dropObject.run()
+                Self.write(changed, to: objects.generation, marksRemoval: false, &changes)
             }
         }
-        let sites = unwritten.isWhole ? state.sites() : unwritten.sites.sorted()
-        for site in sites { try write(site, of: state, row) }
-        var head: [UInt8] = []
-        state.writeHead(to: &head)
-        putState.bind(1, state.seq)
-        putState.bind(2, Int64(bitPattern: digest))
-        putState.bind(3, head)
-        let hash = head.withUnsafeBytes {
-            StoreRowHash.state(row, seq: state.seq, digest: Int64(bitPattern: digest), head: $0)
-        }
-        putState.bind(4, hash)
-        putState.bind(5, row)
-        try putState.run()
-        try dropEvents(upTo: state.seq, row)
+        writeSites(of: &fold, to: objects.generation, &changes)
+        let state = StateRow(objects.layers, fold, totals, witness)
+        changes.seal(state.content, for: StoreKey.state(row))
+        changes.remove(StoreKey.load(row))
+        changes.removeRange(from: StoreKey.events(row), to: StoreKey.event(row, fold.seq + 1))
     }
 
-    private func write(objectAt slot: Int, of state: Fold, _ row: Int64) throws(SQLiteError) {
-        var value: [UInt8] = []
-        state.writeRow(ofObject: slot, to: &value)
-        let key = state.key(ofObject: slot)
-        putObject.bind(1, row)
-        putObject.bind(2, key)
-        putObject.bind(3, value)
-        putObject.bind(4, hash(row, key, value))
-        try putObject.run()
-    }
-
-    private func write(_ site: Site, of state: Fold, _ row: Int64) throws(SQLiteError) {
-        guard state.site(site) != nil else {
-            dropSiteRow.bind(1, row)
-            dropSiteRow.bind(2, site.description)
-            return try dropSiteRow.run()
-        }
-        var value: [UInt8] = []
-        state.writeRow(ofSite: site, to: &value)
-        putSiteRow.bind(1, row)
-        putSiteRow.bind(2, site.description)
-        putSiteRow.bind(3, value)
-        putSiteRow.bind(4, hash(row, Array(site.description.utf8), value))
-        try putSiteRow.run()
-    }
-
-    private func hash(_ row: Int64, _ key: [UInt8], _ value: [UInt8]) -> Int64 {
-        key.withUnsafeBytes { key in value.withUnsafeBytes { StoreRowHash.part(of: row, key: key, value: $0) } }
-    }
-
-    private func dropRows(_ row: Int64) throws(SQLiteError) {
-        for statement in [dropObjects, dropSiteRows] {
-            statement.bind(1, row)
-            try statement.run()
+    func writeSites(of fold: inout Fold, to generation: Int64, _ changes: inout StorageChanges) {
+        fold.takeUnwrittenSites { site, row in
+            let key = StoreKey.site(generation, site)
+            if let row { changes.seal(row, for: key) } else { changes.remove(key) }
         }
     }
 
-    /// Drops the received data of a stream. Keeps its queue, and the epoch of the queue's bases.
-    func forgetState(_ row: Int64) throws(ReelError) {
-        try commit(durably: false) { () throws(SQLiteError) in
-            try dropRows(row)
-            try dropEvents(row)
-            dropPosition.bind(1, row)
-            try dropPosition.run()
+    /// Writes a row to a generation. `marksRemoval`: true for the upper one of two generations.
+    static func write(
+        _ changed: UnwrittenRow,
+        to generation: Int64,
+        marksRemoval: Bool,
+        _ changes: inout StorageChanges
+    ) {
+        let key = StoreKey.object(generation, changed.key)
+        if changed.row != nil || marksRemoval {
+            changes.seal(StoredObject(changed.row).content, for: key)
+        } else {
+            changes.remove(key)
+        }
+        let (former, new) = (changed.formerAgingSeq, changed.row?.agingSeq)
+        guard former != new else { return }
+        if let former { changes.remove(StoreKey.aging(generation, AgingKey(seq: former, key: changed.key))) }
+        if let new { changes.put(StoreKey.aging(generation, AgingKey(seq: new, key: changed.key)), []) }
+    }
+
+    /// Writes a row to the lower one of two generations, and removes it from the upper one.
+    private func write(
+        _ changed: UnwrittenRow,
+        below layers: [Int64],
+        _ snapshot: any StorageSnapshot,
+        _ changes: inout StorageChanges
+    ) throws(ReelError) {
+        for layer in layers {
+            let former = try StoredObject.find(changed.key, [layer], snapshot)?.row?.agingSeq
+            let isLower = layer == layers.last
+            let moved = UnwrittenRow(key: changed.key, row: isLower ? changed.row : nil, formerAgingSeq: former)
+            Self.write(moved, to: layer, marksRemoval: false, &changes)
         }
     }
 }
 
-extension SeqRanges {
-    /// The ranges as text: `0-9,15-15`.
-    fileprivate var stored: String {
-        ranges.map { "\($0.lowerBound)-\($0.upperBound)" }.joined(separator: ",")
+/// The value of a stream's folded state, or of a load: the generations of its objects, and the rest of the state but
+/// the sites.
+struct StateRow {
+    /// The generations of the objects, the upper one first.
+    var layers: [Int64]
+    var seq: Seq
+    var totals: FoldTotals
+    var head: [UInt8]
+    var witness: ClientFrame.Witness?
+
+    init(_ layers: [Int64], _ fold: Fold, _ totals: FoldTotals, _ witness: ClientFrame.Witness?) {
+        (self.layers, self.totals, self.witness) = (layers, totals, witness)
+        seq = fold.seq
+        head = []
+        fold.writeHead(to: &head)
     }
 
-    init?(stored: String) {
-        self.init()
-        for range in stored.split(separator: ",") {
-            let ends = range.split(separator: "-").compactMap { Seq($0) }
-            guard ends.count == 2, ends[0] <= ends[1], ends[1] <= largestInteger else { return nil }
-            insert(ends[0]...ends[1])
-        }
+    init(_ content: Bytes) throws(ReelError) {
+        var row = RowReader(content)
+        try self.init(&row)
+        try row.end()
     }
+
+    init(_ row: inout RowReader) throws(ReelError) {
+        layers = []
+        for _ in 0..<(try row.count()) { layers.append(try row.number()) }
+        seq = try row.number()
+        let digest = try row.data()
+        guard (1...2).contains(layers.count), seq <= largestInteger, digest.count == 8 else {
+            throw row.damaged("a state")
+        }
+        totals = FoldTotals(
+            digest: UInt64(littleEndian: digest.loadUnaligned(as: UInt64.self)),
+            livingObjects: Int(try row.number()),
+            objectBytes: Int(try row.number())
+        )
+        head = Array(try row.data())
+        guard try row.flag() else { return }
+        let seq = try row.number()
+        let hash = try row.data()
+        guard hash.count == 8 else { throw row.damaged("a hash") }
+        witness = ClientFrame.Witness(seq: seq, hash: UInt64(littleEndian: hash.loadUnaligned(as: UInt64.self)))
+    }
+
+    var content: [UInt8] {
+        var row = RowWriter([])
+        write(to: &row)
+        return row.bytes
+    }
+
+    func write(to row: inout RowWriter) {
+        row.write(Int64(layers.count))
+        for layer in layers { row.write(layer) }
+        row.write(seq)
+        row.write(withUnsafeBytes(of: totals.digest.littleEndian) { Array($0) })
+        row.write(Int64(totals.livingObjects))
+        row.write(Int64(totals.objectBytes))
+        row.write(head)
+        row.write(witness != nil)
+        guard let witness else { return }
+        row.write(witness.seq)
+        row.write(withUnsafeBytes(of: witness.hash.littleEndian) { Array($0) })
+    }
+}
+
+extension Fold {
+    /// The rows of the objects that are not in memory; nil: all objects are in memory.
+    var storedObjects: StoredObjects? { objectSource as? StoredObjects }
 }

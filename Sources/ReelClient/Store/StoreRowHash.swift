@@ -1,7 +1,7 @@
 internal import ReelCore
 
-/// The hash of a row of the store, in the row's column `hash`. It is FNV-1a of the other columns with MurmurHash3's
-/// finalizer, as for the lines of a digest. A row with another hash is damaged.
+/// The hash of a row in a store of format 3, in the row's column `hash`. It is FNV-1a of the other columns with
+/// MurmurHash3's finalizer. A row with another hash is damaged.
 struct StoreRowHash {
     private var hash = FNV1a()
 
@@ -41,49 +41,6 @@ struct StoreRowHash {
         hash.add(site)
         hash.add(nextOp)
         return hash.stored
-    }
-
-    /// Returns the column `position_hash` of `stream`, over the columns of the received position.
-    static func position(
-        _ row: Int64,
-        epoch: String,
-        partition: Int64,
-        partitions: Int64,
-        covered: String,
-        complete: Int64
-    ) -> Int64 {
-        var hash = StoreRowHash()
-        hash.add(row)
-        hash.add(epoch)
-        hash.add(partition)
-        hash.add(partitions)
-        hash.add(covered)
-        hash.add(complete)
-        return hash.stored
-    }
-
-    /// Returns the column `state_hash` of `stream`, over the folded state's seq, digest and head.
-    static func state(_ row: Int64, seq: Int64, digest: Int64, head: Bytes) -> Int64 {
-        var hash = StoreRowHash()
-        hash.add(row)
-        hash.add(seq)
-        hash.add(digest)
-        hash.add(head)
-        return hash.stored
-    }
-
-    /// Returns the hash of a row of `object` or of `site`.
-    static func part(of row: Int64, key: Bytes, value: Bytes) -> Int64 {
-        var hash = StoreRowHash()
-        hash.add(row)
-        hash.add(key)
-        hash.add(value)
-        return hash.stored
-    }
-
-    /// Returns the hash of a row of `event`.
-    static func event(_ row: Int64, seq: Int64, value: Bytes) -> Int64 {
-        withUnsafeBytes(of: seq.littleEndian) { part(of: row, key: $0, value: value) }
     }
 
     /// Returns the hash of a row of `outbox`.

@@ -35,9 +35,12 @@ extension SyncClient {
         case .subscribe(let position): subscribe(stream, position)
         case .unsubscribe: send(ClientFrame(.unsubscribe(stream.name)))
         case .load(let kind, let source): load(stream, kind, from: source)
-        case .cancelLoad: stream.handles.cancel(request: .load)
+        case .cancelLoad:
+            stream.handles.cancel(request: .load)
+            endLoad(of: stream)
         case .install(let need): install(stream, for: need)
-        case .discardLoaded: stream.handles.loaded = nil
+        case .discardLoaded:
+            if let (fold, _) = stream.handles.loaded.take() { discard(fold, of: stream) }
         case .fetch(let ranges, let source): fetch(stream, ranges, from: source)
         case .cancelFetch: stream.handles.cancel(request: .fetch)
         case .poll: poll(stream)

@@ -50,6 +50,8 @@ struct Overlay: Sendable {
     private var hasOtherMarks = false
     /// The site of events that have none yet.
     private(set) var site: Site
+    /// The objects that the queue may show in another way since the last call of `takeTouched`.
+    private var touched: Set<Key> = []
     /// The changes of own texts that were shown and then withdrawn, or withdrawn and then shown.
     private(set) var withdrawals = Withdrawals()
     private var event = ParsedEvent()
@@ -79,10 +81,14 @@ struct Overlay: Sendable {
     /// Returns a covered object as the app sees it.
     func object(_ key: Key) -> ObjectState? { draft.object(key) }
 
-    /// Returns the covered objects and tombstones of a model.
-    func objects(of model: String) -> [ObjectState] {
-        let beginning = Fold.key(model: model, id: "")
-        return numbers.keys.filter { $0.starts(with: beginning) }.compactMap(draft.object)
+    /// Returns a covered object as the app sees it, without a copy of its fields.
+    func folded(_ key: Key) -> FoldedState? { draft.folded(key) }
+
+    /// Returns the objects that own events have begun or ceased to change, or change in another way, since the last
+    /// call.
+    mutating func takeTouched() -> Set<Key> {
+        defer { touched = [] }
+        return touched
     }
 
     // MARK: Steps
@@ -198,7 +204,8 @@ struct Overlay: Sendable {
     }
 
     /// Remembers the look of an object before this step.
-    private func note(_ key: Key, over confirmed: Fold?, _ before: inout [Key: ObjectState?]) {
+    private mutating func note(_ key: Key, over confirmed: Fold?, _ before: inout [Key: ObjectState?]) {
+        touched.insert(key)
         guard before[key] == nil else { return }
         before.updateValue(covers(key) ? object(key) : confirmed?.object(key), forKey: key)
     }

@@ -44,8 +44,10 @@ struct View: Sendable {
     private(set) var proven: Seq?
     /// The seq of a barrier of a later version: nothing from this seq on can be read. Nil: there is none.
     private(set) var stoppedAt: Seq?
-    /// The event that was folded last; nil if everything came from a snapshot.
+    /// The event that was folded last since the view was made; nil if there is none.
     private(set) var last: DeliveredEvent?
+    /// The proof of an earlier run; nil if everything came from a snapshot.
+    private var restoredWitness: ClientFrame.Witness?
 
     private var held: ArraySlice<DeliveredEvent> = []
     private var heldBytes = 0
@@ -53,9 +55,15 @@ struct View: Sendable {
     private var event = ParsedEvent()
 
     /// Creates a view that continues from a fold: an empty one, or that of a snapshot.
-    init(_ fold: Fold, partitions: Int) {
+    ///
+    /// - Parameters:
+    ///   - fold: the fold.
+    ///   - partitions: the number of partitions of the log.
+    ///   - witness: the last record that the fold has read; nil if it is empty or came from a snapshot.
+    init(_ fold: Fold, partitions: Int, witness: ClientFrame.Witness? = nil) {
         self.fold = fold
         self.partitions = partitions
+        restoredWitness = witness
         covered = fold.seq >= 0 ? SeqRanges([0...fold.seq]) : SeqRanges()
         head = fold.seq
         rules = PartitionRules(partition: fold.partition, of: partitions, phase: .open)
@@ -75,7 +83,7 @@ struct View: Sendable {
                 fold.stream.withKey { FNV1a.record(key: $0, value: value) }
             }
             return ClientFrame.Witness(seq: last.seq, hash: hash)
-        }
+        } ?? restoredWitness
     }
 
     /// The number of events that wait above a gap.
@@ -155,6 +163,7 @@ struct View: Sendable {
         guard snapshot.epoch == fold.epoch, snapshot.seq > seq || isNeeded && snapshot.seq == seq else { return false }
         fold = snapshot
         last = nil
+        restoredWitness = nil
         head = max(head, snapshot.seq)
         covered.insert(0...snapshot.seq)
         while let first = held.first, first.seq <= snapshot.seq { release(first) }
@@ -176,6 +185,9 @@ struct View: Sendable {
     }
 
     // MARK: Reading
+
+    /// Calls `body` with the fold, for its upkeep in the store. `body` does not change the state.
+    mutating func withFold<R>(_ body: (inout Fold) throws(ReelError) -> R) throws(ReelError) -> R { try body(&fold) }
 
     /// Returns the digest of the folded state.
     mutating func digest() -> UInt64 { fold.digest() }

@@ -52,8 +52,8 @@ extension Fold {
     /// Returns the object or tombstone in a slot that `slots` or `Changes` has named.
     public func object(at slot: Int) -> ObjectState { ObjectState(objects[slot]) }
 
-    /// Returns the slots of objects and tombstones in memory that were changed after `seq`, objects first. Each group is ordered
-    /// by the bytes of model and id. A slot is valid until the fold changes.
+    /// Returns the slots of objects and tombstones in memory that were changed after `seq`, objects first. Each
+    /// group is ordered by the bytes of model and id. A slot is valid until the fold changes.
     public func slots(after seq: Seq = .none) -> [Int] {
         let touched = objects.slots.indices.filter { objects[$0].state != .free && objects[$0].seq > seq }
         return touched.sorted { a, b in
@@ -78,6 +78,9 @@ extension Fold {
     package func slot(_ key: [UInt8]) -> Int? {
         Self.split(key) { objects.find(model: $0, id: $1) }
     }
+
+    /// Returns the object or tombstone in a slot, without a copy of its fields.
+    package func folded(at slot: Int) -> FoldedState { FoldedState(object: objects[slot]) }
 
     /// True if the object or its tombstone exists.
     package func knows(_ key: [UInt8]) -> Bool { folded(key) != nil }
@@ -109,7 +112,42 @@ extension Fold {
     }
 }
 
+/// An object or tombstone of a fold at one moment. A copy shares the storage of the fold's object.
+package struct FoldedState: Sendable {
+    fileprivate let object: FoldedObject
+
+    /// The state that an app can read.
+    package var state: ObjectState { ObjectState(object) }
+}
+
+extension Fold {
+    /// Returns the objects and tombstones that differ from the rows of the source, by key; nil for one that is gone.
+    package func unwrittenObjects() -> [[UInt8]: FoldedState?] {
+        var states: [[UInt8]: FoldedState?] = [:]
+        for key in unwritten.removed.keys { states.updateValue(slot(key).map(folded(at:)), forKey: key) }
+        for slot in unwritten.slots where objects[slot].isUnwritten { states[objects[slot].key] = folded(at: slot) }
+        return states
+    }
+}
+
+extension FoldDraft {
+    /// Returns an object or tombstone of the draft, without a copy of its fields; nil if there is neither.
+    package func folded(_ key: [UInt8]) -> FoldedState? { object(for: key).map(FoldedState.init) }
+}
+
 extension ObjectState {
+    /// Reads the row of an object or tombstone.
+    ///
+    /// - Parameters:
+    ///   - row: the bytes that `Fold.writeRow(ofObject:to:)` has written.
+    ///   - key: the key that `Fold.key(ofObject:)` has returned.
+    /// - Throws: `internal` or `bad_json` for bytes that the fold cannot have written.
+    package init(row: Bytes, key: [UInt8]) throws(ReelError) {
+        var object = Fold.split(key) { ObjectTable.object(model: $0, id: $1, seq: .none) }
+        try FoldLoader.read(row, into: &object)
+        self.init(object)
+    }
+
     init(_ object: FoldedObject) {
         model = Array(object.model)
         id = Array(object.id)

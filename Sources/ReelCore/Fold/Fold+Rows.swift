@@ -208,6 +208,7 @@ public struct FoldLoader: Sendable {
     public consuming func finish() -> Fold {
         fold.agingObjects.sort()
         fold.agingSites.sort()
+        fold.unwritten.sites = []
         fold.forget()
         _ = fold.takeChanges()
         return fold

@@ -63,7 +63,9 @@ extension Fold {
     public mutating func takeUnwrittenRows(_ body: (UnwrittenRow) throws(ReelError) -> Void) throws(ReelError) {
         _ = digest()
         let taken = unwritten
-        unwritten = UnwrittenRows()
+        (unwritten.slots, unwritten.removed) = ([], [:])
+        // The source knows the aging rows from now on.
+        agingObjects = AgingQueue()
         var keys: [(key: [UInt8], slot: Int?)] = taken.removed.keys.map { ($0, nil) }
         for slot in taken.slots where objects[slot].isUnwritten {
             objects[slot].isUnwritten = false
@@ -88,6 +90,22 @@ extension Fold {
         }
     }
 
+    /// Calls `body` with each site whose row has changed since the last call, in order. The row is nil if the site was
+    /// forgotten. Empty without a source.
+    public mutating func takeUnwrittenSites(_ body: (_ site: Site, _ row: [UInt8]?) -> Void) {
+        let taken = unwritten.sites
+        unwritten.sites = []
+        for site in taken.sorted() {
+            var row: [UInt8]?
+            if sites[site] != nil {
+                var bytes: [UInt8] = []
+                writeRow(ofSite: site, to: &bytes)
+                row = bytes
+            }
+            body(site, row)
+        }
+    }
+
     /// Lists an object whose row differs from now on.
     mutating func noteUnwritten(_ slot: Int) {
         guard source != nil else { return }
@@ -95,7 +113,7 @@ extension Fold {
         guard !objects[slot].isUnwritten else { return }
         objects[slot].isUnwritten = true
         unwritten.slots.append(slot)
-        loadedBytes += FoldedObject.memoryMin
+        loadedBytes += objects[slot].memory
     }
 
     /// Notes that an object is about to leave the fold for good.
@@ -107,6 +125,9 @@ extension Fold {
 
     // MARK: The cache
 
+    /// An estimate of the memory that the objects in memory take, in bytes; 0 without a source.
+    public var cachedBytes: Int { countedBytes + loadedBytes }
+
     /// Removes objects from memory that are equal to their rows and were not used recently, if those in memory exceed
     /// a size. Slots that `takeChanges` has returned are not valid after this call.
     ///
@@ -116,9 +137,10 @@ extension Fold {
     /// - Returns: False if the unwritten objects alone exceed that size, so that they should be written.
     @discardableResult
     public mutating func evict(above bytes: Int) -> Bool {
-        guard source != nil, loadedBytes > bytes / 8 || bytes == 0 else { return true }
+        guard source != nil, cachedBytes > bytes || bytes == 0 else { return true }
         loadedBytes = 0
         var size = objects.slots.reduce(0) { $0 + ($1.state == .free ? 0 : $1.memory) }
+        defer { countedBytes = size }
         var steps = 2 * objects.slots.count
         while size > bytes, steps > 0 {
             steps -= 1
@@ -133,6 +155,9 @@ extension Fold {
         }
         return size <= bytes
     }
+
+    /// The rows of the objects that are not in memory; nil: all objects are in memory.
+    public var objectSource: (any ObjectSource)? { source }
 
     /// Replaces the source. The rows of the new one must be the same, with all unwritten rows written.
     public mutating func replaceSource(by source: any ObjectSource) {
@@ -177,4 +202,6 @@ struct UnwrittenRows: Sendable {
     /// The keys that were removed at some moment since the last write, each with the `agingSeq` of the source's row;
     /// −1 if the source has none.
     var removed: [[UInt8]: Seq] = [:]
+    /// The sites with other rows, also those that were forgotten.
+    var sites: Set<Site> = []
 }

@@ -58,6 +58,8 @@ public struct Fold: Sendable {
     var unwritten = UnwrittenRows()
     /// An estimate of the bytes that were added to the objects in memory since the last look for objects to evict.
     var loadedBytes = 0
+    /// An estimate of the bytes of the objects in memory, as of that look.
+    var countedBytes = 0
     /// The slot at which the last look for objects to evict has ended.
     var clockHand = 0
 
@@ -184,12 +186,14 @@ public struct Fold: Sendable {
             sites.values[index].isListed = true
             changes.sites.append(site)
         }
+        if source != nil { unwritten.sites.insert(site) }
     }
 
     mutating func forget(site: Site) {
         guard let old = sites.removeValue(forKey: site) else { return }
         if old.isHashed { digestSum &-= old.digest }
         if listsChanges { changes.forgottenSites.append(site) }
+        if source != nil { unwritten.sites.insert(site) }
         if old.end > .none { endedSites -= 1 }
         countLost(old.lost.count, 0, of: site)
     }

@@ -65,5 +65,8 @@ package struct FoldDraft: Sendable {
     }
 
     /// Returns the current object or tombstone; nil if there is neither.
+    func object(for key: [UInt8]) -> FoldedObject? { fold.folded(key) }
+
+    /// Returns the current object or tombstone; nil if there is neither.
     package func object(_ key: [UInt8]) -> ObjectState? { fold.object(key) }
 }

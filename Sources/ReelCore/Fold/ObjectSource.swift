@@ -70,4 +70,16 @@ public struct UnwrittenRow: Sendable {
     public let row: StoredRow?
     /// The `agingSeq` of the row that the source has; nil: it has no row, or one without an `agingSeq`.
     public let formerAgingSeq: Seq?
+
+    /// Creates the row of an object or tombstone.
+    ///
+    /// - Parameters:
+    ///   - key: the key of the object or tombstone.
+    ///   - row: the new row; nil: the row is to be removed.
+    ///   - formerAgingSeq: the `agingSeq` of the row that the source has.
+    public init(key: [UInt8], row: StoredRow?, formerAgingSeq: Seq?) {
+        self.key = key
+        self.row = row
+        self.formerAgingSeq = formerAgingSeq
+    }
 }

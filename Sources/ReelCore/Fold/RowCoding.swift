@@ -1,16 +1,17 @@
 /// Writes the storage form of a row. Numbers have groups of seven bits, lowest first; bytes follow their count. A site
 /// that is the same as the preceding one costs one byte.
-struct RowWriter {
-    private(set) var bytes: [UInt8]
+package struct RowWriter {
+    package private(set) var bytes: [UInt8]
     private var lastSite: Site?
 
-    init(_ bytes: consuming [UInt8]) {
+    /// Creates a writer that appends to these bytes.
+    package init(_ bytes: consuming [UInt8]) {
         self.bytes = bytes
     }
 
     /// Writes a number that is at least −1.
     @inline(__always)
-    mutating func write(_ number: Int64) {
+    package mutating func write(_ number: Int64) {
         var rest = UInt64(bitPattern: number &+ 1)
         while rest >= 0x80 {
             bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
@@ -19,9 +20,11 @@ struct RowWriter {
         bytes.append(UInt8(truncatingIfNeeded: rest))
     }
 
-    mutating func write(_ flag: Bool) { bytes.append(flag ? 1 : 0) }
+    /// Writes a flag.
+    package mutating func write(_ flag: Bool) { bytes.append(flag ? 1 : 0) }
 
-    mutating func write(_ data: [UInt8]) {
+    /// Writes bytes after their count.
+    package mutating func write(_ data: [UInt8]) {
         write(Int64(data.count))
         bytes += data
     }
@@ -50,16 +53,18 @@ struct RowWriter {
 
 /// Reads the form that `RowWriter` writes. Other bytes are an error of code `internal`: another program has changed the
 /// store.
-struct RowReader {
+package struct RowReader {
     private let bytes: Bytes
     private var position = 0
     private var lastSite: Site?
 
-    init(_ bytes: Bytes) {
+    /// Creates a reader of these bytes, which must stay valid.
+    package init(_ bytes: Bytes) {
         self.bytes = bytes
     }
 
-    mutating func number() throws(ReelError) -> Int64 {
+    /// Reads a number.
+    package mutating func number() throws(ReelError) -> Int64 {
         var number: UInt64 = 0
         for shift in stride(from: 0, to: 56, by: 7) {
             let byte = try byte()
@@ -70,13 +75,14 @@ struct RowReader {
     }
 
     /// Reads a count.
-    mutating func count() throws(ReelError) -> Int {
+    package mutating func count() throws(ReelError) -> Int {
         let count = try number()
         guard count >= 0, count <= bytes.count else { throw damaged("a count") }
         return Int(count)
     }
 
-    mutating func flag() throws(ReelError) -> Bool {
+    /// Reads a flag.
+    package mutating func flag() throws(ReelError) -> Bool {
         switch try byte() {
         case 0: return false
         case 1: return true
@@ -84,7 +90,8 @@ struct RowReader {
         }
     }
 
-    mutating func data() throws(ReelError) -> Bytes {
+    /// Reads bytes after their count.
+    package mutating func data() throws(ReelError) -> Bytes {
         try take(try count())
     }
 
@@ -115,7 +122,8 @@ struct RowReader {
         return TextMark(seq: seq, site: lastSite)
     }
 
-    func end() throws(ReelError) {
+    /// Throws unless everything was read.
+    package func end() throws(ReelError) {
         guard position == bytes.count else { throw damaged("its end") }
     }
 
@@ -129,7 +137,8 @@ struct RowReader {
         return Bytes(rebasing: bytes[position..<position + count])
     }
 
-    func damaged(_ expected: String) -> ReelError {
+    /// Returns the error for bytes that `RowWriter` cannot have written.
+    package func damaged(_ expected: String) -> ReelError {
         ReelError(.internal, "found a stored row of \(bytes.count) bytes without \(expected) at byte \(position)")
     }
 }

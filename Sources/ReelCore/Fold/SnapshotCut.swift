@@ -8,6 +8,11 @@ public struct SnapshotCut: Hashable, Sendable {
     public let beyond: Seq
 
     /// Creates a cut after an object, which need not exist. Nil if no object can have this model and this id.
+    ///
+    /// - Parameters:
+    ///   - model: the model of the last object that was read.
+    ///   - id: the id of that object.
+    ///   - beyond: the seq as of which the reader holds everything beyond the object; −1: it holds nothing of that.
     public init?(model: String, id: String, beyond: Seq = .none) {
         for name in [model, id] {
             guard (1...Limits.name).contains(name.utf8.count), !name.utf8.contains(where: { $0 < 0x20 }) else {

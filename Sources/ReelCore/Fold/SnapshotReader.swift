@@ -16,6 +16,7 @@ public struct SnapshotReader: Sendable {
     var fold: Fold?
     private let isDelta: Bool
     private let listsChanges: Bool
+    private let source: (any ObjectSource)?
     private var after = Seq.none
     /// The cut that a rest continues; nil for a snapshot or delta.
     private let cut: SnapshotCut?
@@ -27,10 +28,16 @@ public struct SnapshotReader: Sendable {
     var lastKey: [UInt8] = []
 
     /// Creates a reader of a snapshot. The result is a new fold.
-    public init(listsChanges: Bool = false) {
+    ///
+    /// - Parameters:
+    ///   - listsChanges: see `Fold.init`.
+    ///   - source: an empty source to which the caller writes the rows as they are read; nil: all objects stay in
+    ///     memory.
+    public init(listsChanges: Bool = false, source: (any ObjectSource)? = nil) {
         isDelta = false
         cut = nil
         self.listsChanges = listsChanges
+        self.source = source
     }
 
     /// Creates a reader of a delta to `fold`. The result is a new fold; `fold` itself does not change.
@@ -42,6 +49,7 @@ public struct SnapshotReader: Sendable {
         self.cut = cut
         isDelta = true
         listsChanges = fold.listsChanges
+        source = fold.source
     }
 
     /// Reads one line, without its line feed.
@@ -68,6 +76,20 @@ public struct SnapshotReader: Sendable {
             error.message = "line \(lines + 1) of a snapshot: \(error.message)"
             throw error
         }
+    }
+
+    /// The number of rows that were read and that the caller has not taken; 0 without a source.
+    public var unwrittenCount: Int { fold?.unwrittenCount ?? 0 }
+
+    /// The key of the last object that was read; nil before the first object and from the first tombstone on.
+    public var lastObjectKey: [UInt8]? { step == .objects ? lastKey : nil }
+
+    /// Calls `body` with the part of the fold that was read, so that the caller can write its rows to the source. Does
+    /// nothing before the first line of a snapshot.
+    public mutating func withFold(_ body: (inout Fold) throws(ReelError) -> Void) throws(ReelError) {
+        guard var fold = fold.take() else { return }
+        defer { self.fold = fold }
+        try body(&fold)
     }
 
     /// Returns the fold after the last line. Throws `bad_frame` if the last line has not been read.
@@ -130,7 +152,9 @@ public struct SnapshotReader: Sendable {
                 "found a \(isDelta ? "snapshot" : "delta") where a \(isDelta ? "delta" : "snapshot") was expected"
             )
         }
-        var fold = self.fold ?? Fold(stream: stream, partition: partition, epoch: epoch, listsChanges: listsChanges)
+        var fold =
+            self.fold
+            ?? Fold(stream: stream, partition: partition, epoch: epoch, listsChanges: listsChanges, source: source)
         self.fold = nil
         fold.consumed = consumed
         fold.marks = marks

@@ -43,7 +43,7 @@ extension Demo {
         try await clipOfEve.waitUntil(seq: 15)
         let statistics = await eve.client.statistics
         screen.say("fetched \(statistics.seqsFetched) seqs; eve holds \(await clipOfEve.coverage)")
-        let frames = await clipOfEve.confirmed.objects("frame").count
+        let frames = try clipOfEve.confirmed.objects("frame").count
         screen.check(frames == 16, "all 16 frames are there, each once")
     }
 

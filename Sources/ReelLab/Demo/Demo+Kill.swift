@@ -53,7 +53,7 @@ extension Demo {
     private func publish(from publishers: [DemoDevice], pauseMs: Int64, _ strike: () -> Void) async throws {
         var streams: [SyncStream] = []
         for device in publishers { streams.append(try await device.client.open(total)) }
-        let before = await streams[0].confirmed.object("counter", "1")?["total"]?.number ?? 0
+        let before = try streams[0].confirmed.object("counter", "1")?["total"]?.number ?? 0
         let each = 250
         let all = each * publishers.count
         let (struckAtMs, rounds) = try await withThrowingTaskGroup(of: [Round].self) { group in
@@ -73,7 +73,7 @@ extension Demo {
 
         try await settle(streams, to: rounds.map(\.seq).max() ?? 0)
         for (device, stream) in zip(publishers, streams) {
-            let count = await stream.confirmed.object("counter", "1")?["total"]?.number ?? -1
+            let count = try stream.confirmed.object("counter", "1")?["total"]?.number ?? -1
             screen.check(
                 count == before + Double(all),
                 "\(device.name) counts \(Int(count)): nothing lost, nothing twice"

@@ -16,21 +16,21 @@ extension Demo {
             .update("lamp", "hall", operations: ["presses": .increment(1)])
         ).acked()
         try await settle(streams, to: max(try await press ?? 0, try await pressToo ?? 0))
-        let presses = await values(streams, "presses") { $0.number.map { Int($0) } }
+        let presses = try values(streams, "presses") { $0.number.map { Int($0) } }
         screen.say("toggle: both press; \(presses[0] ?? -1) presses, so the lamp is off again: equal, and not meant")
         screen.check(presses == [2, 2], "both devices count 2 presses")
 
         async let set = streams[0].publish(.update("lamp", "hall", ["on": true])).acked()
         async let setToo = streams[1].publish(.update("lamp", "hall", ["on": true])).acked()
         try await settle(streams, to: max(try await set ?? 0, try await setToo ?? 0))
-        let on = await values(streams, "on") { $0.bool }
+        let on = try values(streams, "on") { $0.bool }
         screen.say("set:    both say on = true; the lamp is on")
         screen.check(on == [true, true], "both devices see the lamp on")
     }
 
-    private func values<T>(_ streams: [SyncStream], _ field: String, _ read: (JSON) -> T?) async -> [T?] {
+    private func values<T>(_ streams: [SyncStream], _ field: String, _ read: (JSON) -> T?) throws -> [T?] {
         var values: [T?] = []
-        for stream in streams { values.append(await stream.confirmed.object("lamp", "hall")?[field].flatMap(read)) }
+        for stream in streams { values.append(try stream.confirmed.object("lamp", "hall")?[field].flatMap(read)) }
         return values
     }
 }

@@ -13,7 +13,7 @@ extension Demo {
         async let annIsDone = Self.type(annsWords, into: annsNote)
         async let bobIsDone = Self.type(bobsWords, into: bobsNote)
         try await settle([annsNote, bobsNote], to: max(try await annIsDone, try await bobIsDone))
-        let texts = [await Self.text(annsNote), await Self.text(bobsNote)]
+        let texts = [try Self.text(annsNote), try Self.text(bobsNote)]
         screen.say("ann and bob read: \(texts[0])")
         screen.check(texts[0] == texts[1], "the same text on both")
         screen.check(texts[0].contains(annsWords) && texts[0].contains(bobsWords), "each one's words are whole")
@@ -25,7 +25,7 @@ extension Demo {
         var typed = ""
         var last: Seq = 0
         for letter in words {
-            guard let object = await note.object("note", "1") else { break }
+            guard let object = try note.object("note", "1") else { break }
             let shown = object["text"]?.string ?? ""
             let end =
                 shown.firstRange(of: typed).map { typed.isEmpty ? shown.endIndex : $0.upperBound } ?? shown.endIndex
@@ -42,7 +42,7 @@ extension Demo {
         return last
     }
 
-    private static func text(_ note: SyncStream) async -> String {
-        await note.confirmed.object("note", "1")?["text"]?.string ?? ""
+    private static func text(_ note: SyncStream) throws -> String {
+        try note.confirmed.object("note", "1")?["text"]?.string ?? ""
     }
 }

@@ -15,7 +15,7 @@ extension Demo {
         async let done = bobsList.publish(.update("task", "1", ["done": true])).acked()
         async let gone = annsList.publish(.delete("task", "3")).acked()
         try await settle([annsList, bobsList], to: max(try await done ?? 0, try await gone ?? 0))
-        let lists = [await text(annsList), await text(bobsList)]
+        let lists = [try text(annsList), try text(bobsList)]
         screen.say("ann and bob see: \(lists[0])")
         screen.check(
             lists[0] == lists[1] && lists[0] == "[x] Milk, [ ] Bread",
@@ -23,8 +23,8 @@ extension Demo {
         )
     }
 
-    private func text(_ list: SyncStream) async -> String {
-        await list.confirmed.objects("task").map { task in
+    private func text(_ list: SyncStream) throws -> String {
+        try list.confirmed.objects("task").map { task in
             (task["done"]?.bool == true ? "[x] " : "[ ] ") + (task["title"]?.string ?? "?")
         }.joined(separator: ", ")
     }

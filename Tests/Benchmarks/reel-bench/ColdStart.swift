@@ -76,7 +76,7 @@ enum ColdStartBenchmark {
             let stream = try await client.open("bench")
             try await stream.waitUntil(seq: last)
             let taken = ContinuousClock.now - start
-            let held = await stream.objects("task").count
+            let held = try stream.objects("task").count
             await client.close()
             guard held == objects else { throw BenchmarkError("the device holds \(held) objects") }
             return taken / .milliseconds(1)

@@ -135,7 +135,7 @@ import Testing
             try await ground.haveGoneOver(to: number)
         }
         try await eventually("all is consumed") { await stream.queued == 0 }
-        #expect(await ground.device.count(on: stream) == Double(added))
+        #expect(ground.device.count(on: stream) == Double(added))
         try await ground.holds(before)
         let epoch = try #require(await ground.log(of: ground.snapshot)?.epoch)
         let topic = try ground.deployment.kafka.topics("--describe", "--topic", "reel.\(epoch)")
@@ -204,7 +204,7 @@ import Testing
         let number = try #require(run.output.firstMatch(of: /log number (\d+)/).flatMap { Int($0.1) })
         try await ground.haveGoneOver(to: number)
         try await eventually("all is consumed") { await stream.queued == 0 }
-        #expect(await ground.device.count(on: stream) == Double(30 + 30 * effort))
+        #expect(ground.device.count(on: stream) == Double(30 + 30 * effort))
         try await ground.holds(before)
         await client.close()
     }
@@ -268,7 +268,7 @@ import Testing
             try await ground.holds(before)
             try await ground.device.add(5, stream)
             try await eventually("the device goes on") { await stream.queued == 0 }
-            #expect(await ground.device.count(on: stream) == Double(20 + 5 * number))
+            #expect(ground.device.count(on: stream) == Double(20 + 5 * number))
             _ = try await ground.snapshot.snapshot(of: "todo", upTo: await stream.seq)
         }
         await client.close()

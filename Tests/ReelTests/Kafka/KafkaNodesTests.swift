@@ -48,7 +48,7 @@ import Testing
         let stream = try await client.open("todo")
         try await device.make(stream)
         try await device.add(20, stream)
-        try await eventually("all is consumed") { await device.count(on: stream) == 20 }
+        try await eventually("all is consumed") { device.count(on: stream) == 20 }
         let last = try #require(try await deployment.last())
         let lines = try SnapshotLines(try await snapshot.snapshot(of: "todo", upTo: Seq(last.seq))).lines
         let object = try lines.compactMap { try ObjectLine($0) }.first

@@ -33,8 +33,8 @@ final class CountingDevice: Sendable {
     }
 
     /// Returns the number of consumed events from the device's own state.
-    func count(on stream: SyncStream) async -> Double? {
-        guard case .number(let number)? = await stream.confirmed.object("counter", name)?["n"] else { return nil }
-        return number
+    func count(on stream: SyncStream) -> Double? {
+        let counter = try? stream.confirmed.object("counter", name)
+        return counter?["n"]?.number
     }
 }

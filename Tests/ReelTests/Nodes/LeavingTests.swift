@@ -103,7 +103,8 @@ import Testing
         let change = try await BuiltProgram.newEpoch(["--log", "sqlite:\(log)"])
         #expect(change.code == 0, "\(change)")
         try await eventually("that it moves on") { node.logger.contains("moving to the next epoch") }
-        // While the test holds the lock, no process can open or close the log. So the process cannot start its next node.
+        // While the test holds the lock, no process can open or close the log. So the process cannot start its next
+        // node.
         let lock = open(log + ".lock", O_RDWR)
         defer { close(lock) }
         try #require(flock(lock, LOCK_EX) == 0)

@@ -69,7 +69,7 @@ import Testing
         }
         let writer = streams[0]
         try await writer.publish(.insert("m", "before")).fate()
-        for stream in streams { try await eventually("it is there") { await stream.object("m", "before") != nil } }
+        for stream in streams { try await eventually("it is there") { try stream.object("m", "before") != nil } }
 
         leaving.process.signal(SIGTERM)
         try await eventually("that it is not ready") {
@@ -85,7 +85,7 @@ import Testing
         } while !leaving.process.hasEnded()
         #expect(leaving.process.end == .exited(0), "\(leaving.logger)")
         let last = "\(published - 1)"
-        for stream in streams { try await eventually("all is there") { await stream.object("m", last) != nil } }
+        for stream in streams { try await eventually("all is there") { try stream.object("m", last) != nil } }
         #expect(leaving.logger.contains(#"event="drain finished" reason="all have left""#), "\(leaving.logger)")
         var move = Move(leaving: leaving.url, other: other.url)
         move.standstill = await watch.end()

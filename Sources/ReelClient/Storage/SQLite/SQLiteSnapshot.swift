@@ -14,7 +14,9 @@ final class SQLiteSnapshot: StorageSnapshot {
     deinit { storage.giveBack(reader) }
 
     /// Returns the value of a key; nil if the key is absent.
-    func value(for key: [UInt8]) throws(ReelError) -> [UInt8]? { try reader.value(for: key) }
+    func value(for key: [UInt8]) throws(ReelError) -> [UInt8]? {
+        try reading { () throws(ReelError) in try reader.value(for: key) }
+    }
 
     /// Calls `body` with each pair in `start..<end`, in order, until it returns false.
     func forEach(
@@ -23,10 +25,20 @@ final class SQLiteSnapshot: StorageSnapshot {
         _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(ReelError) -> Bool
     ) throws(ReelError) {
         var batch = PairBatch(from: start)
-        try reader.read(into: &batch, to: end)
+        try reading { () throws(ReelError) in try reader.read(into: &batch, to: end) }
         while try batch.forEach(body), !batch.hasRoom {
             batch.advance()
-            try reader.read(into: &batch, to: end)
+            try reading { () throws(ReelError) in try reader.read(into: &batch, to: end) }
+        }
+    }
+
+    /// Throws `store_lost` instead of a failure to read if the files are not at their place.
+    private func reading<T>(_ body: () throws(ReelError) -> T) throws(ReelError) -> T {
+        do throws(ReelError) {
+            return try body()
+        } catch {
+            if error.code != .closed { try storage.checkFiles() }
+            throw error
         }
     }
 }

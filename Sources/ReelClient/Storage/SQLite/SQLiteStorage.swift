@@ -54,7 +54,21 @@ public final class SQLiteStorage: DeviceStorage {
 
     /// Returns the content at this moment. Opens another connection if all are in use.
     public func snapshot() throws(ReelError) -> any StorageSnapshot {
-        SQLiteSnapshot(of: self, try readers.take())
+        let reader: SQLiteReader
+        do throws(ReelError) {
+            reader = try readers.take()
+        } catch {
+            if error.code != .closed { try checkFiles() }
+            throw error
+        }
+        return SQLiteSnapshot(of: self, reader)
+    }
+
+    /// Throws `store_lost` if the files are not at their place. Waits for a commit on another thread.
+    func checkFiles() throws(ReelError) {
+        try state.withLock { state throws(ReelError) in
+            if case .open(let writer) = state { try writer.checkFiles() }
+        }
     }
 
     /// Applies all changes in one transaction.

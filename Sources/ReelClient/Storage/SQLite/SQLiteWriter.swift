@@ -83,6 +83,9 @@ final class SQLiteWriter {
         tidy()
     }
 
+    /// Throws `store_lost` if the files are not at their place.
+    func checkFiles() throws(ReelError) { try files.check() }
+
     private func transaction(
         _ durability: Connection.Synchronous,
         _ body: () throws(SQLiteError) -> Void

@@ -1,0 +1,229 @@
+internal import ReelCore
+
+// The client's use of its store: what a turn changes is committed together.
+extension SyncClient {
+    /// The number of events after the stored state, and of their bytes, from which the changed rows of the state are
+    /// written. Until then the events in the store replace the rows.
+    static let (eventsBehindStateMax, bytesBehindStateMax) = (4_096, 1 << 20)
+
+    /// Commits the changes of streams, and shows them to readers.
+    func commit(_ streams: [StreamState], to store: DeviceStore) throws(ReelError) {
+        for stream in streams { try healIfDamaged(stream) }
+        // Received data can be received again. Promises to the app and given ops must not be lost; they include that a
+        // delete has cancelled an insert.
+        let isPromise = streams.contains { stream in
+            !stream.commits.isEmpty
+                || stream.unwrittenWrites.contains { if case .remove = $0 { false } else { true } }
+        }
+        let written = streams.filter(mustWriteState)
+        show(streams, beforeCommit: true)
+        try store.commit(durably: isPromise) { changes throws(ReelError) in
+            if !logIsWritten {
+                store.changeClient(&changes) {
+                    $0.logNumber = logNumber
+                    $0.deployment = deployment
+                }
+            }
+            for stream in streams {
+                store.write(stream.unwrittenWrites, of: stream.name, stream.row, &changes)
+                if stream.unwrittenEpoch { store.dropEvents(stream.row, &changes) }
+                for event in stream.unwritten { store.write(event: event.value, seq: event.seq, stream.row, &changes) }
+            }
+            for stream in written {
+                let witness = stream.view?.witness
+                try stream.view?.withFold { (fold) throws(ReelError) in
+                    try store.write(&fold, witness: witness, stream.row, &changes)
+                }
+                stream.storedSeq = stream.seq
+            }
+            for stream in streams { stream.position.map { store.write($0, stream.row, &changes) } }
+        }
+        logIsWritten = true
+        for stream in streams { (stream.unwrittenWrites, stream.unwritten) = ([], []) }
+        for stream in written { stateIsWritten(stream, store) }
+        show(streams, beforeCommit: false)
+        turns += 1
+        for stream in streams { stream.lastTurn = turns }
+        boundCache(of: streams)
+        if !store.unusedGenerations.isEmpty || written.contains(where: \.isLayered) { planUpkeep() }
+    }
+
+    private func mustWriteState(_ stream: StreamState) -> Bool {
+        // A delta is based on the stored state.
+        guard stream.view != nil, !isLoadingDelta(stream) else { return false }
+        return stream.isStateDue || stream.eventsBehindState > Self.eventsBehindStateMax
+            || stream.bytesBehindState > Self.bytesBehindStateMax
+    }
+
+    private func stateIsWritten(_ stream: StreamState, _ store: DeviceStore) {
+        let layers = stream.view?.fold.storedObjects?.layers ?? []
+        (stream.isStateDue, stream.unwrittenEpoch) = (false, false)
+        (stream.eventsBehindState, stream.bytesBehindState) = (0, 0)
+        store.unusedGenerations += stream.replacedLayers.filter { !layers.contains($0) }
+        stream.replacedLayers = []
+        stream.view?.fold.storedObjects?.loaded(upTo: nil)
+        stream.readable.isStored = true
+    }
+
+    /// Shows the turn's changes to readers. Before the commit these are the differences to the stored state, after it
+    /// the stored state itself.
+    private func show(_ streams: [StreamState], beforeCommit: Bool) {
+        content.change { content in
+            for stream in streams where !(beforeCommit && stream.readable.isReplaced) {
+                var shown = content[stream.name] ?? ClientContent.Stream()
+                stream.readable.apply(to: &shown)
+                shown.position = stream.readPosition
+                shown.isComplete = stream.view != nil && stream.sync.isComplete
+                if let layers = stream.fold?.storedObjects?.layers { shown.layers = layers }
+                if !beforeCommit, stream.readable.isStored {
+                    shown.unwritten = [:]
+                } else if stream.readable.isReplaced {
+                    shown.unwritten = stream.fold?.unwrittenObjects() ?? [:]
+                }
+                content[stream.name] = shown
+            }
+        }
+        if beforeCommit { return }
+        for stream in streams { stream.readable = ReadableChanges() }
+    }
+
+    // MARK: The cache
+
+    /// Evicts objects that are equal to their rows, if the objects in memory exceed the limit. Objects of the streams
+    /// that changed longest ago are evicted first.
+    private func boundCache(of streams: [StreamState]) {
+        for stream in streams { stream.fold?.storedObjects?.refresh() }
+        var size = opened.values.reduce(0) { $0 + ($1.view?.fold.cachedBytes ?? 0) }
+        guard size > cacheBytes else { return }
+        for stream in opened.values.sorted(by: { $0.lastTurn < $1.lastTurn }) where size > cacheBytes {
+            guard let view = stream.view, view.fold.cachedBytes > 0 else { continue }
+            let before = view.fold.cachedBytes
+            let rest = max(0, before - (size - cacheBytes))
+            let fits = try? stream.view?.withFold { (fold) throws(ReelError) in fold.evict(above: rest) }
+            size -= before - (stream.view?.fold.cachedBytes ?? 0)
+            // The rest is not written yet. It is evicted after the next turn.
+            if fits == false, !isLoadingDelta(stream) { stream.isStateDue = true }
+        }
+    }
+
+    // MARK: Opening
+
+    /// Restores a stream from the store.
+    func restore(_ name: StreamName, _ start: SyncStart) throws(ReelError) -> StreamState {
+        guard let store else { throw .closed }
+        let seed = random.next()
+        let fresh = Outbox(seed: seed)
+        let stored = try store.open(name, newSite: fresh.site)
+        let outbox = Outbox(site: stored.site, nextOp: stored.nextOp, entries: stored.entries, seed: seed)
+        let stream = StreamState(name, start: start, gapSource, row: stored.row, outbox: outbox)
+        for entry in stored.entries where !entry.event.isInternal {
+            stream.publications[entry.number] = [Publication(entry.event)]
+        }
+        stream.queueEpoch = stored.epoch
+        if stored.holdsState {
+            if let view = try restoredView(name, stored, store) {
+                stream.eventsBehindState = view.events
+                stream.sync = StreamSync(
+                    start: start,
+                    gapSource: gapSource,
+                    isComplete: stored.position?.isComplete ?? false
+                )
+                stream.view = view.view
+                stream.storedSeq = stored.position?.stateSeq ?? .none
+            } else {
+                // Nodes also have the state, but only this device has the queue. So the queue is kept.
+                try store.forgetState(stored.row, epoch: stored.epoch)
+            }
+        }
+        if stream.view != nil || !outbox.entries.isEmpty {
+            stream.overlay = Overlay(of: outbox, over: stream.view?.fold, stream: name)
+        }
+        // The queue has seen these objects in an earlier run, or must not see them, because they belong to another
+        // deployment.
+        if let changes = stream.view?.takeChanges(), let fold = stream.fold {
+            _ = stream.readable.add(changes, of: fold)
+        }
+        stream.follow()
+        show([stream], beforeCommit: false)
+        return stream
+    }
+
+    /// Returns the stored state of a stream with the later events folded; nil if it is damaged.
+    private func restoredView(
+        _ name: StreamName,
+        _ stored: DeviceStore.Stored,
+        _ store: DeviceStore
+    ) throws(ReelError) -> (view: View, events: Int)? {
+        guard let position = stored.position, let state = try store.readState(name, position, stored.row),
+            let events = try store.readEvents(stored.row)
+        else { return nil }
+        var view = View(state.fold, partitions: position.partitions, witness: state.witness)
+        view.restore(events, covered: position.covered)
+        if let failure = view.fold.storedObjects?.failure {
+            guard failure.isDamage else { throw failure }
+            return nil
+        }
+        view.fold.storedObjects?.refresh()
+        return (view, events.count)
+    }
+
+    // MARK: Damage
+
+    /// Reads a stream's state again if a stored row of it is damaged. Throws if the store failed in another way.
+    private func healIfDamaged(_ stream: StreamState) throws(ReelError) {
+        guard let failure = stream.fold?.storedObjects?.failure else { return }
+        guard failure.isDamage else { throw failure }
+        try dropState(of: stream, failure)
+    }
+
+    /// Drops the received state of a stream, because it is damaged, and reads it again. The queue is kept.
+    func dropState(of stream: StreamState, _ error: ReelError) throws(ReelError) {
+        let epoch = stream.fold?.epoch ?? stream.queueEpoch
+        if stream.sync.isSubscribed { send(ClientFrame(.unsubscribe(stream.name))) }
+        step(stream, .closed)
+        (stream.view, stream.former, stream.queueEpoch) = (nil, nil, epoch)
+        (stream.unwritten, stream.isStateDue, stream.replacedLayers, stream.storedSeq) = ([], false, [], .none)
+        stream.overlay = Overlay(of: stream.outbox, over: nil, stream: stream.name)
+        stream.readable = ReadableChanges()
+        content.change { $0[stream.name] = ClientContent.Stream() }
+        stream.batch = ChangeBatch(seq: .none, isReset: true)
+        try store?.forgetState(stream.row, epoch: epoch)
+        notify(.waiting(stream: stream.name.description, reason: "\(error.code.rawValue): \(error.message)"))
+        stream.sync = StreamSync(start: stream.sync.start, gapSource: gapSource)
+        step(
+            stream,
+            .opened(.init(link: syncLink, hasPlace: hasPlace(stream), isOfFormerEpoch: epoch != link?.welcome?.epoch))
+        )
+    }
+
+    /// Called when a reader has found a damaged row.
+    func foundDamage(in name: StreamName, _ error: ReelError) {
+        guard let stream = opened[name], stream.fold != nil, !isClosed else { return }
+        do throws(ReelError) { try dropState(of: stream, error) } catch { return fail(error) }
+        markDirty(stream)
+    }
+}
+
+extension ReelError {
+    /// True if the error says that stored data is not what was written.
+    var isDamage: Bool { [ErrorCode.storeDamaged, .internal, .badJSON].contains(code) }
+}
+
+extension StreamState {
+    /// True if the rows of the folded state lie in two generations.
+    var isLayered: Bool { view?.fold.storedObjects?.layers.count ?? 0 > 1 }
+
+    /// The position up to which the stream was received; nil without a state.
+    fileprivate var position: DeviceStore.Position? {
+        view.map { view in
+            DeviceStore.Position(
+                epoch: view.fold.epoch,
+                partition: view.fold.partition,
+                partitions: view.partitions,
+                covered: view.covered,
+                isComplete: sync.isComplete,
+                stateSeq: storedSeq
+            )
+        }
+    }
+}

@@ -1,0 +1,71 @@
+internal import ReelCore
+internal import Synchronization
+
+/// The readable content of a client's streams. Safe on any thread.
+///
+/// Reading never waits for the client's executor, for a network or for a write to the disk. A reader takes a moment: a
+/// snapshot of the storage, and the objects that differ from the storage in it. The client changes the differences of
+/// all streams together at the end of a turn, before it commits, and drops those that are stored after the commit. So
+/// the differences cover at each moment everything that the storage lacks.
+final class ClientContent: Sendable {
+    /// The readable content of one stream.
+    struct Stream: Sendable {
+        /// The generations of the stored objects, the upper one first.
+        var layers: [Int64] = []
+        /// The confirmed objects that differ from the stored ones; nil: the object is gone.
+        var unwritten: [Overlay.Key: FoldedState?] = [:]
+        /// The objects that own waiting events change, as the app sees them; nil: the object is gone.
+        var own: [Overlay.Key: FoldedState?] = [:]
+        /// The position up to which the stream is folded.
+        var position = ReadPosition(epoch: nil, seq: .none, withdrawals: 0)
+        /// True if the whole stream is there: an object that is absent does not exist.
+        var isComplete = false
+    }
+
+    private struct State {
+        var streams: [StreamName: Stream] = [:]
+        var end: ReelError?
+    }
+
+    private let storage: any DeviceStorage
+    private let state = Mutex(State())
+
+    init(_ storage: any DeviceStorage) {
+        self.storage = storage
+    }
+
+    /// Changes the content of streams, all at one moment for readers.
+    func change(_ body: (inout [StreamName: Stream]) -> Void) {
+        state.withLock { body(&$0.streams) }
+    }
+
+    /// Ends reading: later calls throw `error`.
+    func end(_ error: ReelError) {
+        state.withLock { state in
+            state.end = error
+            state.streams = [:]
+        }
+    }
+
+    /// Returns the content of streams at one moment. Throws `closed` for a stream that is not open.
+    func moment(of names: [StreamName]) throws(ReelError) -> [StreamSnapshot] {
+        try state.withLock { state throws(ReelError) in
+            if let end = state.end { throw end }
+            // Inside the lock, so that the differences and the storage are of one moment.
+            let snapshot = try storage.snapshot()
+            var moment: [StreamSnapshot] = []
+            for name in names {
+                guard let stream = state.streams[name] else { throw .streamIsClosed(name.description) }
+                moment.append(StreamSnapshot(id: name.description, stream: stream, storage: snapshot))
+            }
+            return moment
+        }
+    }
+}
+
+extension ReelError {
+    /// The error of calls to a stream that is not open any more.
+    static func streamIsClosed(_ stream: String) -> ReelError {
+        ReelError(.closed, "found the stream \(stream), which was closed: open it again")
+    }
+}

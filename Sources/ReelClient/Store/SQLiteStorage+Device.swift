@@ -1,0 +1,11 @@
+internal import ReelCore
+
+extension SQLiteStorage {
+    /// Opens or creates the file of a device's store, and upgrades one of an earlier format.
+    ///
+    /// - Parameter path: the path of the file.
+    /// - Throws: A code that begins with `store_` if the file cannot be used.
+    convenience init(device path: String) throws(ReelError) {
+        try self.init(path: path) { connection, format in try StoreUpgrade.pairs(of: connection, format: format) }
+    }
+}

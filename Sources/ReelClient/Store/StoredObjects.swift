@@ -1,0 +1,143 @@
+internal import ReelCore
+
+/// The rows of a stream's objects in a storage, for its fold. Belongs to the client's executor.
+///
+/// The rows lie in one or two generations. While a delta is received, its rows go to a generation of their own above
+/// the former one, whose rows it replaces. A row without content in the upper one stands for an object that is gone.
+final class StoredObjects: ObjectSource, @unchecked Sendable {
+    private let storage: any DeviceStorage
+    /// The generations, the upper one first.
+    let layers: [Int64]
+    /// The last key that a load has written in ascending order: no row has a key after it. Nil: no load is running.
+    private var loadedUpTo: [UInt8]?
+    private var snapshot: (any StorageSnapshot)?
+    /// The first error since the objects were opened.
+    private(set) var failure: ReelError?
+
+    private static let pageCount = 1_000
+
+    init(_ storage: any DeviceStorage, layers: [Int64]) {
+        self.storage = storage
+        self.layers = layers
+    }
+
+    /// The generation that new rows go to.
+    var generation: Int64 { layers.last ?? 0 }
+
+    /// Called after a commit has changed the rows, and at the end of a turn. A snapshot that is held for long makes the
+    /// storage keep old data.
+    func refresh() { snapshot = nil }
+
+    /// Called when a load has written all rows up to this key, in order, and will write later ones. With nil the
+    /// following keys may have rows.
+    func loaded(upTo key: [UInt8]?) {
+        loadedUpTo = key
+        refresh()
+    }
+
+    func row(for key: [UInt8]) -> StoredRow? {
+        if let loadedUpTo, KeyOrder.precedes(loadedUpTo, key) { return nil }
+        return read(nil) { snapshot throws(ReelError) -> StoredRow? in
+            try StoredObject.find(key, layers, snapshot)?.row
+        }
+    }
+
+    func agingKeys(upTo seq: Seq, after last: AgingKey?) -> [AgingKey] {
+        read([]) { snapshot throws(ReelError) -> [AgingKey] in
+            var keys: [AgingKey] = []
+            for layer in layers { keys += try Self.agingKeys(of: layer, upTo: seq, after: last, snapshot) }
+            guard layers.count > 1 else { return keys }
+            keys.sort { $0.seq < $1.seq || $0.seq == $1.seq && KeyOrder.precedes($0.key, $1.key) }
+            var page: [AgingKey] = []
+            for key in keys where page.last != key && page.count < Self.pageCount { page.append(key) }
+            return page
+        }
+    }
+
+    private static func agingKeys(
+        of layer: Int64,
+        upTo seq: Seq,
+        after last: AgingKey?,
+        _ snapshot: any StorageSnapshot
+    ) throws(ReelError) -> [AgingKey] {
+        let start = last.map { StoreKey.aging(layer, $0) + [0] } ?? StoreKey.aging(layer)
+        let end = StoreKey.aging(layer, AgingKey(seq: seq + 1, key: []))
+        guard KeyOrder.precedes(start, end) else { return [] }
+        var keys: [AgingKey] = []
+        try snapshot.forEach(from: start, to: end) { (key, _) throws(ReelError) -> Bool in
+            guard let seq = StoreKey.number(in: key, at: 9) else { throw ReelError.damagedStore(key) }
+            keys.append(AgingKey(seq: seq, key: Array(key[17...])))
+            return keys.count < pageCount
+        }
+        return keys
+    }
+
+    func failed(_ error: ReelError) {
+        if failure == nil { failure = error }
+    }
+
+    private func read<T>(_ absent: T, _ body: (any StorageSnapshot) throws(ReelError) -> T) -> T {
+        do throws(ReelError) {
+            if let snapshot { return try body(snapshot) }
+            let taken = try storage.snapshot()
+            snapshot = taken
+            return try body(taken)
+        } catch {
+            failed(error)
+            return absent
+        }
+    }
+}
+
+/// An object's row as the store keeps it: the digest, the `agingSeq` with −1 for none, and the fold's row. Without
+/// content it stands for an object that is gone.
+struct StoredObject {
+    /// The row; nil: the object is gone.
+    let row: StoredRow?
+
+    private static let headBytes = 16
+
+    /// Returns the row of an object in the uppermost generation that has one; nil if none has.
+    static func find(
+        _ key: [UInt8],
+        _ layers: [Int64],
+        _ snapshot: any StorageSnapshot
+    ) throws(ReelError) -> StoredObject? {
+        for layer in layers {
+            let found = try snapshot.sealed(StoreKey.object(layer, key)) { (content) throws(ReelError) in
+                try StoredObject(content)
+            }
+            if let found { return found }
+        }
+        return nil
+    }
+
+    init(_ row: StoredRow?) {
+        self.row = row
+    }
+
+    init(_ content: Bytes) throws(ReelError) {
+        guard !content.isEmpty else {
+            row = nil
+            return
+        }
+        guard content.count >= Self.headBytes else { throw ReelError(.storeDamaged, "found a row without its head") }
+        let aging = Seq(littleEndian: content.loadUnaligned(fromByteOffset: 8, as: Seq.self))
+        row = StoredRow(
+            bytes: Array(content[Self.headBytes...]),
+            digest: UInt64(littleEndian: content.loadUnaligned(as: UInt64.self)),
+            agingSeq: aging < 0 ? nil : aging
+        )
+    }
+
+    /// The stored form.
+    var content: [UInt8] {
+        guard let row else { return [] }
+        var content = [UInt8]()
+        content.reserveCapacity(Self.headBytes + row.bytes.count)
+        withUnsafeBytes(of: row.digest.littleEndian) { content.append(contentsOf: $0) }
+        withUnsafeBytes(of: (row.agingSeq ?? .none).littleEndian) { content.append(contentsOf: $0) }
+        content += row.bytes
+        return content
+    }
+}

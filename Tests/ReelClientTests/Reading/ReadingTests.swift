@@ -1,0 +1,237 @@
+import Foundation
+import ReelCore
+import ReelSQLite
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ReelClient
+
+/// Reading beside writes, at one moment, from the store and from memory.
+@Suite(.timeLimit(.minutes(5))) struct ReadingTests {
+    private static let text = String(repeating: "a text of some length ", count: 8)
+
+    /// Returns a client with a small cache whose stream holds `count` objects of a node.
+    private func client(_ network: FakeNetwork, _ path: String, objects count: Int) async throws -> SyncClient {
+        try await network.on { network in
+            for id in 0..<count { network.author(.insert("m", "\(id)", ["text": .string(Self.text), "n": 0])) }
+        }
+        return try SyncClient(nodes: ["a"], store: .file(path), transport: network, cacheBytes: 1 << 20)
+    }
+
+    @Test("two objects that a batch changes are read at one moment, on any thread")
+    func oneMoment() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let client = try network.client(store: .file(path))
+        let stream = try await client.open("s")
+        try await stream.publish(.batch([.insert("m", "x", ["n": 100]), .insert("m", "y", ["n": 0])]))
+        let isOver = Mutex(false)
+        let reader = Task.detached {
+            var (reads, sums) = (0, Set<Double>())
+            while !isOver.withLock({ $0 }) {
+                let sum = try stream.read { snapshot in
+                    let x = try snapshot.object("m", "x")?["n"]?.number ?? 0
+                    Thread.sleep(forTimeInterval: 0.0001)
+                    return try x + (snapshot.objects("m").last?["n"]?.number ?? 0)
+                }
+                sums.insert(sum)
+                reads += 1
+                await Task.yield()
+            }
+            return (reads, sums)
+        }
+        for _ in 0..<200 {
+            try await stream.publish(
+                .batch([
+                    .update("m", "x", operations: ["n": .increment(-1)]),
+                    .update("m", "y", operations: ["n": .increment(1)]),
+                ])
+            )
+        }
+        try await eventually { await stream.queued == 0 }
+        isOver.withLock { $0 = true }
+        let (reads, sums) = try await reader.value
+        #expect(reads > 0 && sums == [100])
+        await client.close()
+    }
+
+    @Test("a moment of two streams never shows a later event without an earlier one")
+    func momentOfTwoStreams() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let (first, second) = (try await client.open("a"), try await client.open("b"))
+        try await first.publish(.insert("m", "x", ["n": 0]))
+        try await second.publish(.insert("m", "x", ["n": 0]))
+        let isOver = Mutex(false)
+        let reader = Task.detached {
+            while !isOver.withLock({ $0 }) {
+                let (a, b) = try client.read([first, second]) { streams in
+                    let b = try streams[1].object("m", "x")?["n"]?.number ?? 0
+                    return (try streams[0].object("m", "x")?["n"]?.number ?? 0, b)
+                }
+                guard a == b || a == b + 1 else { throw Wrong() }
+                await Task.yield()
+            }
+        }
+        for _ in 0..<200 {
+            for stream in [first, second] {
+                try await stream.publish(.update("m", "x", operations: ["n": .increment(1)]))
+            }
+        }
+        isOver.withLock { $0 = true }
+        try await reader.value
+        await client.close()
+    }
+
+    @Test("a stream larger than the cache has the state of the nodes, and keeps to the cache")
+    func largerThanTheCache() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let client = try await client(network, path, objects: 6_000)
+        let stream = try await client.open("s")
+        try await stream.waitUntil(seq: 5_999)
+        #expect(await client.cachedBytes < 1 << 20)
+        #expect(try stream.objects("m").count == 6_000)
+        #expect(try stream.object("m", "4711")?["text"] == .string(Self.text))
+        // Events of others, of which each names another object.
+        try await network.on { network in
+            for id in 0..<6_000 where id % 2 == 0 { network.author(.update("m", "\(id)", ["n": .number(Double(id))])) }
+            for id in 0..<50 { network.author(.delete("m", "\(id * 7)")) }
+            network.pushAll()
+        }
+        let head = try await network.on { $0.head }
+        try await stream.waitUntil(seq: head)
+        try await eventually { await client.cachedBytes < 1 << 20 }
+        let expected = try await network.on { network in
+            var fold = network.fold(StreamName("s")!)
+            return fold.digest()
+        }
+        #expect(await stream.digest == expected)
+        #expect(try stream.objects("m").count == 5_950)
+        #expect(try stream.object("m", "4712")?["n"] == 4_712)
+        #expect(try stream.object("m", "7") == nil)
+        await client.close()
+        let again = try SyncClient(nodes: [], store: .file(path), transport: network)
+        let reopened = try await again.open("s")
+        #expect(await reopened.digest == expected)
+        #expect(await again.cachedBytes < 1 << 20, "nothing is read to open it")
+        #expect(try reopened.objects("m").count == 5_950)
+        await again.close()
+    }
+
+    @Test("a large delta is written to a generation of its own, and becomes part of the state")
+    func largeDelta() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let first = try await client(network, path, objects: 4_000)
+        try await first.open("s").waitUntil(seq: 3_999)
+        await first.close()
+        try await network.on { network in
+            for id in 0..<3_500 { network.author(.update("m", "\(id)", ["n": 1])) }
+            for id in 3_900..<4_000 { network.author(.delete("m", "\(id)")) }
+            for id in 4_000..<4_010 { network.author(.insert("m", "\(id)")) }
+        }
+        let client = try network.client(store: .file(path))
+        let stream = try await client.open("s")
+        let head = try await network.on { $0.head }
+        try await stream.waitUntil(seq: head)
+        #expect(await client.statistics.deltas == 1)
+        for _ in 0..<20 {
+            // Some reads see two generations, and later ones a single one.
+            #expect(try stream.objects("m").count == 3_910)
+            #expect(try stream.object("m", "17")?["n"] == 1 && stream.object("m", "3917") == nil)
+            await Task.yield()
+        }
+        try await eventually { await client.layers(of: "s") == 1 }
+        #expect(try stream.objects("m").count == 3_910)
+        let expected = try await network.on { network in
+            var fold = network.fold(StreamName("s")!)
+            return fold.digest()
+        }
+        #expect(await stream.digest == expected)
+        await client.close()
+        try expectOneGeneration(path, rows: 4_010)
+    }
+
+    @Test("while the first snapshot arrives its objects are shown as incomplete, and a cut one leaves nothing")
+    func incomplete() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let held = Mutex<(@Sendable (TransportResponse) -> Void)?>(nil)
+        try await network.on { network in
+            network.cuts = [900_000]
+            network.cutAnswer = { receive in held.withLock { $0 = receive } }
+        }
+        let client = try await client(network, path, objects: 6_000)
+        let stream = try await client.open("s")
+        try await eventually { try !stream.objects("m").isEmpty }
+        try await eventually { held.withLock { $0 != nil } }
+        let shown = try stream.read { ($0.isComplete, try $0.objects("m").count, $0.seq) }
+        #expect(!shown.0 && (1_000..<6_000).contains(shown.1) && shown.2 == -1)
+        let receive = try #require(held.withLock { $0 })
+        try await network.on { _ in receive(.failed("reset")) }
+        try await stream.waitUntil(seq: 5_999)
+        let whole = try stream.read { ($0.isComplete, try $0.objects("m").count) }
+        #expect(whole == (true, 6_000))
+        await client.close()
+        try expectOneGeneration(path, rows: 6_000)
+    }
+
+    @Test("a replaced state stays readable until the next one is there, and its rows are removed")
+    func replaced() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let client = try await client(network, path, objects: 2_500)
+        let stream = try await client.open("s")
+        try await stream.waitUntil(seq: 2_499)
+        try await network.on { network in
+            network.number = 1
+            network.beginEpoch(Epoch(2))
+            network.authored = 0
+            for id in 0..<2_000 { network.author(.insert("m", "new \(id)")) }
+        }
+        try await eventually {
+            let count = try stream.objects("m").count
+            #expect(count == 2_500 || count == 2_000, "found \(count)")
+            return count == 2_000
+        }
+        try await eventually { await client.unusedGenerations == 0 }
+        await client.close()
+        try expectOneGeneration(path, rows: 2_000)
+    }
+
+    @Test("reading works where nothing can be awaited, and throws once the client is closed")
+    func synchronous() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s")
+        try await stream.publish(.insert("m", "1", ["a": 1]))
+        func title() throws -> JSON? { try stream.object("m", "1")?["a"] }
+        #expect(try title() == 1)
+        await client.close()
+        let error = #expect(throws: ReelError.self) { try title() }
+        #expect(error?.code == .closed)
+    }
+
+    private func expectOneGeneration(_ path: String, rows: Int64) throws {
+        let connection = try Connection(path: path, mode: .readWrite, busyMs: 5_000)
+        let objects = "FROM pair WHERE substr(key, 1, 1) = CAST('o' AS BLOB)"
+        #expect(try connection.integer("SELECT count(DISTINCT substr(key, 2, 8)) \(objects)") == 1)
+        #expect(try connection.integer("SELECT count(*) \(objects)") == rows)
+    }
+}
+
+extension SyncClient {
+    fileprivate var cachedBytes: Int { opened.values.reduce(0) { $0 + ($1.view?.fold.cachedBytes ?? 0) } }
+    fileprivate var unusedGenerations: Int { store?.unusedGenerations.count ?? 0 }
+
+    fileprivate func layers(of name: String) -> Int {
+        StreamName(name).flatMap { opened[$0]?.fold?.storedObjects?.layers.count } ?? 0
+    }
+}
