@@ -49,6 +49,8 @@ import Testing
         // A splice that waits is rare: two seeds that have one.
         check(2_449_626_680)
         check(2_279_140_777)
+        // The last of several entries changes, before which its object did not exist.
+        check(633_434_702)
         // One seed that is played again need not bring all about.
         guard TestSeed.given == nil else { return }
         #expect(waited > 0)

@@ -33,6 +33,12 @@ struct Evidence {
     }
 
     var promises: [String: Promise] = [:]
+    /// The number of letters that devices have typed.
+    var letters: UInt32 = 0
+    /// The letters that a device has typed since it wrote a text as a whole, by device and text.
+    var typed: [String: [String]] = [:]
+    /// The letters that a device has then replaced by a whole text. Before they were sent, both can be one event.
+    var replaced: Set<String> = []
     /// The devices that have given their store to another user.
     var renamed: Set<String> = []
     /// The streams of which an operator has retired sites.
@@ -51,6 +57,21 @@ extension World {
     func promised(_ token: String, _ stream: StreamName, by device: String) {
         evidence.promises[token] = Evidence.Promise(stream: stream, device: device)
     }
+
+    /// A scalar that no other event types. Where typing is merged into one splice, each letter is still found.
+    func newLetter() -> String {
+        evidence.letters += 1
+        return Unicode.Scalar(0xf_0000 + evidence.letters % 0xffff).map { String($0) } ?? ""
+    }
+
+    /// A device has typed a letter into a text.
+    func typed(_ letter: String, into text: String) { evidence.typed[text, default: []].append(letter) }
+
+    /// A device writes a text as a whole.
+    func replaced(_ text: String) { evidence.replaced.formUnion(evidence.typed.removeValue(forKey: text) ?? []) }
+
+    /// Whether the scalar is such a letter.
+    static func isLetter(_ scalar: Unicode.Scalar) -> Bool { (0xf_0000...0xf_ffff).contains(scalar.value) }
 
     func settled(_ token: String, _ fate: Fate) { evidence.promises[token]?.fate = fate }
 
@@ -218,6 +239,7 @@ extension World {
                 if found.count > 1 { broken("\(token) is unknown, and is at \(found.map(\.seq))") }
             case .refused, .reduced:
                 if !found.isEmpty { broken("\(token) was refused or reduced, and is at \(found.map(\.seq))") }
+            case _ where found.isEmpty && evidence.replaced.contains(token): break
             default:
                 guard found.count == 1, let place = found.first else {
                     return broken("\(token) was promised, and was consumed at \(found.map(\.seq))")
@@ -239,9 +261,11 @@ extension World {
             || evidence.retired.contains(promise.stream) && store.logs.count > 1
     }
 
-    /// Returns the tokens of promised events in a record: `"tok:…:"`.
+    /// Returns the tokens of promised events in a record: `"tok:…:"`, and letters.
     func tokens(in value: [UInt8]) -> [String] {
-        String(decoding: value, as: UTF8.self).split(separator: "\"").filter { $0.hasPrefix("tok:") }.map(String.init)
+        let text = String(decoding: value, as: UTF8.self)
+        return text.split(separator: "\"").filter { $0.hasPrefix("tok:") }.map(String.init)
+            + text.unicodeScalars.filter(Self.isLetter).map { String($0) }
     }
 }
 

@@ -33,6 +33,8 @@ extension SimulatedDevice {
         process.after(paceMs) { [self] in letters(left - 1, to: place, paceMs: paceMs) }
     }
 
+    private func text(of place: Place) -> String { "\(name) \(place.stream) \(place.page) \(place.field)" }
+
     private func letter(to place: Place) {
         guard let client else { return }
         let page = client.assumeIsolated { $0.object("page", place.page, of: place.stream) }
@@ -41,7 +43,8 @@ extension SimulatedDevice {
             return
         }
         let length = Int64(page[place.field]?.string?.unicodeScalars.count ?? 0)
-        let token = "tok:\(newMark()):"
+        let token = world.newLetter()
+        world.typed(token, into: text(of: place))
         let splice = Splice(process.chance(70) ? length : process.pick(0...length), 0, token)
         publish(
             Event(.update("page", place.page, operations: [place.field: .splice([splice])])),
@@ -84,6 +87,7 @@ extension SimulatedDevice {
             publish(event, to: place.stream, token: nil)
         default:
             guard page != nil else { return }
+            world.replaced(text(of: place))
             publish(
                 Event(.update("page", place.page, [place.field: .string("new")])),
                 to: place.stream,

@@ -253,10 +253,12 @@ final class SimulatedDevice: @unchecked Sendable {
         case 60..<72: event = Event(.update("item", item(), ["n": .number(Double(count)), "by": .string(name)]))
         case 72..<80: event = Event(.delete("item", item()))
         case 80..<90:
-            let length = Int64(page?["text"]?.string?.unicodeScalars.count ?? 0)
-            let offset = process.pick(0...length)
+            let text = Array((page?["text"]?.string ?? "").unicodeScalars)
+            let offset = process.pick(0...Int64(text.count))
             base = page?.readAt
-            let splice = Splice(offset, min(process.pick(0...3), length - offset), process.chance(60) ? "ab c" : "")
+            // A letter that is deleted before it is sent would not come into the log.
+            let rest = text[Int(offset)...].prefix(Int(process.pick(0...3))).prefix { !World.isLetter($0) }
+            let splice = Splice(offset, Int64(rest.count), process.chance(60) ? "ab c" : "")
             event = Event(.update("page", "one", operations: ["text": .splice([splice])]))
         case 90..<94: event = Event(.update("page", "one", operations: ["views": .increment(1)]))
         case 94..<97:

@@ -63,11 +63,11 @@ extension SyncClient {
     fileprivate func queueLines(of id: String, after number: Int64) throws -> (lines: [String], last: Int64?) {
         try checkOpen()
         guard let name = StreamName(id) else { return ([], nil) }
-        let entries: ArraySlice<Outbox.Entry>
+        let entries: [Outbox.Entry]
         let epoch: Epoch?
         if let stream = opened[name] {
             let outbox = stream.outbox
-            entries = outbox.entries[outbox.index(behind: number)...].prefix(Self.linesPerPage)
+            entries = Array(outbox.entries[outbox.index(behind: number)...].prefix(Self.linesPerPage))
             epoch = stream.fold?.epoch ?? stream.queueEpoch
         } else {
             let stored = try store?.entries(
@@ -76,7 +76,7 @@ extension SyncClient {
                 limit: Self.linesPerPage,
                 bytes: Self.bytesPerPage
             )
-            entries = stored?.entries[...] ?? []
+            entries = stored?.entries ?? []
             epoch = stored?.epoch
         }
         return (entries.filter { !$0.event.isFiller }.map { $0.line(of: name, epoch) }, entries.last?.number)

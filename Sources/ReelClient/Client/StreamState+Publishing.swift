@@ -2,15 +2,24 @@ internal import ReelCore
 
 // `publish` throws the errors of events that this device knows to be without effect.
 extension StreamState {
-    /// Queues an event, and returns the number of its entry. Throws if this device knows that the event has no effect.
+    /// Queues an event, and returns the number of the entry that carries it. Throws if this device knows that the event
+    /// has no effect.
     /// - Parameters:
     ///   - base: the seq on which the event was made.
     ///   - read: the count of withdrawals at the moment when the author read the objects; nil: now.
-    func add(_ event: Event, base: Seq, read: Int?) throws(ReelError) -> Int64 {
+    ///   - nowMs: the time by the transport's clock.
+    ///   - eventMaxBytes: the largest event that a node takes.
+    func add(
+        _ event: Event,
+        base: Seq,
+        read: Int?,
+        nowMs: Int64 = 0,
+        eventMaxBytes: Int = .max
+    ) throws(ReelError) -> Int64 {
         let waits = try checkEffect(of: event, base: base, read: read)
-        // An update would share the outcome of the entry into which it is merged.
-        let merges = outbox.entries.last.map { !overlay.isRefused($0.number) } ?? false
-        return outbox.add(event, base: base, waits: waits, merges: merges) { change in
+        if let change = event.single, writesNothing(change) { return outbox.settleAtOnce() }
+        let rules = mergeRules(eventMaxBytes)
+        return outbox.add(event, base: base, waits: waits, nowMs: nowMs, rules: rules) { change in
             fold?.holds(model: change.model, id: change.id) == true
         }
     }

@@ -25,7 +25,16 @@ extension StreamState {
             changed = readable.add(changes, of: fold)
         }
         if isReplaced { readable.isReplaced = true }
-        news.formUnion(overlay.follow(writes, of: outbox, over: fold, changed: changed, isReplaced: isReplaced))
+        let tells = !feeds.isEmpty
+        let news = overlay.follow(
+            writes,
+            of: outbox,
+            over: fold,
+            changed: changed,
+            isReplaced: isReplaced,
+            tells: tells
+        )
+        if tells { self.news.formUnion(news) }
         readable.add(&overlay)
     }
 

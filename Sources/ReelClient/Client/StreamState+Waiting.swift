@@ -31,7 +31,7 @@ extension StreamState {
                 }
             }
             overlay.append(entry, over: fold)
-            index += 1
+            outbox.entries.formIndex(after: &index)
         }
     }
 }

@@ -1,6 +1,6 @@
 internal import ReelCore
 
-// Adding an event to the queue. A delete removes the waiting writes of its object, and plain updates are merged.
+// Adding an event to the queue. A delete removes the waiting writes of its object, and updates are merged.
 extension Outbox {
     /// The number of cancelled objects (see `isCancelled`) that the queue remembers.
     static let cancelledMax = 4_096
@@ -8,24 +8,28 @@ extension Outbox {
     /// Queues an event, made on a fold of `base`, and returns the number of the entry that carries it.
     /// - Parameters:
     ///   - waits: the numbers of the entries whose rejection the event waits for.
-    ///   - merges: true if a plain update may be merged into the last entry.
+    ///   - nowMs: the time by the transport's clock.
+    ///   - rules: the facts that decide if an update may be merged; nil: it may not.
     ///   - holds: returns true for a change whose object is in the folded state.
     mutating func add(
         _ event: Event,
         base: Seq,
         waits: [Int64] = [],
-        merges: Bool = true,
+        nowMs: Int64 = 0,
+        rules: MergeRules? = MergeRules(),
         holds: (Change) -> Bool
     ) -> Int64 {
         let event = withoutCancelled(event)
         if let change = event.single, change.guards.isEmpty {
             if change.kind == .delete, reduce(before: change, isHeld: holds(change)) { return settleAtOnce() }
-            if merges, let number = merge(change, base: base, isHeld: holds(change)) { return number }
+            if waits.isEmpty, let rules, let number = merge(change, base: base, isHeld: holds(change), rules) {
+                return number
+            }
         } else if event.isBatch, event.changes.isEmpty {
             return settleAtOnce()
         }
         let held = event.changes.indices.filter { event.changes[$0].kind != .delete && holds(event.changes[$0]) }
-        var entry = Entry(number: nextNumber, event: event, base: base, held: held)
+        var entry = Entry(number: nextNumber, event: event, base: base, held: held, sinceMs: nowMs)
         if !waits.isEmpty {
             entry.waits = waits
             wait(entry.number, for: waits)
@@ -48,7 +52,8 @@ extension Outbox {
         return rest.count == event.changes.count ? event : Event(batch: rest)
     }
 
-    private mutating func settleAtOnce() -> Int64 {
+    /// Settles an event without effect, which is not queued, as `reduced`. Returns its number.
+    mutating func settleAtOnce() -> Int64 {
         defer { nextNumber += 1 }
         notify(.settled(number: nextNumber, .reduced))
         return nextNumber
@@ -65,14 +70,17 @@ extension Outbox {
         var superfluous: [Int64] = []
         var wasMade = false
         for number in numbers.reversed() {
-            let entry = entries[index(behind: number - 1)]
+            guard let index = index(of: number) else { break }
+            let entry = entries[index]
             guard entry.author == nil, let change = entry.event.single, change.guards.isEmpty,
                 change.kind == .update || change.kind == .insert && (isHeld || change.hasRandomID)
             else { break }
             superfluous.append(number)
             if change.kind == .insert { wasMade = true }
         }
-        for number in superfluous { remove(at: index(behind: number - 1), .reduced) }
+        for number in superfluous {
+            if let index = index(of: number) { remove(at: index, .reduced) }
+        }
         guard superfluous.count == numbers.count, wasMade, !isHeld else { return false }
         rememberCancelled(ObjectKey(delete))
         return true
@@ -82,26 +90,5 @@ extension Outbox {
         guard cancelled.insert(key).inserted else { return }
         cancelledInOrder.append(key)
         if cancelledInOrder.count > Self.cancelledMax { cancelled.remove(cancelledInOrder.removeFirst()) }
-    }
-
-    /// Merges a plain update into the last entry, if that entry writes the same object and was not handed over. Only
-    /// neighbours are merged, so that the order between objects is kept.
-    private mutating func merge(_ update: Change, base: Seq, isHeld: Bool) -> Int64? {
-        guard update.kind == .update, update.operations.isEmpty, let index = entries.indices.last,
-            entries[index].author == nil, var change = entries[index].event.single, change.isSame(update),
-            change.kind != .delete, change.operations.isEmpty, change.guards.isEmpty
-        else { return nil }
-        change.fields = change.fields.merging(update.fields)
-        let merged = Event(change)
-        guard merged.encoded(base: base).count <= Self.mergeMaxBytes else { return nil }
-        entries[index].base = base
-        put(merged, held: isHeld ? [0] : entries[index].held, at: index)
-        return entries[index].number
-    }
-}
-
-extension Change {
-    fileprivate func isSame(_ other: Change) -> Bool {
-        model.utf8.elementsEqual(other.model.utf8) && id.utf8.elementsEqual(other.id.utf8)
     }
 }

@@ -62,8 +62,9 @@ extension Outbox {
     /// Gives the first event of a new site a base after the barrier, because no site begins with an older one. The
     /// offsets of a splice are rebased; a guard compares seqs and does not depend on the base.
     private mutating func renewFirst() {
-        guard nextOp == 0, let position, let index = entries.firstIndex(where: { $0.author == nil }),
-            entries[index].base < position.retired, entries[index].event.dependsOnBase, entries[index].waits == nil
+        guard nextOp == 0, let position, position.retired > .none,
+            let index = entries.firstIndex(where: { $0.author == nil }), entries[index].base < position.retired,
+            entries[index].event.dependsOnBase, entries[index].waits == nil
         else { return }
         if entries[index].event.hasSplices {
             entries[index].waits = []

@@ -30,7 +30,7 @@ extension Outbox {
     /// Adapts an entry to the folded state before the entry gets an op. An insert of an object that the state holds
     /// becomes an update, unless a guard requires an absent field. Returns false if the entry was refused, because it
     /// names an object that this device has held and that no longer exists.
-    mutating func express(at index: Int, over confirmed: Fold) -> Bool {
+    mutating func express(at index: EntryList.Index, over confirmed: Fold) -> Bool {
         let event = entries[index].event
         guard !event.isFiller else { return true }
         let isHeld = event.changes.map { confirmed.holds(model: $0.model, id: $0.id) }
@@ -67,7 +67,7 @@ extension Outbox {
 
     /// Refuses an entry whose object no longer exists. The entry keeps its op, or gets one, if it wrote the text of
     /// another object: later splices may count on that text.
-    private mutating func refuseGone(at index: Int, _ error: ReelError, losesText: Bool) {
+    private mutating func refuseGone(at index: EntryList.Index, _ error: ReelError, losesText: Bool) {
         if entries[index].author == nil {
             guard losesText else { return remove(at: index, .refused(error)) }
             give(Event.Author(site: site, op: nextOp), at: index)
@@ -75,7 +75,7 @@ extension Outbox {
         refuse(at: index, error)
     }
 
-    private mutating func see(at index: Int, _ isSeen: (Change) -> Bool) {
+    private mutating func see(at index: EntryList.Index, _ isSeen: (Change) -> Bool) {
         let (changes, held) = (entries[index].event.changes, entries[index].held)
         let new = changes.indices.filter { place in
             changes[place].kind != .delete && (held.contains(place) || isSeen(changes[place]))

@@ -104,16 +104,16 @@ extension Outbox {
             inFlightBytes += encoded.count
             parcel.events.append(encoded)
             sentThrough = entries[index].number
-            index += 1
+            entries.formIndex(after: &index)
         }
         guard !parcel.events.isEmpty else { return nil }
         hasBegun = true
         return parcel
     }
 
-    mutating func give(_ author: Event.Author, at index: Int) {
+    mutating func give(_ author: Event.Author, at index: EntryList.Index) {
         nextOp = author.op + 1
-        entries[index].author = author
+        name(author, at: index)
         lastGiven = max(lastGiven, entries[index].number)
         entries[index].firstSent = position?.moment
         if firstOps[site] == nil { firstOps[site] = author.op }
@@ -176,7 +176,7 @@ extension Outbox {
 
     /// Settles an event that is not sent, or not sent again: as `refused`, or as `unknown` if an earlier copy may still
     /// reach the log. A filler event takes its op, so that the ops of later events leave no gap.
-    mutating func refuse(at index: Int, _ error: ReelError) {
+    mutating func refuse(at index: EntryList.Index, _ error: ReelError) {
         notify(.settled(number: entries[index].number, entries[index].isResent ? .unknown(error) : .refused(error)))
         replace(at: index, by: entries[index].event.filler)
     }
@@ -195,10 +195,10 @@ extension Outbox {
     }
 
     /// The index of the first entry without an ack.
-    private var firstUnacked: Int? { entries.firstIndex { $0.acked == nil } }
+    private var firstUnacked: EntryList.Index? { entries.firstIndex { $0.acked == nil } }
 
-    mutating func forgetAcks(from index: Int) {
-        for index in index..<entries.endIndex { entries[index].acked = nil }
+    mutating func forgetAcks(from index: EntryList.Index) {
+        for index in entries.indices[index...] { entries[index].acked = nil }
     }
 
     /// Sends again from the first op without an ack, after a pause that grows as long as no ack arrives. If a restart

@@ -135,6 +135,6 @@ extension Outbox {
 
     /// Removes the events that were never handed over.
     mutating func discard() {
-        for index in entries.indices.reversed() where entries[index].author == nil { remove(at: index, .reduced) }
+        removeAll { $0.author == nil ? .reduced : nil }
     }
 }

@@ -50,7 +50,7 @@ extension Outbox {
     /// - Parameters:
     ///   - base: the seq that the offsets of the new event count.
     ///   - waits: true if the entry still waits.
-    mutating func place(_ event: Event, base: Seq, waits: Bool, at index: Int) {
+    mutating func place(_ event: Event, base: Seq, waits: Bool, at index: EntryList.Index) {
         if !waits { entries[index].waits = nil }
         entries[index].base = base
         put(event, held: entries[index].held, at: index)
@@ -58,7 +58,7 @@ extension Outbox {
 
     /// Refuses an entry that cannot be rebased. A filler that names the same texts takes its place, because later
     /// splices may count on them.
-    mutating func refuseUnplaced(at index: Int, base: Seq) {
+    mutating func refuseUnplaced(at index: EntryList.Index, base: Seq) {
         (entries[index].waits, entries[index].base) = (nil, base)
         let error = ReelError(
             .stale,

@@ -30,6 +30,9 @@ struct Outbox: Sendable {
         /// True if the entry was handed to a connection more than once, so that an earlier copy may still reach the
         /// log. Not stored: after a restart every entry with an op is handed over again.
         var isResent = false
+        /// The time by the transport's clock at which the event was added, or at which the store was opened if an
+        /// earlier run has added it. Not stored.
+        var sinceMs: Int64 = 0
     }
 
     /// A seq of an epoch, up to which a fold has read.
@@ -60,9 +63,6 @@ struct Outbox: Sendable {
         case stuck
     }
 
-    /// The maximum size in bytes of a merged update, so that merging does not exceed a gateway's limits.
-    static let mergeMaxBytes = 32 << 10
-
     /// The present site, and its next op.
     var site: Site
     var nextOp: Op
@@ -79,7 +79,7 @@ struct Outbox: Sendable {
     var position: FoldPosition?
     /// True if the stream has no room for another site, according to the fold.
     var waitsForRoom = false
-    var entries: ArraySlice<Entry> = []
+    var entries = EntryList()
     /// No entry after this number has an op.
     var lastGiven: Int64 = 0
     var nextNumber: Int64 = 1
@@ -103,9 +103,15 @@ struct Outbox: Sendable {
     var isHeld = false
 
     private(set) var writes: [Write] = []
+    /// The index in `writes` of the last `put` of each entry. A later `put` of the entry replaces it.
+    private var puts: [Int64: Int] = [:]
+    /// The index in `writes` of the present site; nil: it has not changed.
+    private var siteWrite: Int?
     private(set) var notices: [Notice] = []
     /// The numbers of the entries that name an object, in order.
     private(set) var touched: [ObjectKey: ArraySlice<Int64>] = [:]
+    /// The numbers of the entries with an op, by site and op.
+    private var numbers: [Site: [Op: Int64]] = [:]
     /// For each object that this device has not held: the number of changes in the queue that make or update it.
     private(set) var unseen: [ObjectKey: Int] = [:]
     /// The last objects whose insert and delete have cancelled each other, as a set and in order.
@@ -121,7 +127,7 @@ struct Outbox: Sendable {
         random = SeededGenerator(seed: seed)
         site = Site.random(using: &random)
         nextOp = 0
-        writes = [.site(site, next: 0)]
+        write(.site(site, next: 0))
     }
 
     /// Creates the queue from its stored form. `entries`: sorted by number.
@@ -129,11 +135,11 @@ struct Outbox: Sendable {
         random = SeededGenerator(seed: seed)
         self.site = site
         self.nextOp = nextOp
-        self.entries = ArraySlice(entries)
+        self.entries = EntryList(entries)
         nextNumber = (entries.last?.number ?? 0) + 1
         formerSites = Set(entries.compactMap(\.author?.site))
         lastGiven = entries.last { $0.author != nil }?.number ?? 0
-        for entry in entries { touch(entry, 1) }
+        for entry in entries { noteAppended(entry) }
         restoreWaits()
     }
 
@@ -141,7 +147,8 @@ struct Outbox: Sendable {
 
     /// Returns the changes that must be committed, in order, and empties the list.
     mutating func takeWrites() -> [Write] {
-        defer { writes = [] }
+        if writes.isEmpty { return [] }
+        defer { (writes, puts, siteWrite) = ([], [:], nil) }
         return writes
     }
 
@@ -151,7 +158,17 @@ struct Outbox: Sendable {
         return notices
     }
 
+    /// Adds a write. All writes are committed together, so only the last form of an entry and of the site counts.
     mutating func write(_ write: Write) {
+        switch write {
+        case .put(let entry):
+            if let index = puts[entry.number] { return writes[index] = write }
+            puts[entry.number] = writes.count
+        case .remove(let number, _): puts[number] = nil
+        case .site:
+            if let index = siteWrite { return writes[index] = write }
+            siteWrite = writes.count
+        }
         writes.append(write)
     }
 
@@ -162,70 +179,84 @@ struct Outbox: Sendable {
     // MARK: Entries
 
     /// Returns the index of the first entry after `number`.
-    func index(behind number: Int64) -> Int {
-        var (low, high) = (entries.startIndex, entries.endIndex)
-        while low < high {
-            let middle = (low + high) / 2
-            if entries[middle].number <= number { low = middle + 1 } else { high = middle }
-        }
-        return low
+    func index(behind number: Int64) -> EntryList.Index { entries.index(behind: number) }
+
+    /// Returns the index of the entry with this number; nil if it is not in the queue.
+    func index(of number: Int64) -> EntryList.Index? {
+        let index = index(behind: number - 1)
+        return index < entries.endIndex && entries[index].number == number ? index : nil
     }
 
     /// Returns the index of the entry with this site and op; nil if there is none.
-    func index(of author: Event.Author) -> Int? {
-        if let first = entries.first?.author, first.site == author.site, author.op < first.op { return nil }
-        if let first = entries.first?.author, first.site == author.site, author.op - first.op < entries.count {
-            let guess = entries.startIndex + Int(author.op - first.op)
-            if entries[guess].author == author { return guess }
-        }
-        return entries[..<self.index(behind: lastGiven)].firstIndex { $0.author == author }
+    func index(of author: Event.Author) -> EntryList.Index? {
+        numbers[author.site]?[author.op].flatMap(index(of:))
     }
 
-    mutating func remove(at index: Int, _ fate: Fate) {
+    mutating func remove(at index: EntryList.Index, _ fate: Fate) {
         let entry = entries[index]
-        touch(entry, -1)
-        if index == entries.startIndex { entries.removeFirst() } else { entries.remove(at: index) }
-        // Entries removed at the front are released only when the rest is copied.
-        if entries.isEmpty { entries = [] }
-        write(.remove(number: entry.number, isInStream: fate.isApplied))
-        notify(.settled(number: entry.number, fate))
+        entries.remove(at: index)
+        noteRemoved(entry, fate)
         settled(entry.number, fate)
     }
 
-    /// Removes the entries for which there is a fate, in one pass. Single removals would each move all later entries.
+    /// Removes the entries for which there is a fate, in one pass.
     mutating func removeAll(_ fate: (Entry) -> Fate?) {
-        var (kept, fates) = ([Entry](), [(Int64, Fate)]())
+        var fates: [(Int64, Fate)] = []
         for entry in entries {
-            guard let fate = fate(entry) else {
-                kept.append(entry)
-                continue
-            }
-            touch(entry, -1)
-            write(.remove(number: entry.number, isInStream: fate.isApplied))
-            notify(.settled(number: entry.number, fate))
-            if waiting[entry.number] != nil { fates.append((entry.number, fate)) }
+            if let fate = fate(entry) { fates.append((entry.number, fate)) }
         }
-        if kept.count < entries.count { entries = kept[...] }
-        for (number, fate) in fates { settled(number, fate) }
+        for (number, fate) in fates {
+            guard let index = index(of: number) else { continue }
+            let entry = entries[index]
+            entries.remove(at: index)
+            noteRemoved(entry, fate)
+        }
+        for (number, fate) in fates where waiting[number] != nil { settled(number, fate) }
+    }
+
+    private mutating func noteRemoved(_ entry: Entry, _ fate: Fate) {
+        touch(entry, -1)
+        if let author = entry.author { forget(author) }
+        write(.remove(number: entry.number, isInStream: fate.isApplied))
+        notify(.settled(number: entry.number, fate))
+    }
+
+    /// Gives an entry its op.
+    mutating func name(_ author: Event.Author, at index: EntryList.Index) {
+        entries[index].author = author
+        numbers[author.site, default: [:]][author.op] = entries[index].number
+    }
+
+    private mutating func forget(_ author: Event.Author) {
+        numbers[author.site]?[author.op] = nil
+        if numbers[author.site]?.isEmpty == true { numbers[author.site] = nil }
     }
 
     /// Removes the op of an entry. The event was not consumed under it, and is sent as a new one of the present site.
-    mutating func takeBackOp(at index: Int) {
+    mutating func takeBackOp(at index: EntryList.Index) {
+        if let author = entries[index].author { forget(author) }
         (entries[index].author, entries[index].acked, entries[index].firstSent) = (nil, nil, nil)
         entries[index].isResent = false
         write(.put(entries[index]))
     }
 
     /// Replaces the event of an entry, which keeps its number and its op.
-    mutating func replace(at index: Int, by event: Event) {
+    mutating func replace(at index: EntryList.Index, by event: Event) {
         put(event, held: [], at: index)
     }
 
     /// Replaces the event of an entry, and the indices of its held objects.
-    mutating func put(_ event: Event, held: [Int], at index: Int) {
-        touch(entries[index], -1)
+    mutating func put(_ event: Event, held: [Int], at index: EntryList.Index) {
+        let (old, new) = (entries[index].event.single, event.single)
+        let keepsObject =
+            if let old, let new {
+                held == entries[index].held && old.isSame(new) && (old.kind == .delete) == (new.kind == .delete)
+            } else {
+                false
+            }
+        if !keepsObject { touch(entries[index], -1) }
         (entries[index].event, entries[index].held) = (event, held)
-        touch(entries[index], 1)
+        if !keepsObject { touch(entries[index], 1) }
         write(.put(entries[index]))
     }
 
@@ -241,7 +272,10 @@ struct Outbox: Sendable {
     }
 
     /// Notes that an entry was appended.
-    mutating func noteAppended(_ entry: Entry) { touch(entry, 1) }
+    mutating func noteAppended(_ entry: Entry) {
+        touch(entry, 1)
+        if let author = entry.author { numbers[author.site, default: [:]][author.op] = entry.number }
+    }
 }
 
 extension ArraySlice<Int64> {
@@ -255,10 +289,20 @@ extension ArraySlice<Int64> {
             removeFirst()
             return
         }
-        let place = firstIndex { $0 >= number } ?? endIndex
+        let place = self.place(of: number)
         let isThere = place < endIndex && self[place] == number
         if isIn, !isThere { insert(number, at: place) }
         if !isIn, isThere { remove(at: place) }
+    }
+
+    /// Returns the index of the first number that is at least `number`.
+    private func place(of number: Int64) -> Int {
+        var (low, high) = (startIndex, endIndex)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle] < number { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 }
 

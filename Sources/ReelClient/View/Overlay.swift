@@ -32,6 +32,16 @@ struct Overlay: Sendable {
         /// The event that is sent instead if the queue refuses this one and other events count on its texts. Empty if
         /// the event neither waits nor holds anything.
         var filler: [UInt8] = []
+        /// The base of an event that keeps its base: it is too old once the horizon passes this seq. Nil: the event
+        /// gets a new base when it is sent.
+        var fixedBase: Seq?
+    }
+
+    /// The state of an object before the last of several entries that change it, and the number of that entry. The
+    /// entry may change many times while an app writes the object, and only this one entry is then laid again.
+    private struct Tail {
+        var number: Int64
+        var before: FoldDraft.Saved
     }
 
     private(set) var draft: FoldDraft
@@ -39,6 +49,12 @@ struct Overlay: Sendable {
     private(set) var laid: [Int64: Laid] = [:]
     /// The numbers of the entries that change an object, in order.
     private(set) var numbers: [Key: [Int64]] = [:]
+    /// The tails of objects that several entries change, where only this object is changed by the last of them.
+    private var tails: [Key: Tail] = [:]
+    /// The numbers of the entries that depend on the horizon, by their bases.
+    private var fixedBases: [Seq: Set<Int64>] = [:]
+    /// The number of events that were laid since the overlay was made, each time that one was laid.
+    private(set) var layCount = 0
     private var lastNumber: Int64 = 0
     /// The lost texts of the sites of these events, according to the fold below.
     private(set) var confirmedLost: [Site: LostTexts] = [:]
@@ -62,10 +78,10 @@ struct Overlay: Sendable {
     }
 
     /// Creates the overlay of the first entries of a queue. `site`: the site of entries that have none yet.
-    init(of entries: ArraySlice<Outbox.Entry>, site: Site, over confirmed: Fold?, stream: StreamName) {
+    init(of entries: some Sequence<Outbox.Entry>, site: Site, over confirmed: Fold?, stream: StreamName) {
         draft = FoldDraft(of: stream)
         self.site = site
-        var before: [Key: ObjectState?] = [:]
+        var before = Looks(isWanted: false)
         layAll(entries, over: confirmed, &before)
     }
 
@@ -99,34 +115,33 @@ struct Overlay: Sendable {
     ///   - writes: the changes of the queue since the last call.
     ///   - changed: the objects that have changed in the fold since the last call.
     ///   - isReplaced: true if the fold was replaced by another one.
+    ///   - tells: false if nobody reads which objects look different. The result is then without meaning.
     mutating func follow(
         _ writes: [Outbox.Write],
         of outbox: Outbox,
         over confirmed: Fold?,
         changed: Set<Key>,
-        isReplaced: Bool
+        isReplaced: Bool,
+        tells: Bool = true
     ) -> Set<Key> {
         var news = changed.filter { numbers[$0] == nil }
-        let beginsAnew = isReplaced || outbox.site != site || hasOtherRules(confirmed)
-        guard beginsAnew || !writes.isEmpty || news.count < changed.count else { return news }
-        var before: [Key: ObjectState?] = [:]
+        var rules = Rules()
+        let beginsAnew = isReplaced || outbox.site != site || !takeRules(of: confirmed, &rules)
+        guard beginsAnew || !writes.isEmpty || news.count < changed.count || !rules.isEmpty else { return news }
+        var before = Looks(isWanted: tells)
         site = outbox.site
         for write in writes { noteWithdrawal(by: write) }
         if beginsAnew {
             layAll(outbox.entries, over: confirmed, &before)
         } else {
-            lay(writes, over: confirmed, dirty: changed.subtracting(news), &before)
+            renew(&rules, of: outbox)
+            lay(writes, over: confirmed, dirty: changed.subtracting(news).union(rules.dirty), &before)
             if hasOtherMarks { layAll(outbox.entries, over: confirmed, &before) }
         }
-        for (key, state) in before where state != (covers(key) ? object(key) : confirmed?.object(key)) {
+        for (key, state) in before.states where state != (covers(key) ? object(key) : confirmed?.object(key)) {
             news.insert(key)
         }
         return news
-    }
-
-    private func hasOtherRules(_ confirmed: Fold?) -> Bool {
-        confirmed?.horizon ?? Seq.none != draft.horizon
-            || confirmedLost.contains { site, lost in confirmed?.site(site)?.lost ?? LostTexts() != lost }
     }
 
     /// Applies single writes and changes of single objects.
@@ -134,14 +149,18 @@ struct Overlay: Sendable {
         _ writes: [Outbox.Write],
         over confirmed: Fold?,
         dirty: Set<Key>,
-        _ before: inout [Key: ObjectState?]
+        _ before: inout Looks
     ) {
         var (dirty, appended) = (dirty, [Int64]())
         for write in writes {
             switch write {
             case .put(let entry):
-                guard let new = taken(entry), new.value != laid[entry.number]?.value else { continue }
+                guard let new = taken(entry), !takesOver(new, entry.number, over: confirmed) else { continue }
                 let isLast = entry.number > lastNumber
+                if !isLast, dirty.isDisjoint(with: new.keys), replaceTail(entry.number, new, over: confirmed, &before) {
+                    appended.append(entry.number)
+                    continue
+                }
                 if !isLast { dirty.formUnion(remove(entry.number) + new.keys) }
                 for key in new.keys where numbers[key] == nil { note(key, over: confirmed, &before) }
                 add(new, entry.number, over: confirmed)
@@ -157,6 +176,7 @@ struct Overlay: Sendable {
             note(key, over: confirmed, &before)
             let isCovered = numbers[key]?.isEmpty == false
             if !isCovered { numbers[key] = nil }
+            tails[key] = nil
             draft.reset(key, to: isCovered ? confirmed : nil)
         }
         for number in affected.union(appended).sorted() { lay(number, over: confirmed) }
@@ -182,15 +202,15 @@ struct Overlay: Sendable {
 
     /// Rebuilds the overlay from all entries.
     private mutating func layAll(
-        _ entries: ArraySlice<Outbox.Entry>,
+        _ entries: some Sequence<Outbox.Entry>,
         over confirmed: Fold?,
-        _ before: inout [Key: ObjectState?]
+        _ before: inout Looks
     ) {
         for key in numbers.keys { note(key, over: confirmed, &before) }
         for key in numbers.keys { draft.reset(key, to: nil) }
         draft.takeHorizon(of: confirmed)
         let former = laid
-        (laid, numbers) = ([:], [:])
+        (laid, numbers, tails, fixedBases) = ([:], [:], [:], [:])
         (confirmedLost, lost, certainLost) = ([:], [:], [:])
         lastNumber = 0
         for entry in entries {
@@ -204,10 +224,48 @@ struct Overlay: Sendable {
     }
 
     /// Remembers the look of an object before this step.
-    private mutating func note(_ key: Key, over confirmed: Fold?, _ before: inout [Key: ObjectState?]) {
+    private mutating func note(_ key: Key, over confirmed: Fold?, _ before: inout Looks) {
         touched.insert(key)
-        guard before[key] == nil else { return }
-        before.updateValue(covers(key) ? object(key) : confirmed?.object(key), forKey: key)
+        before.note(key) { covers(key) ? object(key) : confirmed?.object(key) }
+    }
+
+    /// Takes over a new form of an entry that shows the same as before. Returns false if the entry must be laid again.
+    private mutating func takesOver(_ new: Laid, _ number: Int64, over confirmed: Fold?) -> Bool {
+        guard var old = laid[number], old.value == new.value, old.waits == new.waits else { return false }
+        guard old.held == new.held || (old.held + new.held).allSatisfy({ confirmed?.holds($0) == true }) else {
+            return false
+        }
+        note(old, number, isIn: false)
+        note(new, number, isIn: true)
+        (old.held, old.filler, old.fixedBase) = (new.held, new.filler, new.fixedBase)
+        laid[number] = old
+        return true
+    }
+
+    /// Replaces the last entry of an object, and resets the object to its state before that entry. The entry must be
+    /// laid then. Returns false, and changes nothing, if that is not enough.
+    private mutating func replaceTail(
+        _ number: Int64,
+        _ new: Laid,
+        over confirmed: Fold?,
+        _ before: inout Looks
+    ) -> Bool {
+        guard new.keys.count == 1, let key = new.keys.first, let tail = tails[key], tail.number == number,
+            let old = laid[number], old.refusal == nil, !old.waits, !new.waits, old.keys == new.keys
+        else { return false }
+        note(key, over: confirmed, &before)
+        draft.restore(key, to: tail.before)
+        note(old, number, isIn: false)
+        note(new, number, isIn: true)
+        laid[number] = new
+        laid[number]?.wasLaid = old.wasLaid
+        return true
+    }
+
+    private mutating func note(_ entry: Laid, _ number: Int64, isIn: Bool) {
+        guard let base = entry.fixedBase else { return }
+        if isIn { fixedBases[base, default: []].insert(number) } else { fixedBases[base]?.remove(number) }
+        if fixedBases[base]?.isEmpty == true { fixedBases[base] = nil }
     }
 
     // MARK: Entries
@@ -224,6 +282,7 @@ struct Overlay: Sendable {
             let keys = event.parts.map { event.key(of: $0, bytes) }
             let held = entry.author == nil ? entry.held.filter(keys.indices.contains).map { keys[$0] } : []
             var laid = Laid(value: value, site: site, keys: Array(Set(keys)), waits: entry.waits != nil, held: held)
+            if entry.author != nil || entry.event.dependsOnBase { laid.fixedBase = entry.base }
             if !held.isEmpty || laid.waits {
                 let author = Event.Author(site: site, op: 0)
                 laid.filler = entry.event.filler.encoded(base: Self.firstSeq - 1, author: author)
@@ -234,6 +293,7 @@ struct Overlay: Sendable {
 
     private mutating func add(_ new: Laid, _ number: Int64, over confirmed: Fold?) {
         laid[number] = new
+        note(new, number, isIn: true)
         lastNumber = max(lastNumber, number)
         if confirmedLost[new.site] == nil {
             confirmedLost[new.site] = confirmed?.site(new.site)?.lost ?? LostTexts()
@@ -242,6 +302,7 @@ struct Overlay: Sendable {
         }
         for key in new.keys {
             if numbers[key] == nil { draft.reset(key, to: confirmed) }
+            tails[key] = nil
             let place = numbers[key]?.lastIndex { $0 < number }.map { $0 + 1 } ?? 0
             numbers[key, default: []].insert(number, at: place)
         }
@@ -250,8 +311,43 @@ struct Overlay: Sendable {
     /// Removes an entry. Its objects must be laid again.
     private mutating func remove(_ number: Int64) -> [Key] {
         guard let old = laid.removeValue(forKey: number) else { return [] }
+        note(old, number, isIn: false)
         for key in old.keys { numbers[key]?.removeAll { $0 == number } }
         return old.keys
+    }
+
+    /// Takes over the lost texts of a site. Returns false if the site may have too many now, so that one mark for all
+    /// fields replaces them.
+    mutating func takeLost(_ present: LostTexts, of site: Site, _ rules: inout Rules) -> Bool {
+        let former = confirmedLost[site]?.fields ?? []
+        let changed = present.fields.filter { !former.contains($0) } + former.filter { !present.fields.contains($0) }
+        let keys = Set(changed.map(\.objectKey))
+        confirmedLost[site] = present
+        resetLost(of: keys)
+        rules.dirty.formUnion(keys.filter(covers))
+        return lost[site].map { $0.fields.count <= Limits.lostPerSite } ?? true
+    }
+
+    /// Takes over the horizon. Returns the numbers of the entries that have become too old.
+    mutating func takeHorizon(of confirmed: Fold?) -> [Int64] {
+        let former = draft.horizon
+        draft.takeHorizon(of: confirmed)
+        return fixedBases.filter { former <= $0.key && $0.key < draft.horizon }.flatMap(\.value)
+    }
+
+    /// Encodes the entries again that have become too old. Their objects must be laid again.
+    private mutating func renew(_ rules: inout Rules, of outbox: Outbox) {
+        for number in rules.old {
+            guard let old = laid[number], let index = outbox.index(of: number),
+                var new = taken(outbox.entries[index])
+            else { continue }
+            rules.dirty.formUnion(old.keys + new.keys)
+            guard old.keys == new.keys else { continue }
+            (new.refusal, new.wasLaid) = (old.refusal, old.wasLaid)
+            note(old, number, isIn: false)
+            note(new, number, isIn: true)
+            laid[number] = new
+        }
     }
 
     /// Resets the lost texts of these objects to those of the fold below, for all sites, because a removed entry may
@@ -268,6 +364,11 @@ struct Overlay: Sendable {
     private mutating func lay(_ number: Int64, over confirmed: Fold?) {
         guard var entry = laid[number], var lost = lost[entry.site] else { return }
         let (all, before, seq) = (lost.all, entry.refusal, Self.firstSeq + number)
+        layCount += 1
+        if entry.keys.count == 1, let key = entry.keys.first, let own = numbers[key], own.count > 1, own.last == number
+        {
+            tails[key] = Tail(number: number, before: draft.saved(key))
+        }
         // The queue refuses an event if an object that this device has held no longer exists.
         let gone = entry.held.filter { confirmed?.holds($0) == false }
         entry.value.withUnsafeBytes { value in

@@ -21,7 +21,7 @@ public enum Limits {
     /// The weight of a run. A splice with an old base visits each newer run, so this bounds the cost of a splice.
     static let run = 16
     /// The maximum number of lost fields of one site.
-    static let lostPerSite = 16
+    package static let lostPerSite = 16
     /// The maximum number of lost fields of all sites of a stream.
     static let lostPerStream = 1_024
     /// The maximum number of sites of a stream that have not ended.

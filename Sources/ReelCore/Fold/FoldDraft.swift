@@ -3,7 +3,7 @@
 ///
 /// A value without I/O. It holds the objects that were added by `reset`, and shares their storage with the fold.
 package struct FoldDraft: Sendable {
-    private var fold: Fold
+    var fold: Fold
 
     /// A draft without any object.
     package init(of stream: StreamName) {
@@ -22,7 +22,11 @@ package struct FoldDraft: Sendable {
     /// does not contain it.
     /// - Parameter key: a key as returned by `Fold.key(ofObject:)`.
     package mutating func reset(_ key: [UInt8], to confirmed: Fold?) {
-        let object = confirmed?.folded(key)
+        place(confirmed?.folded(key), key)
+    }
+
+    /// Replaces an object with this state of it; nil removes it.
+    mutating func place(_ object: FoldedObject?, _ key: [UInt8]) {
         switch (fold.slot(key), object) {
         case (let slot?, let object?): fold.objects[slot] = object
         case (let slot?, nil): fold.objects.remove(slot)

@@ -181,7 +181,7 @@ package struct LostTexts: Equatable, Sendable {
 
 extension LostTexts.Field {
     /// Model, a zero byte, id.
-    fileprivate var objectKey: [UInt8] { Array(key[..<(key.lastIndex(of: 0) ?? key.endIndex)]) }
+    package var objectKey: [UInt8] { Array(key[..<(key.lastIndex(of: 0) ?? key.endIndex)]) }
 
     /// Calls `body` with model, id and field name.
     func split<R>(_ body: (_ model: Bytes, _ id: Bytes, _ name: Bytes) -> R) -> R {

@@ -91,6 +91,9 @@ struct SplicedText: Sendable {
         return count
     }
 
+    /// True if the viewer has seen all changes of the text.
+    func isSettled(for viewer: TextViewer) -> Bool { tree.summary.isSettled(for: viewer) }
+
     /// True if the viewer counts exactly the elements that are not deleted.
     func isWhole(for viewer: TextViewer) -> Bool { tree.root.isWhole(for: viewer) }
 

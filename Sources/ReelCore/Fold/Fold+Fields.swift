@@ -1,0 +1,55 @@
+// Single fields of an object, without a copy of the whole object.
+extension Fold {
+    /// Returns the canonical value of a field; nil if the object has no such field.
+    /// - Parameter key: a key as returned by `key(ofObject:)`.
+    package func value(of name: String, in key: [UInt8]) -> [UInt8]? {
+        field(name, in: key).map { field in
+            var value: [UInt8] = []
+            field.writeValue(to: &value)
+            return value
+        }
+    }
+
+    /// Returns true if all edits of a field's text after `base` are of this site. The site's splices then mean the same
+    /// with `base` as with the present seq.
+    package func isEdited(_ name: String, in key: [UInt8], onlyBy site: Site, after base: Seq) -> Bool {
+        guard let field = field(name, in: key), field.writer.seq > base else { return true }
+        let viewer = TextViewer(site: site, base: base)
+        switch field.value {
+        case .plain: return viewer.sees(field.writer)
+        case .text(let text): return text.written.map(viewer.sees) != false && text.isSettled(for: viewer)
+        }
+    }
+
+    /// True if the object has not reached its limits when it grows by these bytes and fields, or does not exist.
+    package func hasRoom(_ key: [UInt8], bytes: Int, fields: Int) -> Bool {
+        guard let slot = slot(key), objects[slot].state == .alive else { return true }
+        return objects[slot].size + bytes <= Limits.object && objects[slot].fields.count + fields <= Limits.fields
+    }
+
+    private func field(_ name: String, in key: [UInt8]) -> FoldedField? {
+        guard let slot = slot(key), objects[slot].state == .alive else { return nil }
+        return JSONText.withEscaped(name) { objects[slot].field($0) }
+    }
+}
+
+extension FoldDraft {
+    /// An object of a draft at one moment, or the absence of one.
+    package struct Saved: Sendable {
+        fileprivate let object: FoldedObject?
+    }
+
+    /// Returns the object as it is now, for `restore`.
+    package func saved(_ key: [UInt8]) -> Saved { Saved(object: fold.slot(key).map { fold.objects[$0] }) }
+
+    /// Replaces an object with an earlier state of it.
+    package mutating func restore(_ key: [UInt8], to saved: Saved) { place(saved.object, key) }
+
+    /// Returns the canonical value of a field; nil if the object has no such field.
+    package func value(of name: String, in key: [UInt8]) -> [UInt8]? { fold.value(of: name, in: key) }
+
+    /// True if the object has not reached its limits when it grows by these bytes and fields, or does not exist.
+    package func hasRoom(_ key: [UInt8], bytes: Int, fields: Int) -> Bool {
+        fold.hasRoom(key, bytes: bytes, fields: fields)
+    }
+}
