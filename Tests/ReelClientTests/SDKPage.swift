@@ -114,6 +114,26 @@ enum SDKPage {
         return task
     }
 
+    static func steer(_ todo: SyncStream) async throws -> Int {
+        for event in await todo.queue { print(event.id, event.state, event.ageMs, event.reason) }
+        if let mistake = await todo.queue.last, mistake.state == .waiting { try await todo.withdraw(mistake.id) }
+        let removed = try await todo.discard()
+        return removed
+    }
+
+    static func flush(_ client: SyncClient) async throws {
+        do {
+            try await client.flush(deadline: .seconds(10))
+        } catch let timeout as FlushTimeout {
+            for event in timeout.waiting { print(event.stream, event.id, event.reason) }
+        }
+    }
+
+    static func enqueue(_ todo: SyncStream) async throws {
+        let handle = try todo.enqueue(.update("task", "1", ["done": true]))
+        try await handle.stored()
+    }
+
     static func compareAndSet(_ todo: SyncStream) async throws {
         let seen = try todo.confirmed.object("task", "1")?.fields["title"]?.seq ?? -1
         let change = Change.update("task", "1", ["title": "Oat milk"]).guarded(["title": seen])

@@ -56,6 +56,10 @@ import Testing
         try await eventually { await todo.queued == 0 }
         #expect(try todo.objects("list").count == 1)
         #expect(try todo.object("task", "1")?["tags"] == ["shop"])
+        try await SDKPage.enqueue(todo)
+        try await SDKPage.flush(client)
+        #expect(await todo.queued == 0)
+        #expect(try await SDKPage.steer(todo) == 0)
         try await SDKPage.compareAndSet(todo)
         #expect(try todo.object("task", "1")?["title"] == "Oat milk")
         try await todo.publish(.insert("page", "1", ["text": "a"]))

@@ -14,6 +14,8 @@ final class ClientResources: @unchecked Sendable {
     var upkeepTimer: (any TransportRequest)?
     var stateSinks: [AsyncStream<SyncState>.Continuation] = []
     let noticeFeeds = Feeds(SyncNotices.gather)
+    /// The events that were enqueued and not taken yet.
+    let inbox = Inbox()
     /// The device's store; nil for a closed client.
     var store: DeviceStore?
     /// The readable content of the streams.
@@ -41,6 +43,7 @@ final class ClientResources: @unchecked Sendable {
         dropLink()
         tokenQuestion?.task.cancel()
         tokenQuestion?.deadline.cancel()
+        inbox.close(error)
         for stream in opened.values { stream.end(error) }
         answerTimer?.cancel()
         upkeepTimer?.cancel()
@@ -60,9 +63,13 @@ extension StreamState {
         for publication in publications.values.joined() { publication.closed(error) }
         for commit in commits { commit.resume(throwing: error) }
         for waiter in waiters { waiter.continuation.resume(throwing: error) }
+        for (event, _) in enqueued { event.finish(.failure(error)) }
+        for flush in flushes { flush.continuation.resume(throwing: error) }
         feeds.close()
         publications = [:]
         commits = []
         waiters = []
+        enqueued = []
+        flushes = []
     }
 }

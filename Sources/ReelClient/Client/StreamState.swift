@@ -57,6 +57,9 @@ final class StreamState {
     var publications: [Int64: [Publication]] = [:]
     var commits: [CheckedContinuation<Void, any Error>] = []
     var waiters: [Waiter] = []
+    /// The enqueued events that the next commit stores.
+    var enqueued: [(EnqueuedEvent, Publication)] = []
+    var flushes: [Flush] = []
     /// The readers of changes.
     let feeds = Feeds(ChangeBatch.gather)
     var batch: ChangeBatch?

@@ -14,6 +14,7 @@ extension SyncClient {
     /// there. It does that only for streams that are connected and have no waiting events, and for at most two seconds.
     public func close() async {
         guard !isClosed else { return }
+        takeEnqueued()
         if keepsNothing, !isEnding {
             isEnding = true
             let isReady: (StreamState) -> Bool = { stream in
@@ -39,6 +40,7 @@ extension SyncClient {
     ///   the files cannot be deleted.
     @discardableResult
     public func erase(discardsQueue: Bool = false, withinSeconds seconds: Int = 10) async throws -> [String] {
+        takeEnqueued()
         let held = try streams()
         let waiting = held.filter { $0.queued > 0 }
         if !discardsQueue, let first = waiting.first {

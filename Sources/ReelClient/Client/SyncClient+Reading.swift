@@ -3,6 +3,18 @@ internal import ReelCore
 // The calls of a `SyncStream` to its client.
 extension SyncClient {
     func publish(_ event: Event, to name: StreamName, base position: ReadPosition?) async throws -> Publication {
+        takeEnqueued()
+        let (publication, stream) = try accept(event, to: name, base: position)
+        try await withCheckedThrowingContinuation { stream.commits.append($0) }
+        return publication
+    }
+
+    /// Checks an event and queues it. It is durable after the next commit of the stream.
+    func accept(
+        _ event: Event,
+        to name: StreamName,
+        base position: ReadPosition?
+    ) throws(ReelError) -> (Publication, StreamState) {
         try checkOpen()
         guard let stream = opened[name] else { throw ReelError.closed }
         try event.checkNumbers()
@@ -13,17 +25,23 @@ extension SyncClient {
         try event.encoded(base: base, author: author).lend { (bytes) throws(ReelError) in
             try intake.take(bytes, stamp: .init(by: nil, atMs: 0, base: base), into: &checked)
         }
-        let number = try stream.add(event, base: base, read: position?.withdrawals)
+        let number = try stream.add(
+            event,
+            base: base,
+            read: position?.withdrawals,
+            nowMs: transport.nowMs,
+            eventMaxBytes: eventBytes
+        )
         let publication = Publication(event)
         stream.publications[number, default: []].append(publication)
         markDirty(stream)
-        try await withCheckedThrowingContinuation { stream.commits.append($0) }
-        return publication
+        return (publication, stream)
     }
 
     /// Returns an open stream after the turn in which it has changed. So the app never learns more of a stream than it
     /// can read.
     private func settled(_ name: StreamName) -> StreamState? {
+        takeEnqueued()
         if opened[name]?.isDirty == true { finishTurn() }
         return opened[name]
     }

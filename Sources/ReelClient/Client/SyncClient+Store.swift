@@ -114,7 +114,9 @@ extension SyncClient {
         let seed = random.next()
         let fresh = Outbox(seed: seed)
         let stored = try store.open(name, newSite: fresh.site)
-        let outbox = Outbox(site: stored.site, nextOp: stored.nextOp, entries: stored.entries, seed: seed)
+        var entries = stored.entries
+        for index in entries.indices { entries[index].sinceMs = transport.nowMs }
+        let outbox = Outbox(site: stored.site, nextOp: stored.nextOp, entries: entries, seed: seed)
         let stream = StreamState(name, start: start, gapSource, row: stored.row, outbox: outbox)
         for entry in stored.entries where !entry.event.isInternal {
             stream.publications[entry.number] = [Publication(entry.event)]

@@ -98,6 +98,7 @@ extension SyncClient {
         tellChanges(stream)
         for commit in stream.commits { commit.resume() }
         stream.commits = []
+        storedEnqueued(stream)
         var isStuck = false
         for notice in stream.outbox.takeNotices() {
             switch notice {
@@ -128,6 +129,7 @@ extension SyncClient {
             }
         }
         if stream.outbox.entries.isEmpty { note(.emptied(stream.name)) }
+        resumeFlushes(stream)
         let seq = stream.seq
         for waiter in stream.waiters where waiter.seq <= seq { waiter.continuation.resume() }
         stream.waiters.removeAll { $0.seq <= seq }

@@ -9,8 +9,8 @@ public enum Fate: Sendable, Equatable {
     /// The event was consumed, as a snapshot shows. The objects show if it had an effect. The seq is known unless a
     /// later event of this device is in the same snapshot.
     case consumed(Seq?)
-    /// The event was never sent: a later event of the queue has replaced it, both have cancelled each other, or the
-    /// account was erased.
+    /// The event was never sent. A later event of the queue has replaced it, both have cancelled each other, the fields
+    /// had its values already, or the app has withdrawn or discarded it.
     case reduced
     /// The event was not sent by this device, or not accepted by a gateway, for good. The stream has nothing of it.
     case refused(ReelError)

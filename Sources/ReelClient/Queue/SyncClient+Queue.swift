@@ -1,0 +1,155 @@
+internal import ReelCore
+
+// The queue of a stream: listing, withdrawing, discarding and flushing.
+extension SyncClient {
+    func queue(of name: StreamName) -> [QueuedEvent] {
+        takeEnqueued()
+        return opened[name].map { queue(of: $0, through: .max) } ?? []
+    }
+
+    /// Returns the events of a stream up to a number.
+    private func queue(of stream: StreamState, through last: Int64) -> [QueuedEvent] {
+        let (nowMs, problem) = (transport.nowMs, problem(of: stream))
+        var events: [QueuedEvent] = []
+        for entry in stream.outbox.entries {
+            if entry.number > last { break }
+            if entry.event.isInternal { continue }
+            let state: QueuedEvent.State = entry.acked != nil ? .acked : entry.author != nil ? .sent : .waiting
+            let event = QueuedEvent(
+                id: entry.number,
+                stream: stream.name.description,
+                event: entry.event,
+                ageMs: max(0, nowMs - entry.sinceMs),
+                state: state,
+                reason: problem ?? reason(of: entry, state, in: stream, nowMs: nowMs)
+            )
+            events.append(event)
+        }
+        return events
+    }
+
+    /// Returns the problem that keeps the stream's queue from moving; nil: there is none.
+    private func problem(of stream: StreamState) -> QueuedEvent.Reason? {
+        let problems = state.problems.filter { $0.code != .storeLost }
+        let problem = problems.first { $0.stream == stream.name.description } ?? problems.first { $0.stream == nil }
+        if let problem { return .problem(problem.code, message: problem.message) }
+        return connectedNode == nil ? .problem(.offline, message: "no node is connected") : nil
+    }
+
+    private func reason(
+        of entry: Outbox.Entry,
+        _ state: QueuedEvent.State,
+        in stream: StreamState,
+        nowMs: Int64
+    ) -> QueuedEvent.Reason {
+        switch state {
+        case .acked: return .confirmation
+        case .sent where entry.number <= stream.outbox.sentThrough: return .answer
+        case .sent, .waiting:
+            if entry.author == nil, entry.waits != nil { return .rejection }
+            if stream.view == nil || stream.seq < stream.sendsFrom { return .reading }
+            if let nextMs = stream.outbox.nextSendMs, nextMs > nowMs { return .pause(ms: nextMs - nowMs) }
+            return .turn
+        }
+    }
+
+    // MARK: Steering
+
+    func withdraw(_ number: Int64, of name: StreamName) async throws {
+        let stream = try stream(name)
+        try stream.outbox.withdraw(number)
+        try await commit(stream)
+    }
+
+    func discard(_ name: StreamName) async throws -> Int {
+        let stream = try stream(name)
+        let count = stream.outbox.entries.count
+        stream.outbox.discard()
+        let removed = count - stream.outbox.entries.count
+        try await commit(stream)
+        return removed
+    }
+
+    private func stream(_ name: StreamName) throws(ReelError) -> StreamState {
+        takeEnqueued()
+        try checkOpen()
+        guard let stream = opened[name] else { throw ReelError.closed }
+        return stream
+    }
+
+    private func commit(_ stream: StreamState) async throws {
+        markDirty(stream)
+        if store != nil { try await withCheckedThrowingContinuation { stream.commits.append($0) } }
+    }
+
+    // MARK: Flushing
+
+    func flush(_ names: [StreamName], deadline: Duration) async throws {
+        takeEnqueued()
+        try checkOpen()
+        let endMs = transport.nowMs + deadline.milliseconds
+        let targets = names.compactMap { name in opened[name]?.outbox.entries.last.map { (name, $0.number) } }
+        for (name, last) in targets {
+            do {
+                try await waitUntilSettled(through: last, of: name, endMs: endMs)
+            } catch is FlushTimeout {
+                let waiting = targets.compactMap { name, last in opened[name].map { queue(of: $0, through: last) } }
+                throw FlushTimeout(waiting: waiting.flatMap(\.self))
+            }
+        }
+    }
+
+    /// Waits until no entry up to a number is in the queue. Throws an empty `FlushTimeout` at `endMs`.
+    private func waitUntilSettled(through last: Int64, of name: StreamName, endMs: Int64) async throws {
+        try checkOpen()
+        guard let stream = opened[name], stream.waits(through: last) else { return }
+        waits += 1
+        let number = waits
+        let timer = after(max(0, endMs - transport.nowMs)) { $0.endFlush(number, name, FlushTimeout(waiting: [])) }
+        defer { timer.cancel() }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+                if !stream.waits(through: last) { return continuation.resume() }
+                if Task.isCancelled { return continuation.resume(throwing: CancellationError()) }
+                if isClosed { return continuation.resume(throwing: failure ?? .closed) }
+                stream.flushes.append(.init(number: number, last: last, continuation: continuation))
+            }
+        } onCancel: {
+            Task { await self.endFlush(number, name, CancellationError()) }
+        }
+    }
+
+    private func endFlush(_ number: Int, _ name: StreamName, _ error: any Error) {
+        guard let stream = opened[name], let index = stream.flushes.firstIndex(where: { $0.number == number }) else {
+            return
+        }
+        stream.flushes.remove(at: index).continuation.resume(throwing: error)
+    }
+
+    /// Resumes the flushes whose events have left the queue.
+    func resumeFlushes(_ stream: StreamState) {
+        guard !stream.flushes.isEmpty else { return }
+        for flush in stream.flushes where !stream.waits(through: flush.last) { flush.continuation.resume() }
+        stream.flushes.removeAll { !stream.waits(through: $0.last) }
+    }
+}
+
+extension StreamState {
+    /// A call that waits until no entry up to a number is in the queue.
+    struct Flush {
+        var number: Int
+        var last: Int64
+        var continuation: CheckedContinuation<Void, any Error>
+    }
+
+    /// Returns true if an entry up to this number is in the queue.
+    fileprivate func waits(through last: Int64) -> Bool { outbox.entries.first.map { $0.number <= last } ?? false }
+}
+
+extension Duration {
+    /// The whole milliseconds, between 0 and about 10,000 years.
+    fileprivate var milliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return max(0, min(seconds, 1 << 38)) * 1_000 + max(0, attoseconds) / 1_000_000_000_000_000
+    }
+}

@@ -1,0 +1,65 @@
+public import ReelCore
+
+// The queue of own events, as an app steers it.
+extension SyncStream {
+    /// The own events that wait, in the order in which they are sent. Events of the client itself are left out.
+    public var queue: [QueuedEvent] { get async { await client.queue(of: name) } }
+
+    /// Removes an event that waits and has no op. The fate of all writes that were merged into it is `reduced`.
+    ///
+    /// The objects no longer show the event. Waiting splices that may count on its text are refused with `stale`. An
+    /// event that needs the withdrawn one otherwise, such as an update of an object that it makes, stays in the queue.
+    /// The stream may reject it.
+    ///
+    /// - Parameter id: the `id` of an event in `queue`.
+    /// - Throws: `WithdrawalRefused` if no event with this id waits, or if the event has its op. `closed`, or a code
+    ///   that begins with `store_`, as `publish` throws them.
+    public func withdraw(_ id: QueuedEvent.ID) async throws { try await client.withdraw(id, of: name) }
+
+    /// Removes all events that wait and have no op, as `withdraw` does. Events that a node may have stay.
+    ///
+    /// - Returns: The number of removed events. Merged writes count as one.
+    /// - Throws: `closed` or a code that begins with `store_` as `publish` throws them.
+    @discardableResult
+    public func discard() async throws -> Int { try await client.discard(name) }
+
+    /// Waits until the log has all own events that wait now, and the device has read them back.
+    ///
+    /// - Parameter deadline: the longest time to wait.
+    /// - Throws: `FlushTimeout` with the events that still wait after that time. `closed` if the client ends first.
+    ///   `CancellationError` if the task is cancelled.
+    public func flush(deadline: Duration) async throws { try await client.flush([name], deadline: deadline) }
+
+    /// Puts an event into the queue, like `publish`, without waiting: for code that cannot await. Can be called from
+    /// any thread.
+    ///
+    /// The events of one thread keep the order of its calls, also in relation to its later calls of `publish`. The
+    /// client takes the events in batches. If it cannot take one, `stored` throws, and the readers of the notices get
+    /// `notApplied` with the fate `refused`.
+    ///
+    /// - Parameters:
+    ///   - event: the event.
+    ///   - base: the position that the author had read, as for `publish`. Nil: what is folded when the client takes the
+    ///     event.
+    /// - Returns: A handle by which the storing of the event can be awaited.
+    /// - Throws: `limit` if `EnqueuedEvent.unstoredMax` events of the client are not stored yet. `closed` once the
+    ///   client is closed.
+    @discardableResult
+    public func enqueue(_ event: Event, base: ReadPosition? = nil) throws(ReelError) -> EnqueuedEvent {
+        try client.enqueue(event, to: name, base: base)
+    }
+}
+
+extension SyncClient {
+    /// Waits until the log has all own events of the device that wait now, and the device has read them back. Streams
+    /// with waiting events are opened.
+    ///
+    /// - Parameter deadline: the longest time to wait.
+    /// - Throws: `FlushTimeout` with the events that still wait after that time. `closed` if the client ends first. A
+    ///   code that begins with `store_` if the store failed. `CancellationError` if the task is cancelled.
+    public func flush(deadline: Duration) async throws {
+        takeEnqueued()
+        let names = try streams().filter { $0.queued > 0 }.map { try open($0.id).name }
+        try await flush(names, deadline: deadline)
+    }
+}

@@ -1,0 +1,183 @@
+import ReelCore
+import TestSupport
+import Testing
+
+@testable import ReelClient
+
+@Suite(.timeLimit(.minutes(5))) struct QueueSteeringTests {
+    private func splice(_ offset: Int64, _ text: String) -> Event {
+        .update("m", "0", operations: ["text": .splice([Splice(offset, 0, text)])])
+    }
+
+    @Test("the list of the queue shows each event with its progress, its age and the reason why it waits")
+    func list() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await stream.publish(.insert("m", "0", ["text": "a"])).fate()
+        #expect(await stream.queue.isEmpty)
+        try await network.on { ($0.isSilent, $0.dropsAcks) = (true, true) }
+        try await stream.publish(.update("m", "0", ["n": 1]))
+        try await eventually { await stream.queue.map(\.state) == [.sent] }
+        try await network.on { network in
+            network.down = ["a"]
+            network.kill("a")
+            network.aheadMs += 3_600_000
+        }
+        try await stream.publish(.update("m", "0", ["o": 1]))
+        try await stream.publish(.update("m", "0", ["o": 2]))
+        try await eventually { await client.connectedNode == nil }
+        let queue = await stream.queue
+        #expect(queue.map(\.state) == [.sent, .waiting])
+        #expect(queue.last?.event == .update("m", "0", ["o": 2]), "merged writes are one event")
+        let ages = queue.map(\.ageMs)
+        #expect(ages[0] >= 3_600_000 && ages[1] < 3_600_000)
+        for event in queue {
+            guard case .problem = event.reason else { throw Wrong() }
+        }
+        await client.close()
+    }
+
+    @Test("a withdrawn event is gone from the objects and the file, and its fate is reduced")
+    func withdraw() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        try await network.on { $0.down = ["a"] }
+        var client = try network.client(store: .file(path))
+        var stream = try await client.open("s")
+        try await stream.publish(.insert("m", "0", ["text": "a"]))
+        let publication = try await stream.publish(.insert("m", "1"))
+        let id = try #require(await stream.queue.last?.id)
+        try await stream.withdraw(id)
+        #expect(try await publication.fate() == .reduced)
+        #expect(try stream.object("m", "1") == nil)
+        await #expect(throws: WithdrawalRefused.notQueued(id)) { try await stream.withdraw(id) }
+        await client.close()
+        client = try network.client(store: .file(path))
+        stream = try await client.open("s")
+        #expect(await stream.queue.map(\.event) == [.insert("m", "0", ["text": "a"])])
+        await client.close()
+    }
+
+    @Test("an event that was sent cannot be withdrawn")
+    func withdrawSent() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await network.on { ($0.isSilent, $0.dropsAcks) = (true, true) }
+        try await stream.publish(.insert("m", "0"))
+        try await eventually { await stream.queue.map(\.state) == [.sent] }
+        let id = try #require(await stream.queue.first?.id)
+        await #expect(throws: WithdrawalRefused.sent(id)) { try await stream.withdraw(id) }
+        #expect(try await stream.discard() == 0, "nor discarded")
+        await client.close()
+    }
+
+    @Test("splices that count on a withdrawn text are refused, up to the next plain write of the text")
+    func withdrawText() throws {
+        var outbox = Outbox(seed: 1)
+        func add(_ event: Event) -> Int64 { outbox.add(event, base: 0, rules: nil) { _ in true } }
+        let title = add(.update("m", "0", ["text": "title"]))
+        let counting = add(splice(5, "x"))
+        let elsewhere = add(.update("m", "1", operations: ["text": .splice([Splice(0, 0, "y")])]))
+        let batch = add(
+            .batch([
+                .update("m", "0", operations: ["text": .splice([Splice(6, 0, "z")])]), .update("m", "1", ["text": "b"]),
+            ])
+        )
+        let onBatch = add(.update("m", "1", operations: ["text": .splice([Splice(1, 0, "c")])]))
+        let written = add(.update("m", "0", ["text": "new"]))
+        let after = add(splice(3, "!"))
+        _ = outbox.takeNotices()
+        try outbox.withdraw(title)
+        #expect(outbox.entries.map(\.number) == [elsewhere, written, after])
+        let fates = outbox.takeNotices().compactMap { notice -> (Int64, Bool)? in
+            guard case .settled(let number, let fate) = notice else { return nil }
+            return (number, fate == .reduced)
+        }
+        #expect(fates.map(\.0) == [title, counting, batch, onBatch])
+        #expect(fates.map(\.1) == [true, false, false, false])
+    }
+
+    @Test("discard removes what was never sent, and the rest of the queue stays")
+    func discard() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .all)
+        try await network.on { ($0.isSilent, $0.dropsAcks) = (true, true) }
+        try await stream.publish(.insert("m", "0"))
+        try await eventually { await stream.queue.map(\.state) == [.sent] }
+        try await network.on { network in
+            network.down = ["a"]
+            network.kill("a")
+        }
+        var publications: [Publication] = []
+        for id in 1..<4 { publications.append(try await stream.publish(.insert("m", "\(id)"))) }
+        #expect(try await stream.discard() == 3)
+        for publication in publications { #expect(try await publication.fate() == .reduced) }
+        #expect(try stream.objects("m").map(\.name.id) == ["0"])
+        await client.close()
+    }
+
+    @Test("flush returns when the device has read back all that waited")
+    func flush() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let (s, t) = (try await client.open("s", from: .all), try await client.open("t", from: .all))
+        for id in 0..<300 {
+            try await s.publish(.insert("m", "\(id)"))
+            try await t.publish(.insert("m", "\(id)"))
+        }
+        try await s.flush(deadline: .seconds(60))
+        #expect(await s.queued == 0)
+        try await client.flush(deadline: .seconds(60))
+        #expect(await t.queued == 0)
+        try await client.flush(deadline: .zero)
+        await client.close()
+    }
+
+    @Test("flush throws after its deadline and names the events that still wait, with their reasons")
+    func flushTimeout() async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.down = ["a"] }
+        let client = try network.client()
+        let stream = try await client.open("s")
+        for id in 0..<2 { try await stream.publish(.insert("m", "\(id)")) }
+        let error = await #expect(throws: FlushTimeout.self) { try await client.flush(deadline: .milliseconds(20)) }
+        #expect(error?.waiting.map(\.event) == [.insert("m", "0"), .insert("m", "1")])
+        guard case .problem(.offline, _)? = error?.waiting.first?.reason else { throw Wrong() }
+        #expect(await stream.queued == 2)
+        let flush = Task { try await stream.flush(deadline: .seconds(600)) }
+        flush.cancel()
+        await #expect(throws: CancellationError.self) { try await flush.value }
+        let last = Task { try await stream.flush(deadline: .seconds(600)) }
+        try await eventually { await client.flushes("s") == 1 }
+        await client.close()
+        await #expect(throws: ReelError.closed) { try await last.value }
+    }
+
+    @Test("the age of an event of an earlier run counts from the moment at which its stream was opened")
+    func age() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        var client = try network.client(nodes: [], store: .file(path))
+        try await client.open("s").publish(.insert("m", "0"))
+        await client.close()
+        try await network.on { $0.aheadMs += 100_000 }
+        client = try network.client(nodes: [], store: .file(path))
+        let stream = try await client.open("s")
+        try await network.on { $0.aheadMs += 100_000 }
+        let ageMs = try #require(await stream.queue.first?.ageMs)
+        #expect((100_000..<200_000).contains(ageMs))
+        await client.close()
+    }
+
+    private struct Wrong: Error {}
+}
+
+extension SyncClient {
+    /// The number of calls that wait for the queue of a stream.
+    fileprivate func flushes(_ name: String) -> Int { StreamName(name).flatMap { opened[$0] }?.flushes.count ?? 0 }
+}
