@@ -5,7 +5,7 @@ extension StreamState {
     /// Returns true if the change only writes values that the fields already have, in a complete and confirmed state
     /// that no waiting event of these fields changes.
     func writesNothing(_ change: Change) -> Bool {
-        guard isComplete, !isFromOldEpoch, change.kind == .update, !change.fields.isEmpty, change.operations.isEmpty,
+        guard sync.isComplete, sync.need != .nextEpoch, change.kind == .update, !change.fields.isEmpty, change.operations.isEmpty,
             change.guards.isEmpty, outbox.leaves(fieldsOf: change), let fold = view?.fold
         else { return false }
         let key = Fold.key(model: change.model, id: change.id)
@@ -17,9 +17,8 @@ extension StreamState {
             }
     }
 
-    /// The rules for merging an event that is added now; nil: there is no overlay yet, so nothing may be merged.
-    func mergeRules(_ eventMaxBytes: Int) -> Outbox.MergeRules? {
-        guard overlay != nil else { return nil }
+    /// The rules for merging an event that is added now.
+    func mergeRules(_ eventMaxBytes: Int) -> Outbox.MergeRules {
         // The queue is being changed while it asks.
         let site = outbox.site
         return Outbox.MergeRules(
@@ -32,7 +31,7 @@ extension StreamState {
     /// Returns true if the entry is not expected to be rejected, and stays within the limits of the fold together with
     /// the update. Near such a limit the fold could take the one and reject the other.
     private func sharesOutcome(_ entry: Outbox.Entry, _ update: Change) -> Bool {
-        guard let overlay, !overlay.isRefused(entry.number) else { return false }
+        guard !overlay.isRefused(entry.number) else { return false }
         let key = Fold.key(model: update.model, id: update.id)
         let fields = update.fields.count + update.operations.count
         guard overlay.draft.hasRoom(key, bytes: Outbox.mergeMaxBytes, fields: fields) else { return false }

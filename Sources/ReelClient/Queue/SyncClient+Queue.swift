@@ -47,7 +47,7 @@ extension SyncClient {
         case .sent where entry.number <= stream.outbox.sentThrough: return .answer
         case .sent, .waiting:
             if entry.author == nil, entry.waits != nil { return .rejection }
-            if stream.view == nil || stream.seq < stream.sendsFrom { return .reading }
+            if stream.view == nil || !stream.sync.maySend(at: stream.seq) { return .reading }
             if let nextMs = stream.outbox.nextSendMs, nextMs > nowMs { return .pause(ms: nextMs - nowMs) }
             return .turn
         }

@@ -23,13 +23,13 @@ extension Fold {
 
     /// True if the object has not reached its limits when it grows by these bytes and fields, or does not exist.
     package func hasRoom(_ key: [UInt8], bytes: Int, fields: Int) -> Bool {
-        guard let slot = slot(key), objects[slot].state == .alive else { return true }
-        return objects[slot].size + bytes <= Limits.object && objects[slot].fields.count + fields <= Limits.fields
+        guard let object = folded(key), object.state == .alive else { return true }
+        return object.size + bytes <= Limits.object && object.fields.count + fields <= Limits.fields
     }
 
     private func field(_ name: String, in key: [UInt8]) -> FoldedField? {
-        guard let slot = slot(key), objects[slot].state == .alive else { return nil }
-        return JSONText.withEscaped(name) { objects[slot].field($0) }
+        guard let object = folded(key), object.state == .alive else { return nil }
+        return JSONText.withEscaped(name) { object.field($0) }
     }
 }
 

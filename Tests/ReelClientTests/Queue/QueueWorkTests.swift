@@ -16,7 +16,7 @@ import Testing
         var world = OverlaySimulation(seed: 1)
         for (op, event) in events.enumerated() { write(event, Op(op), &world) }
         world.fold(events.count)
-        world.stream.isComplete = true
+        world.stream.sync.isComplete = true
         return world
     }
 

@@ -32,7 +32,7 @@ struct ReductionSimulation {
 
     init(seed: UInt64) {
         world = OverlaySimulation(seed: seed)
-        world.stream.isComplete = true
+        world.stream.sync.isComplete = true
     }
 
     /// All ids of objects that events name.

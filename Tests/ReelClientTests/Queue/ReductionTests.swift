@@ -57,7 +57,7 @@ import Testing
             _ = try world.stream.add(splice(offset, text), base: world.stream.seq, read: nil)
         }
         write(.insert("m", "0", ["text": "text"]), 0)
-        world.stream.isComplete = true
+        world.stream.sync.isComplete = true
         try type(4, "a")
         write(.update("m", "0", ["n": 1]), 1)
         try type(5, "b")
