@@ -346,7 +346,9 @@ final class FakeNetwork: Transport, @unchecked Sendable {
             if path[3] == "delta", query["epoch"] != "\(epoch)" {
                 return (409, Array(#"{"code":"epoch_changed"}"#.utf8))
             }
-            guard path[3] == "snapshot" || after >= fold.horizon, var writer = try? fold.snapshot(after: after) else {
+            let cut = query["model"].flatMap { model in query["id"].flatMap { SnapshotCut(model: model, id: $0) } }
+            let made = try? cut.map { try fold.rest(after: after, beyond: $0) } ?? fold.snapshot(after: after)
+            guard path[3] == "snapshot" || cut != nil || after >= fold.horizon, var writer = made else {
                 return (410, Array(#"{"code":"truncated"}"#.utf8))
             }
             writer.writeAll(to: &body)

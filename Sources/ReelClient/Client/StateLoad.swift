@@ -3,8 +3,8 @@ internal import ReelCore
 /// A snapshot or delta that is being read. Its rows are written as they arrive, so that it takes little memory. Belongs
 /// to the client's executor.
 ///
-/// A snapshot goes to a new generation. A delta goes to a new generation above that of the folded state if it is large.
-/// A small one stays in memory.
+/// A snapshot goes to a new generation. If it is cut, the rest of it is requested later, also after a restart. A delta
+/// to a new generation above that of the folded state if it is large. A small one stays in memory.
 final class StateLoad: @unchecked Sendable {
     /// The number of unwritten rows, and of bytes received since the last write, from which the rows are written.
     private static let (rowsMax, bytesMax) = (1_000, 512 << 10)
@@ -13,7 +13,10 @@ final class StateLoad: @unchecked Sendable {
     private var status = 0
     private var problem: [UInt8] = []
     private var unwrittenBytes = 0
-    private var hasWritten = false
+    /// True if this load has written rows.
+    private(set) var hasWritten = false
+    /// The part of a snapshot that was written, from which a later load can continue.
+    private(set) var written: DeviceStore.Load?
     private let row: Int64
     private let stream: StreamName
     private let objects: StoredObjects
@@ -21,6 +24,8 @@ final class StateLoad: @unchecked Sendable {
     /// The path and the query of the request.
     let target: String
     let isDelta: Bool
+    /// True if this is the rest of a snapshot that was cut.
+    private let isContinued: Bool
 
     /// Creates the load of a snapshot.
     init(of stream: StreamState, from node: String, _ store: DeviceStore) {
@@ -29,7 +34,21 @@ final class StateLoad: @unchecked Sendable {
         reader = SnapshotReader(listsChanges: true, source: objects)
         target = "/v1/streams/\(stream.name)/snapshot"
         (self.node, self.row, self.stream) = (node, stream.row, stream.name)
-        isDelta = false
+        (isDelta, isContinued) = (false, false)
+    }
+
+    /// Creates the load of the rest of a snapshot that was cut.
+    init(continuing cut: DeviceStore.Load, of stream: StreamState, from node: String, _ store: DeviceStore) {
+        objects = StoredObjects(store.storage, layers: cut.fold.storedObjects?.layers ?? [])
+        var fold = cut.fold
+        fold.replaceSource(by: objects)
+        let end = SnapshotCut(key: cut.lastKey)
+        reader = SnapshotReader(onto: fold, beyond: end)
+        target =
+            "/v1/streams/\(stream.name)/delta?after=\(cut.after)&epoch=\(fold.epoch)"
+            + "&model=\(end.name.model.percentEncoded)&id=\(end.name.id.percentEncoded)"
+        (self.node, self.row, self.stream) = (node, stream.row, stream.name)
+        (isDelta, isContinued, written) = (false, true, cut)
     }
 
     /// Creates the load of a delta onto the folded state of a stream.
@@ -41,7 +60,7 @@ final class StateLoad: @unchecked Sendable {
         fold.replaceSource(by: objects)
         reader = SnapshotReader(onto: fold)
         (self.node, self.row, self.stream) = (node, stream.row, stream.name)
-        isDelta = true
+        (isDelta, isContinued) = (true, false)
     }
 
     /// True if the node has answered with a state, not with an error.
@@ -90,14 +109,42 @@ final class StateLoad: @unchecked Sendable {
         if let failure = objects.failure { throw failure }
         unwrittenBytes = 0
         hasWritten = true
-        let lastKey = isDelta ? nil : reader.lastObjectKey
+        let former = written
+        let lastKey = Self.later(reader.lastObjectKey, former?.lastKey)
+        var written: DeviceStore.Load?
         try reader.withFold { (fold) throws(ReelError) in
             _ = fold.takeChanges()
+            let progress = isDelta ? nil : lastKey.map { (lastKey: $0, after: former?.after ?? fold.seq) }
             try store.commit(durably: false) { (changes) throws(ReelError) in
-                try store.writeLoad(&fold, lastKey: lastKey, row, &changes)
+                try store.writeLoad(&fold, progress: progress, row, &changes)
             }
             fold.evict(above: 0)
+            written = progress.map { DeviceStore.Load(fold: fold, lastKey: $0.lastKey, after: $0.after) }
         }
-        objects.loaded(upTo: lastKey)
+        self.written = written
+        // Only a new snapshot names no object that was written before.
+        objects.loaded(upTo: isDelta || isContinued ? nil : lastKey)
+    }
+
+    /// Returns the later one of two keys, in the order of a snapshot's lines.
+    private static func later(_ a: [UInt8]?, _ b: [UInt8]?) -> [UInt8]? {
+        guard let a, let b else { return a ?? b }
+        return SnapshotCut(key: a).isPassed(by: b) ? b : a
+    }
+}
+
+extension String {
+    /// The text in the form of a value in the query of a URL.
+    fileprivate var percentEncoded: String {
+        var text = ""
+        for byte in utf8 {
+            switch byte {
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+                text.unicodeScalars.append(UnicodeScalar(byte))
+            default: text += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return text
     }
 }

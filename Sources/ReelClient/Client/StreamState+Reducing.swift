@@ -5,7 +5,8 @@ extension StreamState {
     /// Returns true if the change only writes values that the fields already have, in a complete and confirmed state
     /// that no waiting event of these fields changes.
     func writesNothing(_ change: Change) -> Bool {
-        guard sync.isComplete, sync.need != .nextEpoch, change.kind == .update, !change.fields.isEmpty, change.operations.isEmpty,
+        guard sync.isComplete, sync.need != .nextEpoch, change.kind == .update, !change.fields.isEmpty,
+            change.operations.isEmpty,
             change.guards.isEmpty, outbox.leaves(fieldsOf: change), let fold = view?.fold
         else { return false }
         let key = Fold.key(model: change.model, id: change.id)

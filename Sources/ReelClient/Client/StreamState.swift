@@ -30,6 +30,8 @@ final class StreamState {
     var replacedLayers: [Int64] = []
     /// The running load of a state; nil: none is running.
     var load: StateLoad?
+    /// A snapshot that was cut, and that the next load continues.
+    var cutLoad: DeviceStore.Load?
     /// True if the fold below the overlay was replaced.
     var isReplaced = false
     /// The objects that look different since the readers of changes were last told.

@@ -14,11 +14,7 @@ extension SyncClient {
                 try commit([stream], to: store)
             }
             while stream.isLayered { try mergeLayers(of: stream, store) }
-            if kind == .delta {
-                load = try StateLoad(deltaOf: stream, from: node, store)
-            } else {
-                load = StateLoad(of: stream, from: node, store)
-            }
+            load = try newLoad(stream, kind, from: node, store)
         } catch {
             return fail(error)
         }
@@ -29,6 +25,21 @@ extension SyncClient {
             self?.assumeIsolated { $0.received(response, load, name) }
         }
         stream.handles.keep(request: .load, request)
+    }
+
+    private func newLoad(
+        _ stream: StreamState,
+        _ kind: StreamSync.Load.Kind,
+        from node: String,
+        _ store: DeviceStore
+    ) throws(ReelError) -> StateLoad {
+        let cut = stream.cutLoad.take()
+        if kind == .snapshot, let cut, link?.welcome.map({ $0.epoch == cut.fold.epoch }) ?? true {
+            return StateLoad(continuing: cut, of: stream, from: node, store)
+        }
+        if let cut { try store.dropLoad(stream.row, layers: cut.fold.storedObjects?.layers ?? []) }
+        if kind == .delta { return try StateLoad(deltaOf: stream, from: node, store) }
+        return StateLoad(of: stream, from: node, store)
     }
 
     private func received(_ response: TransportResponse, _ load: StateLoad, _ name: StreamName) {
@@ -48,18 +59,40 @@ extension SyncClient {
         } catch {
             var error = error
             stream.handles.cancel(request: .load)
-            endLoad(of: stream)
             if error.code.rawValue.hasPrefix("store_") { return fail(error) }
+            // Without the whole answer the node has not shown that anything is wrong with it.
+            if error.code == .logUnavailable { cutLoad(of: stream) } else { endLoad(of: stream) }
             if load.isState { error.message = "the state that \(load.node) has sent: \(error.message)" }
             step(stream, .loadFailed(error))
         }
     }
 
+    /// Ends the running load of a stream, and keeps what a later load can continue.
+    func cutLoad(of stream: StreamState) {
+        guard let load = stream.load, let written = load.written else { return endLoad(of: stream) }
+        (stream.load, stream.cutLoad) = (nil, written)
+        if load.hasWritten { stream.sync.loadAdvanced() }
+    }
+
     /// Gives up the running load of a stream, and what it has written.
     func endLoad(of stream: StreamState) {
-        guard let load = stream.load.take(), let store else { return }
+        guard let load = stream.load.take() else { return }
         if stream.fold == nil { content.change { $0[stream.name]?.layers = [] } }
-        store.unusedGenerations += load.ownLayers
+        drop(load.ownLayers, ofSnapshot: !load.isDelta, of: stream)
+    }
+
+    /// Removes the generations of a load that is not used.
+    private func drop(_ layers: [Int64], ofSnapshot isSnapshot: Bool, of stream: StreamState) {
+        guard let store else { return }
+        do throws(ReelError) {
+            if isSnapshot {
+                try store.dropLoad(stream.row, layers: layers)
+            } else {
+                store.unusedGenerations += layers
+            }
+        } catch {
+            fail(error)
+        }
         planUpkeep()
     }
 
@@ -103,8 +136,8 @@ extension SyncClient {
     /// Gives up a state that has arrived and is not installed.
     func discard(_ fold: Fold, of stream: StreamState) {
         let used = stream.fold?.storedObjects?.layers ?? []
-        store?.unusedGenerations += (fold.storedObjects?.layers ?? []).filter { !used.contains($0) }
-        planUpkeep()
+        let layers = (fold.storedObjects?.layers ?? []).filter { !used.contains($0) }
+        drop(layers, ofSnapshot: layers.count == fold.storedObjects?.layers.count, of: stream)
     }
 
     /// Puts the state of a former epoch aside if the connected node, which is not behind, serves another log. The queue

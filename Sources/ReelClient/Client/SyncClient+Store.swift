@@ -147,6 +147,10 @@ extension SyncClient {
         }
         stream.follow()
         show([stream], beforeCommit: false)
+        stream.cutLoad = try store.readLoad(name, stored.row)
+        if stream.fold == nil, let cut = stream.cutLoad {
+            content.change { $0[name]?.layers = cut.fold.storedObjects?.layers ?? [] }
+        }
         return stream
     }
 
@@ -185,6 +189,7 @@ extension SyncClient {
         step(stream, .closed)
         (stream.view, stream.former, stream.queueEpoch) = (nil, nil, epoch)
         (stream.unwritten, stream.isStateDue, stream.replacedLayers, stream.storedSeq) = ([], false, [], .none)
+        stream.cutLoad = nil
         stream.overlay = Overlay(of: stream.outbox, over: nil, stream: stream.name)
         stream.readable = ReadableChanges()
         content.change { $0[stream.name] = ClientContent.Stream() }

@@ -3,10 +3,14 @@ internal import ReelCore
 // A load: a snapshot or delta that is written as it arrives, to a generation of its own. The state that the app sees
 // changes only with the commit at its end.
 extension DeviceStore {
-    /// The fold of a load that was cut, with the key of the last object that was written.
+    /// A snapshot that was cut.
     struct Load {
+        /// The fold of what was written.
         var fold: Fold
+        /// The key of the last object that was written.
         var lastKey: [UInt8]
+        /// The seq of the first answer, as of which the objects up to that one are there at least.
+        var after: Seq
     }
 
     /// Returns the fold of a snapshot that was cut; nil if there is none that can be continued.
@@ -24,7 +28,7 @@ extension DeviceStore {
                 epoch: stored.epoch,
                 snapshot
             )
-            return Load(fold: fold, lastKey: stored.lastKey)
+            return Load(fold: fold, lastKey: stored.lastKey, after: stored.after)
         } catch {
             guard error.isDamage else { throw error }
             return nil
@@ -35,13 +39,13 @@ extension DeviceStore {
     ///
     /// - Parameters:
     ///   - fold: the fold of the load.
-    ///   - lastKey: the key of the last object that the load has read; nil for a load that is not continued after a
-    ///     restart.
+    ///   - progress: the key of the last object that the load has read, and the seq of its first answer; nil for a load
+    ///     that is not continued.
     ///   - row: the stream's row.
     ///   - changes: receives the changes.
     func writeLoad(
         _ fold: inout Fold,
-        lastKey: [UInt8]?,
+        progress: (lastKey: [UInt8], after: Seq)?,
         _ row: Int64,
         _ changes: inout StorageChanges
     ) throws(ReelError) {
@@ -50,13 +54,14 @@ extension DeviceStore {
         try fold.takeUnwrittenRows { (changed) throws(ReelError) in
             Self.write(changed, to: upper, marksRemoval: objects.layers.count > 1, &changes)
         }
-        guard let lastKey, objects.layers.count == 1 else { return }
+        guard let progress, objects.layers.count == 1 else { return }
         writeSites(of: &fold, to: upper, &changes)
         let load = LoadRow(
             state: StateRow(objects.layers, fold, totals, nil),
             partition: fold.partition,
             epoch: fold.epoch,
-            lastKey: lastKey
+            lastKey: progress.lastKey,
+            after: progress.after
         )
         changes.seal(load.content, for: StoreKey.load(row))
     }
@@ -74,9 +79,11 @@ private struct LoadRow {
     var partition: Int
     var epoch: Epoch
     var lastKey: [UInt8]
+    var after: Seq
 
-    init(state: StateRow, partition: Int, epoch: Epoch, lastKey: [UInt8]) {
-        (self.state, self.partition, self.epoch, self.lastKey) = (state, partition, epoch, lastKey)
+    init(state: StateRow, partition: Int, epoch: Epoch, lastKey: [UInt8], after: Seq) {
+        (self.state, self.partition, self.epoch) = (state, partition, epoch)
+        (self.lastKey, self.after) = (lastKey, after)
     }
 
     init(_ content: Bytes) throws(ReelError) {
@@ -86,6 +93,7 @@ private struct LoadRow {
         guard let epoch = Epoch(try row.text()) else { throw row.damaged("an epoch") }
         self.epoch = epoch
         lastKey = Array(try row.data())
+        after = try row.number()
         try row.end()
     }
 
@@ -95,6 +103,7 @@ private struct LoadRow {
         row.write(Int64(partition))
         row.write(Array(epoch.description.utf8))
         row.write(lastKey)
+        row.write(after)
         return row.bytes
     }
 }

@@ -79,6 +79,9 @@ extension StreamSync {
         return fill(facts)
     }
 
+    /// Called when a load that is cut has brought more than the ones before. Then earlier failures do not count.
+    mutating func loadAdvanced() { failures.load = 0 }
+
     /// Decides from the error which state is needed next, and asks again after a pause.
     mutating func loadFailed(_ error: ReelError, _ facts: Facts) -> [Action] {
         guard isAwaitingLoad else { return [] }

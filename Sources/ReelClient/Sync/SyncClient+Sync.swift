@@ -37,7 +37,7 @@ extension SyncClient {
         case .load(let kind, let source): load(stream, kind, from: source)
         case .cancelLoad:
             stream.handles.cancel(request: .load)
-            endLoad(of: stream)
+            cutLoad(of: stream)
         case .install(let need): install(stream, for: need)
         case .discardLoaded:
             if let (fold, _) = stream.handles.loaded.take() { discard(fold, of: stream) }

@@ -12,6 +12,12 @@ extension Fold {
 
     /// Returns true if all edits of a field's text after `base` are of this site. The site's splices then mean the same
     /// with `base` as with the present seq.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the field.
+    ///   - key: a key as returned by `key(ofObject:)`.
+    ///   - site: the site whose edits do not count.
+    ///   - base: the seq after which edits count.
     package func isEdited(_ name: String, in key: [UInt8], onlyBy site: Site, after base: Seq) -> Bool {
         guard let field = field(name, in: key), field.writer.seq > base else { return true }
         let viewer = TextViewer(site: site, base: base)
@@ -22,6 +28,11 @@ extension Fold {
     }
 
     /// True if the object has not reached its limits when it grows by these bytes and fields, or does not exist.
+    ///
+    /// - Parameters:
+    ///   - key: a key as returned by `key(ofObject:)`.
+    ///   - bytes: the bytes by which the object grows.
+    ///   - fields: the number of fields by which the object grows.
     package func hasRoom(_ key: [UInt8], bytes: Int, fields: Int) -> Bool {
         guard let object = folded(key), object.state == .alive else { return true }
         return object.size + bytes <= Limits.object && object.fields.count + fields <= Limits.fields
@@ -49,6 +60,11 @@ extension FoldDraft {
     package func value(of name: String, in key: [UInt8]) -> [UInt8]? { fold.value(of: name, in: key) }
 
     /// True if the object has not reached its limits when it grows by these bytes and fields, or does not exist.
+    ///
+    /// - Parameters:
+    ///   - key: a key as returned by `Fold.key(ofObject:)`.
+    ///   - bytes: the bytes by which the object grows.
+    ///   - fields: the number of fields by which the object grows.
     package func hasRoom(_ key: [UInt8], bytes: Int, fields: Int) -> Bool {
         fold.hasRoom(key, bytes: bytes, fields: fields)
     }

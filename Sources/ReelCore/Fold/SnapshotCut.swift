@@ -23,13 +23,19 @@ public struct SnapshotCut: Hashable, Sendable {
         self.beyond = beyond
     }
 
+    /// Creates a cut after the object with this key, as `Fold.key(ofObject:)` returns it.
+    package init(key: [UInt8], beyond: Seq = .none) {
+        self.key = key
+        self.beyond = beyond
+    }
+
     /// The model and the id of the last object that was read.
     public var name: (model: String, id: String) {
         Fold.split(key) { (JSONText($0).string, JSONText($1).string) }
     }
 
     /// Returns true if the lines of objects continue beyond the cut at the object with this key.
-    func isPassed(by other: [UInt8]) -> Bool {
+    package func isPassed(by other: [UInt8]) -> Bool {
         key.withUnsafeBytes { key in other.withUnsafeBytes { NameOrder.bytes(key, $0) < 0 } }
     }
 }
