@@ -89,6 +89,13 @@ enum SDKPage {
         return (title, isWaiting, all.count)
     }
 
+    static func readAtOneMoment(_ todo: SyncStream) throws -> Int {
+        let (lists, tasks) = try todo.read { moment in
+            (try moment.objects("list"), try moment.objects("task"))
+        }
+        return lists.count + tasks.count
+    }
+
     static func readApart(_ todo: SyncStream) async throws -> (agreed: SyncObject?, waiting: [Event]) {
         let agreed = try todo.confirmed.object("task", "1")
         let waiting = await todo.pending.map(\.event)

@@ -55,6 +55,7 @@ import Testing
         #expect(try todo.object("task", "1")?["favourite"] == true)
         try await eventually { await todo.queued == 0 }
         #expect(try todo.objects("list").count == 1)
+        #expect(try SDKPage.readAtOneMoment(todo) == 1 + todo.objects("task").count)
         #expect(try todo.object("task", "1")?["tags"] == ["shop"])
         try await SDKPage.enqueue(todo)
         try await SDKPage.flush(client)
