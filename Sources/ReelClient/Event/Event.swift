@@ -51,11 +51,22 @@ public struct Change: Sendable {
 
     /// Returns a change that makes an object. If the object exists already, it is an upsert: it writes these fields and
     /// leaves the others. A deleted object does not return: every fold rejects the event with `deleted`.
+    ///
+    /// - Parameters:
+    ///   - model: the model of the object.
+    ///   - id: the id of the object, unique within its model.
+    ///   - fields: the values of the fields by name.
     public static func insert(_ model: String, _ id: String, _ fields: Members<JSON> = [:]) -> Change {
         Change(kind: .insert, model: model, id: id, fields: fields, operations: [:], guards: [:])
     }
 
     /// Returns a change that writes fields of an object and performs operations on others.
+    ///
+    /// - Parameters:
+    ///   - model: the model of the object.
+    ///   - id: the id of the object, unique within its model.
+    ///   - fields: the values of the fields by name.
+    ///   - operations: the operations on other fields by name.
     public static func update(
         _ model: String,
         _ id: String,
@@ -105,7 +116,12 @@ public struct Splice: Sendable, Equatable {
     /// The text to insert in their place.
     public var text: String
 
-    /// Creates an edit that replaces `removed` scalars after `offset` by `text`.
+    /// Creates an edit that replaces a part of a text.
+    ///
+    /// - Parameters:
+    ///   - offset: the number of Unicode scalars before the part.
+    ///   - removed: the number of Unicode scalars of the part.
+    ///   - text: the text to insert in their place.
     public init(_ offset: Int64, _ removed: Int64, _ text: String) {
         self.offset = offset
         self.removed = removed
@@ -174,11 +190,22 @@ public struct Event: Sendable, Equatable {
 
     /// Returns an event that makes an object. If the object exists already, it is an upsert: it writes these fields and
     /// leaves the others. A deleted object does not return: every fold rejects the event with `deleted`.
+    ///
+    /// - Parameters:
+    ///   - model: the model of the object.
+    ///   - id: the id of the object, unique within its model.
+    ///   - fields: the values of the fields by name.
     public static func insert(_ model: String, _ id: String, _ fields: Members<JSON> = [:]) -> Event {
         Event(.insert(model, id, fields))
     }
 
     /// Returns an event that writes fields of an object and performs operations on others.
+    ///
+    /// - Parameters:
+    ///   - model: the model of the object.
+    ///   - id: the id of the object, unique within its model.
+    ///   - fields: the values of the fields by name.
+    ///   - operations: the operations on other fields by name.
     public static func update(
         _ model: String,
         _ id: String,

@@ -47,8 +47,13 @@ package struct Failover: Sendable {
     /// The node of the present attempt or connection.
     package private(set) var current: String?
 
-    /// Creates the machine. The first node is chosen at random, so that many clients with one list spread over the
-    /// nodes; with `startsAtFirst` it is the first one of the list.
+    /// Creates the machine.
+    ///
+    /// - Parameters:
+    ///   - nodes: the addresses of the configured nodes.
+    ///   - seed: the seed of all random choices.
+    ///   - startsAtFirst: true to begin with the first node of the list. Otherwise a random one is the first, so that
+    ///     many clients with one list spread over the nodes.
     package init(nodes: [String], seed: UInt64, startsAtFirst: Bool = false) {
         var unique: [String] = []
         for node in nodes where !unique.contains(node) { unique.append(node) }
@@ -123,7 +128,13 @@ package struct Failover: Sendable {
     /// Makes the next attempt follow at once, because the problem with the nodes is solved.
     package mutating func hurry() { failures = 0 }
 
-    /// Called when the node asks this client to leave within `afterMs`. Returns the moment at which the client leaves.
+    /// Called when the node asks this client to leave.
+    ///
+    /// - Parameters:
+    ///   - afterMs: the time within which the client has to leave.
+    ///   - nodes: the nodes that the present one names.
+    ///   - nowMs: the time by the transport's clock.
+    /// - Returns: The moment at which the client leaves.
     package mutating func leaves(afterMs: Int64, nodes: [String], nowMs: Int64) -> Int64 {
         learn(nodes)
         left = current

@@ -72,6 +72,13 @@ public final class NetTransport: Transport {
     }
 
     /// Sends a GET request to a node. Connections are kept for the next request.
+    ///
+    /// - Parameters:
+    ///   - node: the address of the node.
+    ///   - target: the path and the query.
+    ///   - token: the token of the client; nil: none.
+    ///   - receive: called on the executor with the pieces of the answer.
+    /// - Returns: The handle that cancels the request.
     public func get(
         from node: String,
         _ target: String,
