@@ -18,13 +18,13 @@ import Testing
         let session = try session(
             #"""
             {"startContent": "ab", "endContent": "aXc", "time": {"a": [1.5, null, true]},
-             "txns": [{"time": "x", "patches": [[1, 1, "c"], [1, 0, "\u0058"]]}, {"patches": []}]}
+             "txns": [{"time": "x", "patches": [[1, 1, "c"], [1, 0, "\u0058"]]}, {"patches": [[0, 0, ""]]}]}
             """#
         )
         #expect(session.startText == "ab")
         #expect(session.endText == "aXc")
         #expect(session.authors == 1)
-        #expect(session.patchCount == 2)
+        #expect(session.patchCount == 3)
         #expect(session.edits.map(\.base) == [-1, 0])
         #expect(session.edits.map(\.op) == [0, 1])
         #expect(session.edits[0].patches[1] == EditingSession.Patch(offset: 1, removed: 0, text: "X"))
@@ -47,7 +47,8 @@ import Testing
         arguments: [
             #"{"txns":[]}"#, #"{"endContent":""#, #"{"endContent":"","txns":[{"patches":[[0,0]]}]}"#, "[]", "",
             #"{"endContent":"","txns":[{"patches":[[-1,0,""]]}]}"#,
-            #"{"endContent":"","txns":[{"agent":2,"patches":[]}]}"#,
+            #"{"endContent":""}"#, #"{"endContent":"","txns":[{"agent":-1,"patches":[]}]}"#,
+            #"{"endContent":"","txns":[{"parents":[-1],"patches":[]}]}"#,
             #"{"endContent":"","txns":[{"parents":[0],"patches":[]}]}"#,
         ]
     ) func refusesInvalidSession(json: String) {
