@@ -7,12 +7,16 @@ extension EditingSession {
         public var durationNs: Int64
         /// The folded state.
         public var fold: Fold
-        /// True if the text ends as it did in the authors' editors.
-        public var isRight: Bool
+        /// The place where the folded text differs from the recorded one; nil: it is the recorded one.
+        public var difference: TextDifference?
+        /// The first edit that was not applied, by its index in the file, and its outcome; nil: all were.
+        public var refused: (edit: Int, outcome: Outcome)?
     }
 
     /// Folds the session as records of one partition, without any node.
-    public func folded() -> Folded {
+    ///
+    /// - Parameter progress: is called with the number of folded edits, from time to time.
+    public func folded(progress: (Int) -> Void = { _ in }) -> Folded {
         let sites = (0...authors).map { Site(high: 0x7265_6c61_7900_4000, low: 0x8000_0000_0000_0000 | UInt64($0)) }
         var records: [[UInt8]] = [opening(site: sites[authors])]
         for edit in edits {
@@ -25,19 +29,38 @@ extension EditingSession {
         var fold = Fold(stream: stream, partition: 0, epoch: Epoch(0))
         var rules = PartitionRules(partition: 0, of: 1)
         var event = ParsedEvent()
+        var refused: (edit: Int, outcome: Outcome)?
         let start = Clock.nowNs()
         stream.key.withUnsafeBytes { key in
             for (seq, record) in records.enumerated() {
-                record.withUnsafeBytes { value in
-                    if case .event = rules.read(key: key, value: value, into: &event) {
-                        _ = fold.apply(event, value, seq: Seq(seq))
-                    }
+                let outcome = record.withUnsafeBytes { value in
+                    guard case .event = rules.read(key: key, value: value, into: &event) else { return Outcome.void }
+                    return fold.apply(event, value, seq: Seq(seq))
                 }
+                if outcome != .applied, refused == nil, seq > 0 { refused = (edits[seq - 1].index, outcome) }
+                if seq % Self.progressEdits == 0 { progress(seq) }
             }
         }
         let durationNs = Clock.nowNs() - start
         let text = fold.object(model: Self.model, id: Self.id)?.value(Self.field)
-        return Folded(durationNs: durationNs, fold: fold, isRight: text == endValue)
+        return Folded(
+            durationNs: durationNs,
+            fold: fold,
+            difference: text == endValue ? nil : TextDifference(found: Self.text(text ?? []), expected: endText),
+            refused: refused
+        )
+    }
+
+    /// The number of edits between two calls of a progress function.
+    private static let progressEdits = 4_096
+
+    /// Returns the text of a field's value; an empty text if the value is no string.
+    public static func text(_ value: some Sequence<UInt8>) -> String {
+        let bytes = Array(value)
+        return bytes.withUnsafeBufferPointer { bytes in
+            var reader = JSONReader(Bytes(bytes), levels: 1, shape: .badEvent)
+            return (try? reader.string()) ?? ""
+        }
     }
 
     /// The field's value at the end, as canonical JSON.

@@ -35,8 +35,10 @@ struct NodeReplay {
     }
 
     /// Publishes all edits and waits until a snapshot node has folded them. Returns the duration in nanoseconds, and
-    /// true if the final text is right.
-    mutating func run() async throws -> (durationNs: Int64, isRight: Bool) {
+    /// the place where the final text differs from the recorded one; nil: it does not.
+    ///
+    /// - Parameter progress: is called with the number of durable edits, after each request.
+    mutating func run(progress: (Int) -> Void) async throws -> (durationNs: Int64, difference: TextDifference?) {
         let path = "/v1/streams/\(stream)"
         let epoch = try StreamAnswer(try await callers[0].get("\(path)/head")).epoch
         let opening = try await publish([session.opening(site: sites[session.authors])], epoch, callers[0])
@@ -45,12 +47,13 @@ struct NodeReplay {
             let author = session.edits[seqs.count].author
             let acked = try await publish(nextEvents(after: opening[0]), epoch, callers[author])
             seqs += acked
+            progress(seqs.count)
         }
         let last = seqs.last ?? opening[0]
         for _ in 0..<Self.tries {
             let snapshot = try SnapshotLines(try await callers[0].get("\(path)/snapshot"))
             if snapshot.seq >= last {
-                return (Clock.nowNs() - start, try isRight(snapshot))
+                return (Clock.nowNs() - start, TextDifference(found: try text(snapshot), expected: session.endText))
             }
             try await Task.sleep(for: .milliseconds(50))
         }
@@ -109,12 +112,13 @@ struct NodeReplay {
         var op: Op
     }
 
-    private func isRight(_ snapshot: SnapshotLines) throws(CommandError) -> Bool {
+    /// Returns the text of a snapshot; an empty text if there is none.
+    private func text(_ snapshot: SnapshotLines) throws(CommandError) -> String {
         for line in snapshot.lines.dropFirst().dropLast() {
             guard let object = try ObjectLine(line), object.model == EditingSession.model else { continue }
             let text = object.fields.first { $0.name == EditingSession.field }?.value
-            return text.map { $0.utf8.elementsEqual(session.endValue) } ?? false
+            return text.map { EditingSession.text($0.utf8) } ?? ""
         }
-        return false
+        return ""
     }
 }

@@ -60,7 +60,9 @@ enum SessionBenchmark {
         let session = try EditingSession(file: Array(file))
         let rates = try (0..<5).map { _ in
             let folded = session.folded()
-            guard folded.isRight else { throw BenchmarkError("the final text differs from the text in the editor") }
+            guard folded.difference == nil else {
+                throw BenchmarkError("the final text differs from the text in the editor")
+            }
             return Double(session.patchCount) / (Double(folded.durationNs) / 1e9)
         }
         return [
