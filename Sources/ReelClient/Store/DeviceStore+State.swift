@@ -150,7 +150,7 @@ extension DeviceStore {
     ) {
         let key = StoreKey.object(generation, changed.key)
         if changed.row != nil || marksRemoval {
-            changes.seal(StoredObject(changed.row).content, for: key)
+            changes.seal(StoredObject(changed.row), for: key)
         } else {
             changes.remove(key)
         }

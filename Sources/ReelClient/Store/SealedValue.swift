@@ -6,12 +6,20 @@ enum SealedValue {
     private static let hashBytes = 8
 
     /// Returns the stored form of a value.
-    static func seal(_ content: [UInt8], for key: [UInt8]) -> [UInt8] {
+    ///
+    /// - Parameters:
+    ///   - key: the key of the value.
+    ///   - count: the expected size of the content in bytes.
+    ///   - write: appends the content.
+    static func seal(for key: [UInt8], count: Int, _ write: (inout [UInt8]) -> Void) -> [UInt8] {
         var value = [UInt8]()
-        value.reserveCapacity(hashBytes + content.count)
-        let hash = key.withUnsafeBytes { key in content.withUnsafeBytes { self.hash($0, key) } }
-        withUnsafeBytes(of: hash.littleEndian) { value.append(contentsOf: $0) }
-        value += content
+        value.reserveCapacity(hashBytes + count)
+        value.append(contentsOf: repeatElement(0, count: hashBytes))
+        write(&value)
+        value.withUnsafeMutableBytes { value in
+            let hash = key.withUnsafeBytes { self.hash(Bytes(rebasing: value[hashBytes...]), $0) }
+            value.storeBytes(of: hash.littleEndian, as: UInt64.self)
+        }
         return value
     }
 
@@ -51,7 +59,12 @@ extension RowWriter {
 extension StorageChanges {
     /// Adds a change that sets a sealed value.
     mutating func seal(_ content: [UInt8], for key: [UInt8]) {
-        put(key, SealedValue.seal(content, for: key))
+        put(key, SealedValue.seal(for: key, count: content.count) { $0 += content })
+    }
+
+    /// Adds a change that sets the sealed row of an object.
+    mutating func seal(_ object: StoredObject, for key: [UInt8]) {
+        put(key, SealedValue.seal(for: key, count: object.count) { object.write(to: &$0) })
     }
 }
 

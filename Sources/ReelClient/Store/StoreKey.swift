@@ -35,7 +35,13 @@ enum StoreKey {
     static func entry(_ stream: Int64, _ number: Int64) -> Key { key("q", stream, number) }
     static func events(_ stream: Int64) -> Key { key("e", stream) }
     static func event(_ stream: Int64, _ seq: Seq) -> Key { key("e", stream, seq) }
-    static func object(_ generation: Int64, _ object: [UInt8]) -> Key { key("o", generation) + object }
+    static func object(_ generation: Int64, _ object: [UInt8]) -> Key {
+        var key = objects
+        key.reserveCapacity(9 + object.count)
+        withUnsafeBytes(of: generation.bigEndian) { key.append(contentsOf: $0) }
+        key += object
+        return key
+    }
     static func aging(_ generation: Int64) -> Key { key("a", generation) }
     static func aging(_ generation: Int64, _ aging: AgingKey) -> Key { key("a", generation, aging.seq) + aging.key }
     static func sites(_ generation: Int64) -> Key { key("i", generation) }

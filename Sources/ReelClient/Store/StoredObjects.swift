@@ -130,14 +130,14 @@ struct StoredObject {
         )
     }
 
-    /// The stored form.
-    var content: [UInt8] {
-        guard let row else { return [] }
-        var content = [UInt8]()
-        content.reserveCapacity(Self.headBytes + row.bytes.count)
-        withUnsafeBytes(of: row.digest.littleEndian) { content.append(contentsOf: $0) }
-        withUnsafeBytes(of: (row.agingSeq ?? .none).littleEndian) { content.append(contentsOf: $0) }
-        content += row.bytes
-        return content
+    /// The size of the stored form in bytes.
+    var count: Int { row.map { Self.headBytes + $0.bytes.count } ?? 0 }
+
+    /// Appends the stored form.
+    func write(to bytes: inout [UInt8]) {
+        guard let row else { return }
+        withUnsafeBytes(of: row.digest.littleEndian) { bytes.append(contentsOf: $0) }
+        withUnsafeBytes(of: (row.agingSeq ?? .none).littleEndian) { bytes.append(contentsOf: $0) }
+        bytes += row.bytes
     }
 }

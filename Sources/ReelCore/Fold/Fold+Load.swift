@@ -31,12 +31,12 @@ extension Fold {
     /// Sets an object, and replaces any object or tombstone with the same key.
     mutating func set(model: Bytes, id: Bytes, seq: Seq, fields: [FoldedField]) {
         let slot = emptyObject(model: model, id: id, seq: seq)
-        objects[slot].fields.reserveCapacity(fields.count)
-        for field in fields {
-            objects[slot].insert(field, at: objects[slot].fields.count)
-            guard case .text = field.value else { continue }
-            objects[slot].queued = max(objects[slot].queued, field.writer.seq)
-            agingObjects.push(slot, at: field.writer.seq)
+        objects[slot].replaceFields(by: fields)
+        for index in fields.indices {
+            guard case .text = fields[index].value else { continue }
+            let seq = fields[index].writer.seq
+            objects[slot].queued = max(objects[slot].queued, seq)
+            agingObjects.push(slot, at: seq)
         }
     }
 

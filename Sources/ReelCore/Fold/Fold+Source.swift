@@ -72,7 +72,7 @@ extension Fold {
             // A removed key may exist again.
             if taken.removed[objects[slot].key] == nil { keys.append((objects[slot].key, slot)) }
         }
-        keys.sort { $0.key.lexicographicallyPrecedes($1.key) }
+        keys.sort { a, b in a.key.withUnsafeBytes { a in b.key.withUnsafeBytes { a.order($0) < 0 } } }
         for (key, slot) in keys {
             guard let slot = slot ?? self.slot(key) else {
                 let former = taken.removed[key] ?? .none
@@ -81,6 +81,7 @@ extension Fold {
             }
             let former = max(objects[slot].storedAging, taken.removed[key] ?? .none)
             var bytes: [UInt8] = []
+            bytes.reserveCapacity(objects[slot].rowBytes)
             writeRow(ofObject: slot, to: &bytes)
             let row = StoredRow(bytes: bytes, digest: objects[slot].digest, agingSeq: objects[slot].agingSeq)
             objects[slot].isStored = true

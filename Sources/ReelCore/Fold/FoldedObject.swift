@@ -135,6 +135,10 @@ struct FoldedObject: Sendable {
         Self.memoryMin + key.count + fields.count * Self.fieldMemory + cost + weight / Limits.run * 100
     }
 
+    /// An estimate of the size of the object's row in bytes. The row of an object without texts is not larger, unless
+    /// its fields have different sites.
+    var rowBytes: Int { 48 + cost + fields.count * 12 }
+
     /// The seq at which the horizon changes the object's row, see `StoredRow.agingSeq`.
     var agingSeq: Seq? {
         if state == .tombstone { return seq }
@@ -187,6 +191,16 @@ struct FoldedObject: Sendable {
         cost += field.cost
         weight += field.weight
         fields.insert(field, at: index)
+    }
+
+    /// Replaces all fields by those, which are in order.
+    mutating func replaceFields(by fields: [FoldedField]) {
+        self.fields = fields
+        (cost, weight) = (0, 0)
+        for index in fields.indices {
+            cost += fields[index].cost
+            weight += fields[index].weight
+        }
     }
 
     mutating func remove(_ name: Bytes) {

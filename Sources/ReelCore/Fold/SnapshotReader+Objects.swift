@@ -11,12 +11,14 @@ extension SnapshotReader {
     mutating func readObject(_ reader: inout CanonicalReader, _ last: inout Slice) throws(ReelError) {
         enter(.objects)
         var fields: [FoldedField] = []
+        fields.reserveCapacity(fieldNames.count)
         try reader.expect(ASCII.openBrace)
         var lastName = Slice(start: 0, count: 0)
         while let name = try reader.nextKey(&lastName) {
             try reader.checkName(name, "a field's name")
-            fields.append(try readField(Array(reader.bytes(name)), &reader))
+            fields.append(try readField(shared(reader.bytes(name), at: fields.count), &reader))
         }
+        if fieldNames.count > fields.count { fieldNames.removeLast(fieldNames.count - fields.count) }
         try reader.expect("object", &last)
         let (model, id) = try readName(&reader)
         try reader.expect("seq", &last)
@@ -46,12 +48,23 @@ extension SnapshotReader {
         try reader.expect(ASCII.comma)
         let id = reader.bytes(try reader.name("an id"))
         try reader.expect(ASCII.closeBracket)
-        let key = model + [0] + id
-        guard lastKey.withUnsafeBytes({ last in key.withUnsafeBytes { NameOrder.bytes(last, $0) } }) < 0 else {
+        nextKey.removeAll(keepingCapacity: true)
+        nextKey.append(contentsOf: model)
+        nextKey.append(0)
+        nextKey.append(contentsOf: id)
+        guard lastKey.withUnsafeBytes({ last in nextKey.withUnsafeBytes { NameOrder.bytes(last, $0) } }) < 0 else {
             throw reader.error("found objects that are not in order")
         }
-        lastKey = key
+        swap(&lastKey, &nextKey)
         return (model, id)
+    }
+
+    /// Returns the name of a field. Shares it with the field at the same place of the last object if both are equal.
+    private mutating func shared(_ name: Bytes, at index: Int) -> [UInt8] {
+        if index < fieldNames.count, fieldNames[index].withUnsafeBytes({ $0.equals(name) }) { return fieldNames[index] }
+        let own = Array(name)
+        if index < fieldNames.count { fieldNames[index] = own } else { fieldNames.append(own) }
+        return own
     }
 
     private mutating func readField(_ name: [UInt8], _ reader: inout CanonicalReader) throws(ReelError) -> FoldedField {

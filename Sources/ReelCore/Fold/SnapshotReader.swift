@@ -26,6 +26,10 @@ public struct SnapshotReader: Sendable {
     private var lines: Int64 = 0
     private var lastSite = -1
     var lastKey: [UInt8] = []
+    /// The storage of the next key.
+    var nextKey: [UInt8] = []
+    /// The names of the fields of the last object. The next object shares those that are equal.
+    var fieldNames: [[UInt8]] = []
 
     /// Creates a reader of a snapshot. The result is a new fold.
     ///
