@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate mutants test-kafka test-conformance test-deploy faults soak bench bench-gateway bench-kafka bench-attack soak-attack lint fuzz clean
+.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate mutants test-kafka test-conformance test-deploy faults soak bench bench-gateway bench-kafka bench-sdk bench-attack soak-attack lint fuzz clean
 
 # The pkg-config names of the C libraries under Sources/Libraries, and the line that installs them on Debian.
 # README.md shows the same line; the suite Tidy checks that the two agree.
@@ -97,6 +97,10 @@ bench-gateway: setup build ## Measure a gateway with many clients, next to NATS 
 bench-kafka: setup build ## Measure on three real brokers (KAFKA_HOME), next to librdkafka alone, in about ten minutes
 	swift build -c release --static-swift-stdlib --product reel-bench
 	@.build/release/reel-bench kafka
+
+bench-sdk: setup build ## Measure the device SDK with a million objects, next to bare SQLite, in about four minutes
+	swift build -c release --static-swift-stdlib --product reel-bench
+	@.build/release/reel-bench sdk
 
 bench-attack: build ## Measure how attacks on a node affect a good client, in about three minutes (ONLY=waits for one)
 	@python3 Tests/Attack/attack.py .build/release/reel $(ONLY)

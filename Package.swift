@@ -195,11 +195,12 @@ let package = Package(
             path: "Tests/Benchmarks/KafkaFloor"
         ),
         .target(name: "CLogFloor", dependencies: ["CSQLite"], path: "Tests/Benchmarks/LogFloor"),
+        .target(name: "CDeviceFloor", dependencies: ["CSQLite"], path: "Tests/Benchmarks/DeviceFloor"),
         .executableTarget(
             name: "reel-bench",
             dependencies: [
-                "CFanOutFloor", "CKafkaFloor", "CLogFloor", "ReelCheck", "ReelClient", "ReelCore", "ReelGateway",
-                "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot",
+                "CDeviceFloor", "CFanOutFloor", "CKafkaFloor", "CLogFloor", "ReelCheck", "ReelClient", "ReelCore",
+                "ReelGateway", "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot",
             ],
             path: "Tests/Benchmarks/reel-bench",
             swiftSettings: settings

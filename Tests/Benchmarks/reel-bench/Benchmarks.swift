@@ -46,11 +46,26 @@ enum Benchmarks {
         ("gateway-comebacks", GatewayComebacksBenchmark.run),
     ]
 
+    /// The benchmarks of the device SDK.
+    static let sdk: [(name: String, run: @Sendable () async throws -> [Measured])] = [
+        ("sdk-load", DeviceLoad.run),
+        ("sdk-open", DeviceLaunch.runOpen),
+        ("sdk-memory", DeviceLaunch.runMemory),
+        ("sdk-launch", DeviceLaunch.runNews),
+        ("sdk-read", DeviceLaunch.runReads),
+        ("sdk-publish", DevicePublish.run),
+        ("sdk-drain", DeviceDrain.run),
+        ("sdk-typing", DeviceTyping.run),
+        ("sdk-held", DeviceHeld.run),
+        ("sdk-streams", DeviceStreams.run),
+        ("sdk-behind", DeviceBehind.run),
+    ]
+
     /// Runs the named benchmarks and groups, and prints their table. Without names, it runs the benchmarks that need
     /// only `make setup`. Returns 0 if every measured goal was reached.
     static func run(_ names: ArraySlice<String>) async -> Int32 {
-        let groups = ["kafka": kafka, "gateway": gateway]
-        let named = all + kafka + gateway
+        let groups = ["kafka": kafka, "gateway": gateway, "sdk": sdk]
+        let named = all + kafka + gateway + sdk
         let unknown = names.filter { name in groups[name] == nil && !named.contains { $0.name == name } }
         guard unknown.isEmpty else {
             let known = groups.keys.sorted() + named.map(\.name)

@@ -32,6 +32,24 @@ enum Usage {
         try "5".write(toFile: "/proc/\(pid)/clear_refs", atomically: false, encoding: .utf8)
     }
 
+    /// Returns the time of this process on all cores. Its resolution is a microsecond.
+    static func ownCPUSeconds() -> Double {
+        var usage = rusage()
+        getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        let seconds = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec
+        return Double(seconds) + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
+    }
+
+    /// Returns the bytes that this process has passed to write calls.
+    static func ownWrittenBytes() throws -> Int {
+        let usage = try String(contentsOfFile: "/proc/self/io", encoding: .utf8)
+        let line = usage.split(separator: "\n").first { $0.hasPrefix("wchar:") }
+        guard let bytes = line?.split(separator: " ").last.flatMap({ Int($0) }) else {
+            throw BenchmarkError("found no wchar in /proc/self/io")
+        }
+        return bytes
+    }
+
     private static func bytes(_ name: String, of pid: Int32) throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
         let line = status.split(separator: "\n").first { $0.hasPrefix(name + ":") }

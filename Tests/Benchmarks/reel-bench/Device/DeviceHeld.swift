@@ -1,0 +1,48 @@
+import Foundation
+import ReelClient
+import ReelCore
+
+/// Measures a device whose writes the node refuses, while other devices write to the same stream.
+enum DeviceHeld {
+    private static let (objects, seconds, perSecond) = (20_000, 5, 50)
+
+    @Sendable static func run() async throws -> [Measured] {
+        let percent = try withFolder { folder in try DeviceWork.held.figures(folder).figure("percent") }
+        return [
+            Measured(
+                work: "\(objects) writes that may not be sent, beside \(perSecond) foreign events/s: CPU",
+                value: percent,
+                unit: "% of a core",
+                goal: .atMost(2)
+            )
+        ]
+    }
+
+    /// Queues a write of each object, and measures the processor time of the device's process while events arrive.
+    static func measure(in folder: String) async throws -> [String: Double] {
+        let (snapshot, device) = (folder + "/stream.snapshot", folder + "/device.sqlite")
+        try DeviceSnapshot.write(objects, to: snapshot)
+        let refusal = ReelError(.forbidden, "the token does not allow it")
+        let node = try ScriptedNode(snapshot: snapshot, head: Seq(objects) - 1, refusal: refusal)
+        let client = try SyncClient(nodes: ["scripted"], store: .file(device), transport: node)
+        let stream = try await client.open(DeviceSnapshot.stream.description)
+        try await stream.waitUntil(seq: Seq(objects) - 1)
+        try await DeviceEvents.publishUpdates(of: 0..<objects, "held", to: stream)
+        while await stream.problems.isEmpty { try await Task.sleep(for: .milliseconds(20)) }
+        try await Task.sleep(for: .seconds(1))
+        guard await stream.queued == objects else { throw BenchmarkError("a write has left the queue") }
+        var generator = SplitMix(state: 3)
+        let (begin, cpu) = (ContinuousClock.now, Usage.ownCPUSeconds())
+        let count = seconds * perSecond
+        for op in 0..<count {
+            try await Task.sleep(until: begin + .milliseconds(1_000 * op / perSecond))
+            let number = Int(generator.next() % UInt64(objects))
+            node.append(to: DeviceSnapshot.stream) { DeviceSnapshot.update(of: number, seq: $0, op: op) }
+        }
+        try await stream.waitUntil(seq: Seq(objects + count) - 1)
+        let taken = (ContinuousClock.now - begin) / .seconds(1)
+        let percent = (Usage.ownCPUSeconds() - cpu) / taken * 100
+        await client.close()
+        return ["percent": percent]
+    }
+}

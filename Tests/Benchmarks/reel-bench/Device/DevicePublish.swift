@@ -1,0 +1,79 @@
+import CDeviceFloor
+import Foundation
+import ReelClient
+
+/// Measures publishing without a network. The app waits for each event until it is on the disk.
+enum DevicePublish {
+    private static let (rounds, count) = (5, 500)
+
+    @Sendable static func run() async throws -> [Measured] {
+        var (ours, floor): ([Double], [Double]) = ([], [])
+        for isReel in turns(rounds) {
+            try await withFolder { folder in
+                let device = folder + "/device.sqlite"
+                let taken = try await publish(to: device)
+                guard !isReel else { return ours.append(taken) }
+                // A floor's round needs the sizes of a device's pairs.
+                floor.append(try bareSQLite(folder + "/floor.sqlite", like: device))
+            }
+        }
+        return [
+            Measured(
+                work: "publish offline, durable, one by one, mean of \(count)",
+                value: median(ours),
+                unit: "µs",
+                peer: ("bare SQLite commit", median(floor)),
+                goal: .atMost(1.2)
+            )
+        ]
+    }
+
+    /// Returns the mean time of a publish in microseconds.
+    private static func publish(to device: String) async throws -> Double {
+        let client = try SyncClient(nodes: [], store: .file(device))
+        let stream = try await client.open("bench")
+        let start = ContinuousClock.now
+        for number in 0..<count { try await stream.publish(DeviceEvents.insert(number)) }
+        let taken = ContinuousClock.now - start
+        await client.close()
+        return taken / .microseconds(1) / Double(count)
+    }
+
+    private static func bareSQLite(_ path: String, like device: String) throws -> Double {
+        var sizes = try DeviceLoad.sizes(of: device)
+        sizes.pairs = Int64(count)
+        let taken = reel_device_floor_commits(path, sizes)
+        guard taken > 0 else { throw BenchmarkError("the bare SQLite program failed") }
+        return taken * 1e6 / Double(count)
+    }
+}
+
+/// Events that an app on a device publishes.
+enum DeviceEvents {
+    private static let text = JSON.string(String(repeating: "x", count: 38))
+
+    /// Returns the insert of an object of four fields, 200 bytes of JSON.
+    static func insert(_ number: Int) -> Event {
+        .insert("task", DeviceSnapshot.id(number), ["field0": text, "field1": text, "field2": text, "field3": text])
+    }
+
+    /// Returns an update of one field of an object.
+    static func update(_ number: Int, _ value: String) -> Event {
+        .update("task", DeviceSnapshot.id(number), ["field1": .string(value)])
+    }
+
+    /// Publishes the updates of these objects, with many calls at the same time.
+    static func publishUpdates(of numbers: Range<Int>, _ value: String, to stream: SyncStream) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            let tasks = 64
+            for task in 0..<tasks {
+                group.addTask {
+                    for number in stride(from: numbers.lowerBound + task, to: numbers.upperBound, by: tasks) {
+                        try await stream.publish(update(number, value))
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import ReelLab
+
+/// Work of a device that runs in a process of its own, so that its memory and its processor time can be measured.
+enum DeviceWork: String {
+    case snapshot, load, open, memory, launch, read, held
+
+    /// The first argument of a process that runs such work.
+    static let command = "device"
+
+    /// Runs the work that the arguments name, in this process, and prints its figures. Returns the exit status.
+    static func run(_ arguments: ArraySlice<String>) async -> Int32 {
+        let rest = Array(arguments.dropFirst())
+        do {
+            guard let work = arguments.first.flatMap(DeviceWork.init) else {
+                throw BenchmarkError("found \(arguments), expected the work of a device")
+            }
+            for (name, value) in try await work.measure(rest) { print("\(name) \(value)") }
+            return 0
+        } catch {
+            print("failed: \(error)")
+            return 1
+        }
+    }
+
+    private func measure(_ paths: [String]) async throws -> [String: Double] {
+        guard let first = paths.first, let last = paths.last, paths.count <= 2 else {
+            throw BenchmarkError("found \(paths), expected one or two paths")
+        }
+        switch self {
+        case .snapshot:
+            try DeviceSnapshot.write(DeviceSnapshot.objects, to: first)
+            return [:]
+        case .load: return try await DeviceLoad.load(snapshot: first, into: last)
+        case .open: return try await DeviceLaunch.open(first)
+        case .memory: return try await DeviceLaunch.memory(of: first)
+        case .launch: return try await DeviceLaunch.withNews(first, last)
+        case .read: return try await DeviceLaunch.readBesideLoad(of: first, into: last)
+        case .held: return try await DeviceHeld.measure(in: first)
+        }
+    }
+
+    /// Runs the work in a process of its own, and returns its figures by name. `paths`: the files that it uses.
+    func figures(_ paths: String...) throws -> [String: Double] {
+        let process = try ChildProcess("/proc/self/exe", [Self.command, rawValue] + paths)
+        Leftovers.started(process.pid)
+        defer {
+            process.killNow()
+            Leftovers.ended(process.pid)
+        }
+        var figures: [String: Double] = [:]
+        while let line = try process.readLine(timeoutMs: 180_000) {
+            let parts = line.split(separator: " ", maxSplits: 1)
+            guard parts.count == 2, let value = Double(parts[1]) else {
+                throw BenchmarkError("\(rawValue) of a device: \(line)")
+            }
+            figures[String(parts[0])] = value
+        }
+        return figures
+    }
+}
+
+extension [String: Double] {
+    /// Returns a figure of a device's work.
+    func figure(_ name: String) throws -> Double {
+        guard let value = self[name] else { throw BenchmarkError("found no figure \(name) of a device") }
+        return value
+    }
+}
