@@ -7,14 +7,20 @@ enum DevicePublish {
     private static let (rounds, count) = (5, 500)
 
     @Sendable static func run() async throws -> [Measured] {
+        // The floor needs the sizes of a device's pairs.
+        var sizes = try await withFolder { folder in
+            _ = try await publish(to: folder + "/device.sqlite")
+            return try DeviceLoad.sizes(of: folder + "/device.sqlite")
+        }
+        sizes.pairs = Int64(count)
         var (ours, floor): ([Double], [Double]) = ([], [])
         for isReel in turns(rounds) {
             try await withFolder { folder in
-                let device = folder + "/device.sqlite"
-                let taken = try await publish(to: device)
-                guard !isReel else { return ours.append(taken) }
-                // A floor's round needs the sizes of a device's pairs.
-                floor.append(try bareSQLite(folder + "/floor.sqlite", like: device))
+                if isReel {
+                    ours.append(try await publish(to: folder + "/device.sqlite"))
+                } else {
+                    floor.append(try bareSQLite(folder + "/floor.sqlite", sizes))
+                }
             }
         }
         return [
@@ -39,9 +45,7 @@ enum DevicePublish {
         return taken / .microseconds(1) / Double(count)
     }
 
-    private static func bareSQLite(_ path: String, like device: String) throws -> Double {
-        var sizes = try DeviceLoad.sizes(of: device)
-        sizes.pairs = Int64(count)
+    private static func bareSQLite(_ path: String, _ sizes: reel_device_pairs) throws -> Double {
         let taken = reel_device_floor_commits(path, sizes)
         guard taken > 0 else { throw BenchmarkError("the bare SQLite program failed") }
         return taken * 1e6 / Double(count)
