@@ -70,21 +70,24 @@ extension SyncClient {
     private func show(_ streams: [StreamState], beforeCommit: Bool) {
         content.change { content in
             for stream in streams where !(beforeCommit && stream.readable.isReplaced) {
-                var shown = content[stream.name] ?? ClientContent.Stream()
-                stream.readable.apply(to: &shown)
-                shown.position = stream.readPosition
-                shown.isComplete = stream.view != nil && stream.sync.isComplete
-                if let layers = stream.fold?.storedObjects?.layers { shown.layers = layers }
-                if !beforeCommit, stream.readable.isStored {
-                    shown.unwritten = [:]
-                } else if stream.readable.isReplaced {
-                    shown.unwritten = stream.fold?.unwrittenObjects() ?? [:]
-                }
-                content[stream.name] = shown
+                // Changed in place, because a copy would take time in proportion to the queue.
+                show(stream, beforeCommit: beforeCommit, in: &content[stream.name, default: ClientContent.Stream()])
             }
         }
         if beforeCommit { return }
         for stream in streams { stream.readable = ReadableChanges() }
+    }
+
+    private func show(_ stream: StreamState, beforeCommit: Bool, in shown: inout ClientContent.Stream) {
+        stream.readable.apply(to: &shown)
+        shown.position = stream.readPosition
+        shown.isComplete = stream.view != nil && stream.sync.isComplete
+        if let layers = stream.fold?.storedObjects?.layers { shown.layers = layers }
+        if !beforeCommit, stream.readable.isStored {
+            shown.unwritten = [:]
+        } else if stream.readable.isReplaced {
+            shown.unwritten = stream.fold?.unwrittenObjects() ?? [:]
+        }
     }
 
     // MARK: The cache

@@ -38,8 +38,14 @@ public protocol StorageSnapshot: AnyObject, Sendable {
     /// Calls `body` with each pair whose key is in `start..<end`, in ascending order of bytes, until `body` returns
     /// false.
     ///
-    /// The pointers are valid during the call of `body`. An error of `body` ends the iteration and is thrown. `body`
-    /// may use this snapshot, other snapshots and the storage.
+    /// The pointers are valid during the call of `body`. `body` may use this snapshot, other snapshots and the storage.
+    ///
+    /// - Parameters:
+    ///   - start: the first key of the range, which need not exist.
+    ///   - end: the key before which the range ends.
+    ///   - body: gets a key and its value. It returns false to end the iteration.
+    /// - Throws: The error of `body`, which ends the iteration. `closed` after `close`, if the storage does not keep
+    ///   the snapshot readable. A code that begins with `store_` if reading fails.
     func forEach(
         from start: [UInt8],
         to end: [UInt8],
