@@ -8,35 +8,42 @@ internal import Darwin
 
 /// Threads for calls that block. A task must not block, since all tasks share a few threads.
 enum Threads {
-    /// Runs all bodies at the same time and waits for them. Throws the first error.
+    /// The machine has no room for another thread.
+    struct NoThread: Error, CustomStringConvertible {
+        let description = "found no room for another thread on this machine"
+    }
+
+    /// Runs all bodies at the same time and waits for them. Throws the first error, or `NoThread`.
     static func run(_ bodies: [@Sendable () throws -> Void]) throws {
         let errors = Mutex<[any Error]>([])
-        let threads = bodies.map { body in
-            start {
+        var threads: [pthread_t] = []
+        for body in bodies {
+            let thread = start {
                 do { try body() } catch { errors.withLock { $0.append(error) } }
             }
+            if let thread { threads.append(thread) } else { errors.withLock { $0.append(NoThread()) } }
         }
         for thread in threads { pthread_join(thread, nil) }
         if let error = errors.withLock({ $0.first }) { throw error }
     }
 
-    /// Starts a thread that nobody waits for.
-    static func detach(_ body: @escaping @Sendable () -> Void) { pthread_detach(start(body)) }
+    /// Runs the body on a thread that the caller does not join. Returns false if there is no room for the thread.
+    static func detach(_ body: @escaping @Sendable () -> Void) -> Bool {
+        start(body).map { pthread_detach($0) } != nil
+    }
 
-    private static func start(_ body: @escaping @Sendable () -> Void) -> pthread_t {
-        let context = Unmanaged.passRetained(ThreadBody(body)).toOpaque()
+    private static func start(_ body: @escaping @Sendable () -> Void) -> pthread_t? {
+        let context = Unmanaged.passRetained(ThreadBody(body))
         #if canImport(Darwin)
         var thread: pthread_t?
         #else
         var thread = pthread_t()
         #endif
-        let result = pthread_create(&thread, nil, runThread, context)
-        precondition(result == 0, "the machine has no room for another thread")
-        #if canImport(Darwin)
-        return thread.unsafelyUnwrapped
-        #else
+        guard pthread_create(&thread, nil, runThread, context.toOpaque()) == 0 else {
+            context.release()
+            return nil
+        }
         return thread
-        #endif
     }
 }
 
@@ -61,7 +68,8 @@ private func runThread(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawP
 
 /// The first of two values: that of some blocking work, or another one after a time.
 enum FirstOf {
-    /// Runs `work` on a thread of its own and returns its value; `instead` is returned after `limit`.
+    /// Runs `work` on a thread of its own and returns its value. Returns the value of `instead` after `limit`, or at
+    /// once if there is no room for a thread.
     static func value<T: Sendable>(
         work: @escaping @Sendable () -> T,
         after limit: Duration,
@@ -79,10 +87,11 @@ enum FirstOf {
                 do { try await Task.sleep(for: limit) } catch { return }
                 answer.give(instead())
             }
-            Threads.detach {
+            let isRunning = Threads.detach {
                 answer.give(work())
                 timer.cancel()
             }
+            if !isRunning { answer.give(instead()) }
         }
     }
 

@@ -8,26 +8,9 @@ import Testing
 
 /// Stores that are removed, replaced, moved or cut under a running client.
 @Suite(.timeLimit(.minutes(5))) struct LostStoreTests {
-    /// A change of the files of an open store.
-    enum Loss: String, CaseIterable {
-        case bothFilesRemoved, fileRemoved, walRemoved, folderRemoved, folderRenamed, fileRenamed, fileReplacedByACopy
-        case fileReplacedByAnEmptyOne, walReplacedByACopy, fileCut, walCut, linkPointsElsewhere
-
-        /// What `publish` had promised can be read once the files are back in place.
-        var keepsThePromises: Bool {
-            switch self {
-            case .walRemoved, .folderRenamed, .fileRenamed, .fileReplacedByACopy, .walReplacedByACopy,
-                .linkPointsElsewhere:
-                true
-            default: false
-            }
-        }
-    }
-
-    @Test("a store that is lost is noticed at the next commit, and publish throws", arguments: Loss.allCases)
-    func aLossIsNoticed(loss: Loss) async throws {
-        let place = try Place()
-        defer { place.remove() }
+    @Test("a store that is lost is noticed at the next commit, and publish throws", arguments: FileLoss.allCases)
+    func aLossIsNoticed(loss: FileLoss) async throws {
+        let place = try LosableFile()
         let network = try FakeNetwork()
         let client = try SyncClient(nodes: [], store: .file(place.path), transport: network)
         var notices = await client.notices.makeAsyncIterator()
@@ -44,7 +27,7 @@ import Testing
         #expect(await client.state.problems.map(\.code) == [.storeLost])
         await client.close()
         try place.putBack(loss)
-        guard loss.keepsThePromises else { return }
+        guard loss.keepsCommits else { return }
         let next = try SyncClient(nodes: [], store: .file(place.path), transport: network)
         #expect(try await next.open("s").objects("m").map(\.name.id) == ["promised"])
         await next.close()
@@ -81,8 +64,7 @@ import Testing
 
     @Test("a renamed folder that is back before the next commit is no loss")
     func aRenamedFolderThatIsBack() async throws {
-        let place = try Place()
-        defer { place.remove() }
+        let place = try LosableFile()
         let client = try SyncClient(nodes: [], store: .file(place.path), transport: try FakeNetwork())
         let stream = try await client.open("s")
         try await stream.publish(.insert("m", "1"))
@@ -94,8 +76,7 @@ import Testing
 
     @Test("another name of the file that comes and goes is no loss")
     func aHardLinkIsNoLoss() async throws {
-        let place = try Place()
-        defer { place.remove() }
+        let place = try LosableFile()
         let client = try SyncClient(nodes: [], store: .file(place.path), transport: try FakeNetwork())
         let stream = try await client.open("s")
         try FileManager.default.linkItem(atPath: place.path, toPath: place.folder + "/link")
@@ -109,8 +90,7 @@ import Testing
 
     @Test("a commit during which the files are removed is no promise")
     func filesRemovedDuringACommit() throws {
-        let place = try Place()
-        defer { place.remove() }
+        let place = try LosableFile()
         let store = try DeviceStore(path: place.path)
         let error = #expect(throws: ReelError.self) {
             try store.commit(durably: true) { (changes) throws(ReelError) in
@@ -123,12 +103,11 @@ import Testing
 
     @Test("a client reports the lost WAL of a killed process once, at the next start")
     func reportsLostWAL() async throws {
-        let (killed, copy) = (try Place(), try Place())
-        defer { for place in [killed, copy] { place.remove() } }
+        let (killed, copy) = (try LosableFile(), try LosableFile())
         let network = try FakeNetwork()
         let client = try SyncClient(nodes: [], store: .file(killed.path), transport: network)
         try await client.open("s").publish(.insert("m", "1"))
-        // What a killed process leaves, without the WAL and with it.
+        // The files that a killed process leaves, without the WAL and with it.
         try FileManager.default.copyItem(atPath: killed.path, toPath: copy.path)
         do {
             let next = try SyncClient(nodes: [], store: .file(copy.path), transport: network)
@@ -158,8 +137,7 @@ import Testing
 
     @Test("a client keeps a WAL without its database file, and its init reports the path", arguments: [nil, 0])
     func walWithoutFile(size: UInt64?) async throws {
-        let (killed, copy) = (try Place(), try Place())
-        defer { for place in [killed, copy] { place.remove() } }
+        let (killed, copy) = (try LosableFile(), try LosableFile())
         let client = try SyncClient(nodes: [], store: .file(killed.path), transport: try FakeNetwork())
         try await client.open("s").publish(.insert("m", "1"))
         try FileManager.default.copyItem(atPath: killed.path + "-wal", toPath: copy.path + "-wal")
@@ -169,68 +147,5 @@ import Testing
         #expect(error?.code == .storeLost && error?.message.contains("-wal") == true)
         #expect(try Data(contentsOf: URL(filePath: copy.path + "-wal")) == wal)
         await client.close()
-    }
-}
-
-/// A folder with a store in it, behind a link.
-private struct Place {
-    let folder: String
-    /// The path that is given to the client: through a link to the folder.
-    let path: String
-    private let link: String
-
-    init() throws {
-        folder = temporaryPath() + ".folder"
-        link = folder + ".link"
-        path = link + "/store.reel"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder)
-    }
-
-    func remove() {
-        for path in [folder, link, folder + ".moved", folder + ".other"] {
-            try? FileManager.default.removeItem(atPath: path)
-        }
-    }
-
-    func apply(_ loss: LostStoreTests.Loss) throws {
-        let (files, wal, moved) = (FileManager.default, path + "-wal", folder + ".moved")
-        switch loss {
-        case .bothFilesRemoved: for path in [path, wal] { try files.removeItem(atPath: path) }
-        case .fileRemoved: try files.removeItem(atPath: path)
-        case .walRemoved: try files.removeItem(atPath: wal)
-        case .folderRemoved: try files.removeItem(atPath: folder)
-        case .folderRenamed: try files.moveItem(atPath: folder, toPath: moved)
-        case .fileRenamed: try files.moveItem(atPath: path, toPath: path + ".moved")
-        case .fileReplacedByACopy: try replaceByACopy(path)
-        case .walReplacedByACopy: try replaceByACopy(wal)
-        case .fileReplacedByAnEmptyOne:
-            try files.removeItem(atPath: path)
-            #expect(files.createFile(atPath: path, contents: nil))
-        case .fileCut: try FileHandle(forWritingTo: URL(filePath: path)).truncate(atOffset: 0)
-        case .walCut: try FileHandle(forWritingTo: URL(filePath: wal)).truncate(atOffset: 40)
-        case .linkPointsElsewhere:
-            try files.createDirectory(atPath: folder + ".other", withIntermediateDirectories: false)
-            try files.removeItem(atPath: link)
-            try files.createSymbolicLink(atPath: link, withDestinationPath: folder + ".other")
-        }
-    }
-
-    func putBack(_ loss: LostStoreTests.Loss) throws {
-        let files = FileManager.default
-        switch loss {
-        case .folderRenamed: try files.moveItem(atPath: folder + ".moved", toPath: folder)
-        case .fileRenamed: try files.moveItem(atPath: path + ".moved", toPath: path)
-        case .linkPointsElsewhere:
-            try files.removeItem(atPath: link)
-            try files.createSymbolicLink(atPath: link, withDestinationPath: folder)
-        default: break
-        }
-    }
-
-    private func replaceByACopy(_ path: String) throws {
-        try FileManager.default.copyItem(atPath: path, toPath: path + ".copy")
-        try FileManager.default.removeItem(atPath: path)
-        try FileManager.default.moveItem(atPath: path + ".copy", toPath: path)
     }
 }

@@ -342,5 +342,5 @@ func temporaryPath() -> String {
 }
 
 func removeStore(_ path: String) {
-    for end in ["", "-wal", "-shm", "-journal"] { try? FileManager.default.removeItem(atPath: path + end) }
+    for end in ["", "-wal", "-shm", "-journal", "-lock"] { try? FileManager.default.removeItem(atPath: path + end) }
 }

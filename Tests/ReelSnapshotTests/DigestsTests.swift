@@ -185,13 +185,7 @@ import Testing
         let node = try lab.node()
         defer { node.close() }
         let all = (0..<10_000).map { "stream-\($0)" }
-        var counts = [Int](repeating: 0, count: 4)
-        for name in all {
-            let partition = StreamName(name)!.partition(of: 4)
-            counts[partition] += 1
-            try await lab.log.append([insert("1")], key: name, to: partition)
-        }
-        for partition in 0..<4 { try await lab.reach(node, partition, Seq(counts[partition] - 1)) }
+        try await lab.fold(insert("1"), into: all, on: node)
         let streams = try stride(from: 0, to: 10_000, by: 10).map { try held(all[$0]) }
         let request = DigestsRequest(of: streams, epoch: lab.log.epoch)
         let start = ContinuousClock.now

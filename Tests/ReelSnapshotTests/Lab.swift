@@ -2,6 +2,7 @@ import ReelCore
 import ReelLog
 import ReelNode
 import TestSupport
+import Testing
 
 @testable import ReelSnapshot
 
@@ -23,6 +24,18 @@ struct Lab {
 
     func node(metrics: Metrics = Metrics()) throws -> SnapshotNode {
         try SnapshotNode(log: log, settings: settings, logger: Logger(threshold: .error), metrics: metrics)
+    }
+
+    /// Appends the same event to each of the streams, which the log must not contain yet, and waits until the node has
+    /// folded all of them.
+    func fold(_ event: String, into streams: [String], on node: SnapshotNode) async throws {
+        var counts = [Int](repeating: 0, count: log.partitions)
+        for name in streams {
+            let partition = try #require(StreamName(name)).partition(of: log.partitions)
+            counts[partition] += 1
+            try await log.append([event], key: name, to: partition)
+        }
+        for (partition, count) in counts.enumerated() { try await reach(node, partition, Seq(count - 1)) }
     }
 
     func path(_ partition: Int) -> String {

@@ -54,18 +54,25 @@ struct SnapshotNodeTests {
         #expect(shown.count == 14)
     }
 
-    @Test("a delta from any seq brings the fold of that seq to the snapshot's state")
-    func deltas() async throws {
+    /// Returns a node that has folded 200 random events of the stream `todo`. `name`: the test, for its seed.
+    private func nodeWith200Events(_ name: String) async throws -> (Lab, SnapshotNode) {
         let seed = TestSeed.value
-        print("SnapshotNodeTests.deltas seed \(seed)")
+        print("SnapshotNodeTests.\(name) seed \(seed)")
         let lab = try Lab()
         let node = try lab.node()
-        defer { node.close() }
         let partition = todo.partition(of: 2)
         var writer = Writer(seed: seed)
         let values = (0..<200).map { writer.event(at: Int64($0)) }
         try await lab.log.append(values, key: "todo", to: partition)
         try await lab.reach(node, partition, 199)
+        return (lab, node)
+    }
+
+    @Test("a delta from any seq brings the fold of that seq to the snapshot's state")
+    func deltas() async throws {
+        let (lab, node) = try await nodeWith200Events("deltas")
+        defer { node.close() }
+        let partition = todo.partition(of: 2)
         for after in stride(from: Seq(0), to: 199, by: 13) {
             var fold = try foldOfLog(lab.log, todo, to: after)
             let text = try lab.reader(partition).lines(of: todo, after: after).text
@@ -76,16 +83,9 @@ struct SnapshotNodeTests {
 
     @Test("a snapshot that was cut after any object continues at the node's seq")
     func rests() async throws {
-        let seed = TestSeed.value
-        print("SnapshotNodeTests.rests seed \(seed)")
-        let lab = try Lab()
-        let node = try lab.node()
+        let (lab, node) = try await nodeWith200Events("rests")
         defer { node.close() }
         let partition = todo.partition(of: 2)
-        var writer = Writer(seed: seed)
-        let values = (0..<200).map { writer.event(at: Int64($0)) }
-        try await lab.log.append(values, key: "todo", to: partition)
-        try await lab.reach(node, partition, 199)
         let whole = try lab.reader(partition).lines(of: todo, after: .none).text
         let answer = try foldOfLog(lab.log, todo, to: 150).lines.split(separator: "\n").map { Array($0.utf8) }
         var reader = SnapshotReader()

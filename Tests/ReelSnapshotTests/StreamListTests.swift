@@ -172,13 +172,7 @@ import Testing
         let node = try lab.node()
         defer { node.close() }
         let all = (0..<10_000).map { "stream-\(String($0 + 100_000).dropFirst())" }
-        var counts = [Int](repeating: 0, count: 4)
-        for name in all {
-            let partition = StreamName(name)!.partition(of: 4)
-            counts[partition] += 1
-            try await lab.log.append([insert("1")], key: name, to: partition)
-        }
-        for partition in 0..<4 { try await lab.reach(node, partition, Seq(counts[partition] - 1)) }
+        try await lab.fold(insert("1"), into: all, on: node)
         for limit in [100, 1_000] {
             let start = ContinuousClock.now
             let found = try names(node, limit: limit)

@@ -1,29 +1,14 @@
 import Foundation
 import ReelClient
 import ReelCore
+import TestSupport
 import Testing
 
 /// Files that are removed, replaced, moved or cut under an open storage.
 @Suite(.timeLimit(.minutes(5))) struct LostFileTests {
-    /// A change of the files of an open storage.
-    enum Loss: String, CaseIterable {
-        case bothFilesRemoved, fileRemoved, walRemoved, folderRemoved, folderRenamed, fileRenamed, fileReplacedByACopy
-        case fileReplacedByAnEmptyOne, walReplacedByACopy, fileCut, walCut, linkPointsElsewhere
-
-        /// What `commit` had promised can be read once the files are back in place.
-        var keepsThePromises: Bool {
-            switch self {
-            case .walRemoved, .folderRenamed, .fileRenamed, .fileReplacedByACopy, .walReplacedByACopy,
-                .linkPointsElsewhere:
-                true
-            default: false
-            }
-        }
-    }
-
-    @Test("a storage that is lost is noticed at the next commit", arguments: Loss.allCases, [1, 300])
-    func aLossIsNoticed(loss: Loss, commits: Int) throws {
-        let place = try Place()
+    @Test("a storage that is lost is noticed at the next commit", arguments: FileLoss.allCases, [1, 300])
+    func aLossIsNoticed(loss: FileLoss, commits: Int) throws {
+        let place = try LosableFile()
         let storage = try SQLiteStorage(path: place.path)
         // Many commits fill the WAL, so that it is copied and begins again.
         for _ in 0..<commits {
@@ -36,13 +21,13 @@ import Testing
         }
         storage.close()
         try place.putBack(loss)
-        guard loss.keepsThePromises else { return }
+        guard loss.keepsCommits else { return }
         #expect(try SQLiteStorage(path: place.path).keys.contains("promised 9"))
     }
 
     @Test("a file that has replaced the one that is open is not read")
     func anotherFileIsNotRead() throws {
-        let place = try Place()
+        let place = try LosableFile()
         let storage = try SQLiteStorage(path: place.path)
         try storage.put("own")
         let held = try storage.snapshot()
@@ -59,7 +44,7 @@ import Testing
 
     @Test("a renamed folder that is back before the next commit is no loss")
     func aRenamedFolderThatIsBack() throws {
-        let place = try Place()
+        let place = try LosableFile()
         let storage = try SQLiteStorage(path: place.path)
         try storage.put("1")
         try place.apply(.folderRenamed)
@@ -70,11 +55,11 @@ import Testing
 
     @Test("the lost WAL of a killed process is reported once, at the next start")
     func reportsALostWAL() throws {
-        let (killed, copy) = (try Place(), try Place())
+        let (killed, copy) = (try LosableFile(), try LosableFile())
         let storage = try SQLiteStorage(path: killed.path)
         #expect(!storage.hasLostCommits, "a new file has lost nothing")
         try storage.put("1")
-        // What a killed process leaves, without the WAL and with it.
+        // The files that a killed process leaves, without the WAL and with it.
         try FileManager.default.copyItem(atPath: killed.path, toPath: copy.path)
         do {
             let next = try SQLiteStorage(path: copy.path)
@@ -94,7 +79,7 @@ import Testing
 
     @Test("a WAL without its file is kept, and the error names it", arguments: [false, true])
     func aWALWithoutItsFile(isEmptyFileThere: Bool) throws {
-        let (killed, copy) = (try Place(), try Place())
+        let (killed, copy) = (try LosableFile(), try LosableFile())
         let storage = try SQLiteStorage(path: killed.path)
         try storage.put("1")
         try FileManager.default.copyItem(atPath: killed.path + "-wal", toPath: copy.path + "-wal")
@@ -107,7 +92,7 @@ import Testing
 
     @Test("a file whose WAL is cut after any commit holds the first commits")
     func cutAfterACommit() throws {
-        let (place, copy) = (try Place(), try Place())
+        let (place, copy) = (try LosableFile(), try LosableFile())
         let storage = try SQLiteStorage(path: place.path)
         for i in 0..<30 {
             try storage.put([i % 2 == 0 ? "a" : "b", "\(i + 10)"], value: Array(repeating: UInt8(i), count: 900))
@@ -128,64 +113,5 @@ import Testing
             try cut.erase()
         }
         #expect(counts.count == 31)
-    }
-}
-
-/// A folder with a storage in it, behind a link.
-private final class Place {
-    let folder: String
-    /// The path that is given to the storage: through a link to the folder.
-    let path: String
-    private let link: String
-    private let top: Folder
-
-    init() throws {
-        top = try Folder()
-        folder = top.path + "/folder"
-        link = top.path + "/link"
-        path = link + "/store.reel"
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder)
-    }
-
-    func apply(_ loss: LostFileTests.Loss) throws {
-        let (files, wal) = (FileManager.default, path + "-wal")
-        switch loss {
-        case .bothFilesRemoved: for path in [path, wal] { try files.removeItem(atPath: path) }
-        case .fileRemoved: try files.removeItem(atPath: path)
-        case .walRemoved: try files.removeItem(atPath: wal)
-        case .folderRemoved: try files.removeItem(atPath: folder)
-        case .folderRenamed: try files.moveItem(atPath: folder, toPath: folder + ".moved")
-        case .fileRenamed: try files.moveItem(atPath: path, toPath: path + ".moved")
-        case .fileReplacedByACopy: try replaceByACopy(path)
-        case .walReplacedByACopy: try replaceByACopy(wal)
-        case .fileReplacedByAnEmptyOne:
-            try files.removeItem(atPath: path)
-            #expect(files.createFile(atPath: path, contents: nil))
-        case .fileCut: try FileHandle(forWritingTo: URL(filePath: path)).truncate(atOffset: 0)
-        case .walCut: try FileHandle(forWritingTo: URL(filePath: wal)).truncate(atOffset: 40)
-        case .linkPointsElsewhere:
-            try files.createDirectory(atPath: folder + ".other", withIntermediateDirectories: false)
-            try files.removeItem(atPath: link)
-            try files.createSymbolicLink(atPath: link, withDestinationPath: folder + ".other")
-        }
-    }
-
-    func putBack(_ loss: LostFileTests.Loss) throws {
-        let files = FileManager.default
-        switch loss {
-        case .folderRenamed: try files.moveItem(atPath: folder + ".moved", toPath: folder)
-        case .fileRenamed: try files.moveItem(atPath: path + ".moved", toPath: path)
-        case .linkPointsElsewhere:
-            try files.removeItem(atPath: link)
-            try files.createSymbolicLink(atPath: link, withDestinationPath: folder)
-        default: break
-        }
-    }
-
-    private func replaceByACopy(_ path: String) throws {
-        try FileManager.default.copyItem(atPath: path, toPath: path + ".copy")
-        try FileManager.default.removeItem(atPath: path)
-        try FileManager.default.moveItem(atPath: path + ".copy", toPath: path)
     }
 }

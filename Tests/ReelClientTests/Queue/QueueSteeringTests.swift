@@ -60,14 +60,20 @@ import Testing
         await client.close()
     }
 
-    @Test("an event that was sent cannot be withdrawn")
-    func withdrawSent() async throws {
+    /// Returns a device with one event that was sent and that no node answers.
+    private func withSentEvent() async throws -> (FakeNetwork, SyncClient, SyncStream) {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
         try await network.on { ($0.isSilent, $0.dropsAcks) = (true, true) }
         try await stream.publish(.insert("m", "0"))
         try await eventually { await stream.queue.map(\.state) == [.sent] }
+        return (network, client, stream)
+    }
+
+    @Test("an event that was sent cannot be withdrawn")
+    func withdrawSent() async throws {
+        let (_, client, stream) = try await withSentEvent()
         let id = try #require(await stream.queue.first?.id)
         await #expect(throws: WithdrawalRefused.sent(id)) { try await stream.withdraw(id) }
         #expect(try await stream.discard() == 0, "nor discarded")
@@ -102,12 +108,7 @@ import Testing
 
     @Test("discard removes what was never sent, and the rest of the queue stays")
     func discard() async throws {
-        let network = try FakeNetwork()
-        let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        try await network.on { ($0.isSilent, $0.dropsAcks) = (true, true) }
-        try await stream.publish(.insert("m", "0"))
-        try await eventually { await stream.queue.map(\.state) == [.sent] }
+        let (network, client, stream) = try await withSentEvent()
         try await network.on { network in
             network.down = ["a"]
             network.kill("a")

@@ -44,8 +44,8 @@ import Testing
             world.look()
         }
         #expect(layCount(world) == before)
-        // 16 marks later the horizon lies above the bases of all splices. They are laid again with their objects, and
-        // once more because so many lost texts become one mark for all texts.
+        // 16 marks later the horizon lies above the bases of all splices, and the overlay lays them again with their
+        // objects. More texts are lost than a site has marks for. So one mark replaces them, and all are laid again.
         let events = Int(Limits.markEvery) * (Limits.marks + 1)
         for op in 101..<events {
             write(.update("m", "other", ["n": .number(Double(op))]), Op(op), &world)

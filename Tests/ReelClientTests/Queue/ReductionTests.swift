@@ -18,7 +18,7 @@ import Testing
             expectSame(reduced.fold, plain.fold, simulation, "seed \(seed)")
             for event in simulation.published {
                 let (expected, found) = (plain.classes[event.entry.number], reduced.classes[event.carrier])
-                // What a delete or a cancelled insert has made superfluous has no effect that could differ.
+                // An event that a delete or a cancelled insert has made superfluous has no effect that could differ.
                 if found == nil || found == .reduced { continue }
                 #expect(found == expected, "seed \(seed): \(event.entry.number) \(event.entry.event)")
                 if expected == .lost { lost += 1 }

@@ -22,7 +22,7 @@ enum DeviceTyping {
         }
     }
 
-    /// What was typed before the time was up.
+    /// The keystrokes that were stored before the time limit.
     private struct Typed {
         /// The median times of a keystroke in microseconds, for each `part` keystrokes.
         var parts: [Double] = []
