@@ -174,7 +174,10 @@ let package = Package(
                 "TestSupport",
             ]
         ),
-        tests("ReelClientTests", ["ReelClient", "ReelCore", "ReelNet", "ReelSQLite", "example-todo", "TestSupport"]),
+        tests(
+            "ReelClientTests",
+            ["OwnStorage", "ReelClient", "ReelCore", "ReelNet", "ReelSQLite", "example-todo", "TestSupport"]
+        ),
         tests(
             "ReelTests",
             [

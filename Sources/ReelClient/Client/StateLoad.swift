@@ -13,6 +13,9 @@ final class StateLoad: @unchecked Sendable {
     private var status = 0
     private var problem: [UInt8] = []
     private var unwrittenBytes = 0
+    /// The largest answer, and the largest size of all objects of the state, in bytes. A node could send rows for ever.
+    private let stateBytesMax: Int
+    private var receivedBytes = 0
     /// True if this load has written rows.
     private(set) var hasWritten = false
     /// The part of a snapshot that was written, from which a later load can continue.
@@ -28,7 +31,8 @@ final class StateLoad: @unchecked Sendable {
     private let isContinued: Bool
 
     /// Creates the load of a snapshot.
-    init(of stream: StreamState, from node: String, _ store: DeviceStore) {
+    init(of stream: StreamState, from node: String, _ store: DeviceStore, bytesMax: Int) {
+        stateBytesMax = bytesMax
         objects = StoredObjects(store.storage, layers: [store.reserveNumber()])
         objects.loaded(upTo: [])
         reader = SnapshotReader(listsChanges: true, source: objects)
@@ -38,7 +42,14 @@ final class StateLoad: @unchecked Sendable {
     }
 
     /// Creates the load of the rest of a snapshot that was cut.
-    init(continuing cut: DeviceStore.Load, of stream: StreamState, from node: String, _ store: DeviceStore) {
+    init(
+        continuing cut: DeviceStore.Load,
+        of stream: StreamState,
+        from node: String,
+        _ store: DeviceStore,
+        bytesMax: Int
+    ) {
+        stateBytesMax = bytesMax
         objects = StoredObjects(store.storage, layers: cut.fold.storedObjects?.layers ?? [])
         var fold = cut.fold
         fold.replaceSource(by: objects)
@@ -52,7 +63,8 @@ final class StateLoad: @unchecked Sendable {
     }
 
     /// Creates the load of a delta onto the folded state of a stream.
-    init(deltaOf stream: StreamState, from node: String, _ store: DeviceStore) throws(ReelError) {
+    init(deltaOf stream: StreamState, from node: String, _ store: DeviceStore, bytesMax: Int) throws(ReelError) {
+        stateBytesMax = bytesMax
         guard var fold = stream.view?.fold else { throw ReelError(.internal, "found a delta without a state") }
         let lower = fold.storedObjects?.layers ?? []
         objects = StoredObjects(store.storage, layers: [store.reserveNumber()] + lower)
@@ -78,6 +90,8 @@ final class StateLoad: @unchecked Sendable {
         case .status(let status): self.status = status
         case .body(let bytes) where status == 200:
             unwrittenBytes += bytes.count
+            receivedBytes += bytes.count
+            guard receivedBytes <= stateBytesMax else { throw tooLarge }
             try bytes.lend { (bytes) throws(ReelError) in
                 try lines.add(bytes) { (line) throws(ReelError) in try reader.read(line: line) }
             }
@@ -118,12 +132,17 @@ final class StateLoad: @unchecked Sendable {
             try store.commit(durably: false) { (changes) throws(ReelError) in
                 try store.writeLoad(&fold, progress: progress, row, &changes)
             }
+            guard fold.objectBytes <= stateBytesMax else { throw tooLarge }
             fold.evict(above: 0)
             written = progress.map { DeviceStore.Load(fold: fold, lastKey: $0.lastKey, after: $0.after) }
         }
         self.written = written
         // Only a new snapshot names no object that was written before.
         objects.loaded(upTo: isDelta || isContinued ? nil : lastKey)
+    }
+
+    private var tooLarge: ReelError {
+        ReelError(.tooLarge, "found a state of more than \(stateBytesMax) bytes")
     }
 
     /// Returns the later one of two keys, in the order of a snapshot's lines.

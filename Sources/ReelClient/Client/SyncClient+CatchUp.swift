@@ -33,13 +33,14 @@ extension SyncClient {
         from node: String,
         _ store: DeviceStore
     ) throws(ReelError) -> StateLoad {
-        let cut = stream.cutLoad.take()
-        if kind == .snapshot, let cut, link?.welcome.map({ $0.epoch == cut.fold.epoch }) ?? true {
-            return StateLoad(continuing: cut, of: stream, from: node, store)
+        // A cut snapshot is kept meanwhile, for the case that the delta does not reach back far enough.
+        if kind == .delta { return try StateLoad(deltaOf: stream, from: node, store, bytesMax: stateBytesMax) }
+        if let cut = stream.cutLoad, link?.welcome.map({ $0.epoch == cut.fold.epoch }) ?? true {
+            stream.cutLoad = nil
+            return StateLoad(continuing: cut, of: stream, from: node, store, bytesMax: stateBytesMax)
         }
-        if let cut { try store.dropLoad(stream.row, layers: cut.fold.storedObjects?.layers ?? []) }
-        if kind == .delta { return try StateLoad(deltaOf: stream, from: node, store) }
-        return StateLoad(of: stream, from: node, store)
+        dropCutLoad(of: stream)
+        return StateLoad(of: stream, from: node, store, bytesMax: stateBytesMax)
     }
 
     private func received(_ response: TransportResponse, _ load: StateLoad, _ name: StreamName) {
@@ -81,6 +82,12 @@ extension SyncClient {
         drop(load.ownLayers, ofSnapshot: !load.isDelta, of: stream)
     }
 
+    /// Gives up the snapshot of a stream that was cut.
+    private func dropCutLoad(of stream: StreamState) {
+        guard let cut = stream.cutLoad.take() else { return }
+        drop(cut.fold.storedObjects?.layers ?? [], ofSnapshot: true, of: stream)
+    }
+
     /// Removes the generations of a load that is not used.
     private func drop(_ layers: [Int64], ofSnapshot isSnapshot: Bool, of stream: StreamState) {
         guard let store else { return }
@@ -116,6 +123,7 @@ extension SyncClient {
             }
         }
         stream.replacedLayers += former
+        dropCutLoad(of: stream)
         stream.outbox.position = .init(fold)
         let consumed: (Site) -> Outbox.LastConsumed? = { site in fold.site(site).map { ($0.op, $0.seq) } }
         if need == .nextEpoch {

@@ -56,6 +56,8 @@ public actor SyncClient {
     let keepsNothing: Bool
     /// The limit of the objects that the client holds in memory, in bytes.
     var cacheBytes: Int
+    /// The limit of a state that a node sends, in bytes.
+    var stateBytesMax = 1 << 30
     /// The number of turns that were committed.
     var turns: Int64 = 0
     var links = 0

@@ -218,6 +218,8 @@ extension SyncClient {
     ///     works offline.
     ///   - store: the place for own events and received data.
     ///   - gaps: the source from which missing seqs are requested first.
+    ///   - cacheBytes: the limit of the objects that the client holds in memory, in bytes. All other objects are read
+    ///     from the store when they are needed. The limit is approximate, and at least 1 MiB.
     ///   - token: the token for nodes that have keys. A token of another user than the store's is never sent to a node.
     ///   - renewToken: returns tokens. It is called for the first token if there is none, for another token before the
     ///     present one expires, and when a node refuses the token.
@@ -227,6 +229,7 @@ extension SyncClient {
         nodes: [String],
         store: Store,
         gaps: GapSource = .connection,
+        cacheBytes: Int = 16 << 20,
         token: String? = nil,
         renewToken: TokenSource? = nil
     ) throws {
@@ -235,6 +238,7 @@ extension SyncClient {
             store: store,
             transport: try NetTransport(),
             gaps: gaps,
+            cacheBytes: cacheBytes,
             token: token,
             renewToken: renewToken
         )

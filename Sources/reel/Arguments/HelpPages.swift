@@ -43,7 +43,7 @@ struct HelpPages: Sendable {
             # The command line
 
             This page lists all commands and settings. `reel help --markdown` generates it from the table of the parser
-            and the help; a test checks that it is up to date.
+            and the help; a test checks that it is up to date. Terms: [glossary](../glossary.md).
 
             | command | meaning |
             | --- | --- |

@@ -106,6 +106,62 @@ import Testing
         await client.close()
     }
 
+    @Test("a later snapshot that is cut is continued after a restart too")
+    func laterSnapshot() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        try await network.on { $0.author(.insert("m", "first")) }
+        let first = try network.client(store: .file(path))
+        try await first.open("s").waitUntil(seq: 0)
+        await first.close()
+        try await network.on { network in
+            for id in 0..<6_000 { network.author(.insert("m", "\(id)", ["text": .string(Self.text)])) }
+            // No delta reaches back to the state of the device.
+            for node in ["a", "b", "c"] {
+                network.answers[node] = { target, body in
+                    let isDelta = target.contains("/delta") && !target.contains("&model=")
+                    return isDelta ? (410, Array(#"{"code":"truncated"}"#.utf8)) : nil
+                }
+            }
+            network.cuts = Array(repeating: 0, count: 1_000) + [700_000, 100_000_000]
+        }
+        let second = try network.client(store: .file(path))
+        let stream = try await second.open("s")
+        try await eventually { try await network.on { $0.cuts.count } < 1_000 }
+        #expect(try stream.objects("m").count == 1, "the former state stays readable")
+        await second.close()
+        let before = try await network.on { network in
+            network.cuts = []
+            return network.requests.count
+        }
+        let third = try network.client(store: .file(path))
+        let reopened = try await third.open("s")
+        try await reopened.waitUntil(seq: 6_000)
+        #expect(try reopened.objects("m").count == 6_001)
+        let requests = try await network.on { Array($0.requests[before...]) }
+        #expect(requests.contains { $0.contains("&model=m&id=") } && !requests.contains { $0.hasSuffix("/snapshot") })
+        await third.close()
+    }
+
+    @Test("a state that never ends is given up, and leaves nothing in the file")
+    func endless() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        try await network.on { network in
+            for id in 0..<6_000 { network.author(.insert("m", "\(id)", ["text": .string(Self.text)])) }
+        }
+        let client = try network.client(store: .file(path))
+        await client.limitStates(to: 800_000)
+        let stream = try await client.open("s")
+        try await eventually { await client.state.problems.contains { $0.message.contains("more than 800000 bytes") } }
+        // The events of the log contain the same state.
+        try await stream.waitUntil(seq: 5_999)
+        #expect(try stream.objects("m").count == 6_000)
+        await client.close()
+    }
+
     private static func change(_ random: inout SeededGenerator) -> Event {
         let id = "\(Int.random(in: 0..<4_400, using: &random))"
         switch Int.random(in: 0..<4, using: &random) {
@@ -114,4 +170,8 @@ import Testing
         default: return .insert("m", id, ["text": .string(text), "n": .number(1)])
         }
     }
+}
+
+extension SyncClient {
+    fileprivate func limitStates(to bytes: Int) { stateBytesMax = bytes }
 }
