@@ -69,19 +69,19 @@ struct ReductionSimulation {
         let (event, stream) = (ownEvent(), world.stream)
         // A splice that waits is sent in several steps.
         guard let waits = try? stream.checkEffect(of: event, base: stream.seq), waits.isEmpty else { return }
-        let held = event.changes.indices.filter { place in
-            let change = event.changes[place]
+        // The delete of an object that has never been sent is not sent either, alone or in a batch.
+        let rest = stream.outbox.withoutCancelled(event)
+        let held = rest.changes.indices.filter { place in
+            let change = rest.changes[place]
             return change.kind != .delete && stream.fold?.holds(model: change.model, id: change.id) == true
         }
-        // The delete of an object that has never been sent is not sent either.
-        let isCancelled = stream.outbox.withoutCancelled(event) != event
         let isUnwritten = event.single.map(stream.writesNothing) ?? false
         guard let carrier = try? stream.add(event, base: stream.seq, read: nil) else { return }
-        if isCancelled { return }
+        if rest.changes.isEmpty { return }
         if isUnwritten { return dropped += 1 }
         if let id = event.single.flatMap({ $0.hasRandomID ? $0.id : nil }) { ids.append(id) }
         let number = Int64(published.count) + 1
-        let entry = Outbox.Entry(number: number, event: event, base: stream.seq, held: held)
+        let entry = Outbox.Entry(number: number, event: rest, base: stream.seq, held: held)
         published.append(Published(entry: entry, carrier: carrier))
     }
 
@@ -92,7 +92,7 @@ struct ReductionSimulation {
         let (fold, base) = (world.truth, world.truth.seq)
         let id = OverlaySimulation.ids.randomElement(using: &world.random)!
         let event =
-            change(id, text(of: id, in: fold), hasFractions: false).map(Event.init)
+            change(id, text(of: id, in: fold), isOwn: false).map(Event.init)
             ?? .insert("m", id, ["text": "shared", "n": 1])
         world.append(event.encoded(base: base, author: author))
     }
@@ -120,9 +120,9 @@ struct ReductionSimulation {
     }
 
     /// Returns a change of the object; nil: an insert.
-    /// - Parameter hasFractions: false for other devices. Where one of them makes a counter fractional, sums are
-    ///   rounded in another order.
-    private mutating func change(_ id: String, _ length: Int64, hasFractions: Bool = true) -> Change? {
+    /// - Parameter isOwn: false for other devices. They make no counter fractional, because sums are then rounded in
+    ///   another order. They remove no text, because the first of several splices may then be applied alone.
+    private mutating func change(_ id: String, _ length: Int64, isOwn: Bool = true) -> Change? {
         func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &world.random) }
         let small = JSON.number(Double(number(0...3)))
         let name = ["n", "o"].randomElement(using: &world.random)!
@@ -131,13 +131,14 @@ struct ReductionSimulation {
         case 2: return chance(60) ? .delete("m", id) : nil
         case 3..<8: return .update("m", id, [name: small])
         case 8: return .update("m", id, [name: nil])
-        case 9: return .update("m", id, ["text": chance(70) ? "plain text" : nil])
+        case 9: return .update("m", id, ["text": !isOwn || chance(70) ? "plain text" : nil])
         // Now and then a field gets a value of another type.
         case 10:
             let name = ["sum", "set", "text"].randomElement(using: &world.random)!
-            return .update("m", id, [name: chance(90) ? nil : 7])
+            let isRemoved = chance(90) && (isOwn || name != "text")
+            return .update("m", id, [name: isRemoved ? nil : 7])
         case 11..<15:
-            let amount = !hasFractions || chance(90) ? Double(number(-3...3)) : 0.1
+            let amount = !isOwn || chance(90) ? Double(number(-3...3)) : 0.1
             return .update("m", id, operations: ["sum": .increment(amount)])
         case 15..<19:
             let other = JSON.number(Double(number(0...3)))
