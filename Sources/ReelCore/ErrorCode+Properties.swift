@@ -15,6 +15,16 @@ extension ErrorCode {
         public var advice: String
     }
 
+    /// True if only a device has errors with this code: no node sends it.
+    package var isOfDevice: Bool {
+        switch self {
+        case .storeBusy, .storeFull, .storeFailed, .storeFormat, .storeDamaged, .storeLost, .storeUser, .storeWaits,
+            .badAddress, .closed, .offline, .noToken, .wrongDeployment, .newerLog:
+            true
+        default: false
+        }
+    }
+
     /// The HTTP status of an answer with this code.
     public var status: Int { entry.status }
 

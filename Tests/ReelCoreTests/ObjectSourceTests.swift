@@ -32,6 +32,8 @@ private final class RowSource: ObjectSource {
         return Array(due.filter { $0.seq <= seq }.prefix(2))
     }
 
+    var hasFailed: Bool { content.withLock { $0.error != nil } }
+
     func failed(_ error: ReelError) { content.withLock { $0.error = error } }
 
     /// Writes the rows that differ, and checks that the fold names the stored `agingSeq` of each.

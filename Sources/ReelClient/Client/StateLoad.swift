@@ -20,6 +20,8 @@ final class StateLoad: @unchecked Sendable {
     private(set) var hasWritten = false
     /// The part of a snapshot that was written, from which a later load can continue.
     private(set) var written: DeviceStore.Load?
+    /// The error of the store, or of a row in it; nil: the store has not failed.
+    private(set) var storeError: ReelError?
     private let row: Int64
     private let stream: StreamName
     private let objects: StoredObjects
@@ -86,6 +88,8 @@ final class StateLoad: @unchecked Sendable {
 
     /// Reads a piece of the answer. Returns the fold once it is complete.
     func received(_ response: TransportResponse, _ store: DeviceStore) throws(ReelError) -> Fold? {
+        // A storage keeps old data for a snapshot, and a slow answer takes long.
+        defer { objects.refresh() }
         switch response {
         case .status(let status): self.status = status
         case .body(let bytes) where status == 200:
@@ -104,10 +108,18 @@ final class StateLoad: @unchecked Sendable {
         return nil
     }
 
+    /// True if the load can be continued after this error. Then the node has not shown that anything is wrong with what
+    /// was written: the answer was cut, or the node is busy or behind.
+    func mayContinue(after error: ReelError) -> Bool {
+        if isState { return error.code == .logUnavailable || isContinued && error.code == .badRange }
+        return ![.truncated, .epochChanged, .badRange, .badRequest, .diverged, .notFound].contains(error.code)
+    }
+
     private func finish(_ store: DeviceStore) throws(ReelError) -> Fold {
+        try checkObjects()
         if hasWritten || !isDelta { try write(store) }
         var fold = try reader.finish()
-        if let failure = objects.failure { throw failure }
+        try checkObjects()
         guard fold.stream == stream else {
             throw ReelError(.badFrame, "found a state of the stream \(fold.stream), expected \(stream)")
         }
@@ -120,7 +132,7 @@ final class StateLoad: @unchecked Sendable {
 
     /// Writes the rows that have arrived, and drops them from memory.
     private func write(_ store: DeviceStore) throws(ReelError) {
-        if let failure = objects.failure { throw failure }
+        try checkObjects()
         unwrittenBytes = 0
         hasWritten = true
         let former = written
@@ -129,8 +141,13 @@ final class StateLoad: @unchecked Sendable {
         try reader.withFold { (fold) throws(ReelError) in
             _ = fold.takeChanges()
             let progress = isDelta ? nil : lastKey.map { (lastKey: $0, after: former?.after ?? fold.seq) }
-            try store.commit(durably: false) { (changes) throws(ReelError) in
-                try store.writeLoad(&fold, progress: progress, row, &changes)
+            do throws(ReelError) {
+                try store.commit(durably: false) { (changes) throws(ReelError) in
+                    try store.writeLoad(&fold, progress: progress, row, &changes)
+                }
+            } catch {
+                storeError = error
+                throw error
             }
             guard fold.objectBytes <= stateBytesMax else { throw tooLarge }
             fold.evict(above: 0)
@@ -139,6 +156,13 @@ final class StateLoad: @unchecked Sendable {
         self.written = written
         // Only a new snapshot names no object that was written before.
         objects.loaded(upTo: isDelta || isContinued ? nil : lastKey)
+    }
+
+    /// Throws if a row that the load needs cannot be read.
+    private func checkObjects() throws(ReelError) {
+        guard let failure = objects.failure else { return }
+        storeError = failure
+        throw failure
     }
 
     private var tooLarge: ReelError {

@@ -17,7 +17,10 @@ extension StreamState {
         eventMaxBytes: Int = .max
     ) throws(ReelError) -> Int64 {
         let waits = try checkEffect(of: event, base: base, read: read)
-        if let change = event.single, writesNothing(change) { return outbox.settleAtOnce() }
+        let writesNothing = event.single.map(writesNothing) ?? false
+        // A check that could not read an object has no result.
+        if let failure = fold?.storedObjects?.failure { throw failure }
+        if writesNothing { return outbox.settleAtOnce() }
         let rules = mergeRules(eventMaxBytes)
         return outbox.add(event, base: base, waits: waits, nowMs: nowMs, rules: rules) { change in
             fold?.holds(model: change.model, id: change.id) == true

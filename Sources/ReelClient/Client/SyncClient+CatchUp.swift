@@ -10,10 +10,14 @@ extension SyncClient {
         do throws(ReelError) {
             // A delta is based on the stored state.
             if stream.isStateDue {
+                let view = stream.view == nil
                 stream.follow()
                 try commit([stream], to: store)
+                // The state was damaged, and another load has begun.
+                if (stream.view == nil) != view { return }
             }
-            while stream.isLayered { try mergeLayers(of: stream, store) }
+            // A state has at most two generations, so a delta waits until its rows are in one.
+            if kind == .delta, stream.isLayered { return loadLater(stream, kind, from: source) }
             load = try newLoad(stream, kind, from: node, store)
         } catch {
             return fail(error)
@@ -25,6 +29,18 @@ extension SyncClient {
             self?.assumeIsolated { $0.received(response, load, name) }
         }
         stream.handles.keep(request: .load, request)
+    }
+
+    /// The pause before a delta is requested for a state whose rows lie in two generations.
+    private static let mergePauseMs: Int64 = 20
+
+    private func loadLater(_ stream: StreamState, _ kind: StreamSync.Load.Kind, from source: StreamSync.Source) {
+        planUpkeep()
+        let name = stream.name
+        let pause = after(Self.mergePauseMs) { client in
+            if let stream = client.opened[name] { client.load(stream, kind, from: source) }
+        }
+        stream.handles.keep(request: .load, pause)
     }
 
     private func newLoad(
@@ -55,17 +71,30 @@ extension SyncClient {
             counters.snapshots += load.isDelta ? 0 : 1
             counters.deltas += load.isDelta ? 1 : 0
             stream.load = nil
+            if let welcome = link?.welcome, fold.epoch == welcome.epoch,
+                fold.partition != name.partition(of: welcome.partitions)
+            {
+                discard(fold, of: stream)
+                throw ReelError(.badFrame, "found partition \(fold.partition) of a log of \(welcome.partitions)")
+            }
             stream.handles.loaded = (fold, load.isDelta)
             step(stream, .loadFinished(.init(seq: fold.seq, epoch: fold.epoch, partition: fold.partition)))
         } catch {
             var error = error
             stream.handles.cancel(request: .load)
-            if error.code.rawValue.hasPrefix("store_") { return fail(error) }
-            // Without the whole answer the node has not shown that anything is wrong with it.
-            if error.code == .logUnavailable { cutLoad(of: stream) } else { endLoad(of: stream) }
+            if let storeError = load.storeError { return failed(storeError, loading: stream) }
+            if load.mayContinue(after: error) { cutLoad(of: stream) } else { endLoad(of: stream) }
             if load.isState { error.message = "the state that \(load.node) has sent: \(error.message)" }
             step(stream, .loadFailed(error))
         }
+    }
+
+    /// Called when the store has failed during a load. A damaged state is dropped and read again.
+    private func failed(_ error: ReelError, loading stream: StreamState) {
+        guard error.isDamage else { return fail(error) }
+        endLoad(of: stream)
+        do throws(ReelError) { try dropState(of: stream, error) } catch { return fail(error) }
+        markDirty(stream)
     }
 
     /// Ends the running load of a stream, and keeps what a later load can continue.
@@ -110,6 +139,10 @@ extension SyncClient {
     func install(_ stream: StreamState, for need: StreamSync.Need) {
         guard let welcome = link?.welcome, let (fold, isDelta) = stream.handles.loaded.take() else { return }
         let before = stream.seq
+        guard fold.partition == stream.name.partition(of: welcome.partitions) else {
+            discard(fold, of: stream)
+            return step(stream, .installed(isTaken: false, before: before))
+        }
         let former = stream.fold?.storedObjects?.layers ?? []
         var progress = View.Progress()
         if stream.view == nil {
@@ -126,8 +159,9 @@ extension SyncClient {
         dropCutLoad(of: stream)
         stream.outbox.position = .init(fold)
         let consumed: (Site) -> Outbox.LastConsumed? = { site in fold.site(site).map { ($0.op, $0.seq) } }
+        // Events of another log, or of another partition, must not be folded onto this state.
+        stream.unwrittenEpoch = need == .nextEpoch || stream.former != nil
         if need == .nextEpoch {
-            stream.unwrittenEpoch = true
             stream.outbox.epochChanged(consumed: consumed, seq: fold.seq)
             stream.outbox.expressSent(over: fold)
         } else {
@@ -178,7 +212,6 @@ extension SyncClient {
         stream.former = view.fold
         stream.view = nil
         stream.unwritten = []
-        stream.unwrittenEpoch = true
         let reason =
             "\(link?.node ?? "a node") names \(welcome.partitions) partitions, another node has named"
             + " \(view.partitions): the state is read again"
@@ -192,6 +225,7 @@ extension ReelError {
     init(problem: [UInt8], status: Int) {
         let object = problem.withUnsafeBytes { JSON(parsing: $0) }?.object
         let code = object?["code"]?.string.flatMap(ErrorCode.init) ?? .internal
-        self.init(code, object?["detail"]?.string ?? "status \(status)")
+        // No node can say anything about the store of this device.
+        self.init(code.isOfDevice ? .internal : code, object?["detail"]?.string ?? "status \(status)")
     }
 }

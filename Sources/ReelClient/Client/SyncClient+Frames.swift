@@ -90,9 +90,11 @@ extension SyncClient {
         let partition = stream.name.partition(of: welcome.partitions)
         let fold = store?.emptyFold(of: stream.name, partition: partition, epoch: welcome.epoch)
         stream.view = fold.map { View($0, partitions: welcome.partitions) }
-        stream.replacedLayers += stream.former?.storedObjects?.layers ?? []
-        // An empty state replaces the stored one.
-        stream.isStateDue = stream.storedSeq > .none
+        guard let former = stream.former else { return }
+        // The empty state replaces the stored one, and the events after it.
+        stream.replacedLayers += former.storedObjects?.layers ?? []
+        stream.former = nil
+        (stream.isStateDue, stream.unwrittenEpoch, stream.isReplaced) = (true, true, true)
     }
 
     private func received(_ events: ServerFrame.Events, isPushed: Bool) throws(ReelError) {
@@ -124,6 +126,8 @@ extension SyncClient {
 
     /// Passes the results of a step of the view to the queue, the store and the app.
     func took(_ progress: View.Progress, _ stream: StreamState) {
+        // Outcomes that were computed without a damaged object are wrong. The commit drops the state.
+        guard stream.fold?.hasFailedToRead != true else { return markDirty(stream) }
         stream.outbox.position = stream.view.map { .init($0.fold) }
         for own in progress.own {
             // A copy that was sent under a former user name says nothing about the site.

@@ -17,6 +17,8 @@ extension SyncClient {
     ) throws(ReelError) -> (Publication, StreamState) {
         try checkOpen()
         guard let stream = opened[name] else { throw ReelError.closed }
+        // An event that is refused leaves the stream as it is, so no turn would release the snapshot of the storage.
+        defer { if !stream.isDirty { stream.fold?.storedObjects?.refresh() } }
         try event.checkNumbers()
         let base = try stream.base(of: event, readAt: position)
         var intake = EventIntake(limit: eventBytes)
@@ -25,17 +27,24 @@ extension SyncClient {
         try event.encoded(base: base, author: author).lend { (bytes) throws(ReelError) in
             try intake.take(bytes, stamp: .init(by: nil, atMs: 0, base: base), into: &checked)
         }
-        let number = try stream.add(
-            event,
-            base: base,
-            read: position?.withdrawals,
-            nowMs: transport.nowMs,
-            eventMaxBytes: eventBytes
-        )
+        let number = try add(event, to: stream, base: base, read: position?.withdrawals)
         let publication = Publication(event)
         stream.publications[number, default: []].append(publication)
         markDirty(stream)
         return (publication, stream)
+    }
+
+    /// Queues an event. If a row that the check of the event needs is damaged, the state is dropped, and the event is
+    /// checked without it.
+    private func add(_ event: Event, to stream: StreamState, base: Seq, read: Int?) throws(ReelError) -> Int64 {
+        do throws(ReelError) {
+            return try stream.add(event, base: base, read: read, nowMs: transport.nowMs, eventMaxBytes: eventBytes)
+        } catch {
+            guard let failure = stream.fold?.storedObjects?.failure, failure.isDamage else { throw error }
+            try dropState(of: stream, failure)
+            markDirty(stream)
+            return try stream.add(event, base: base, read: read, nowMs: transport.nowMs, eventMaxBytes: eventBytes)
+        }
     }
 
     /// Returns an open stream after the turn in which it has changed. So the app never learns more of a stream than it

@@ -68,26 +68,36 @@ extension SyncClient {
     /// Shows the turn's changes to readers. Before the commit these are the differences to the stored state, after it
     /// the stored state itself.
     private func show(_ streams: [StreamState], beforeCommit: Bool) {
+        let replaced = streams.map { $0.readable.isReplaced ? $0.fold?.unwrittenObjects() ?? [:] : nil }
         content.change { content in
-            for stream in streams where !(beforeCommit && stream.readable.isReplaced) {
+            for (stream, unwritten) in zip(streams, replaced) {
                 // Changed in place, because a copy would take time in proportion to the queue.
-                show(stream, beforeCommit: beforeCommit, in: &content[stream.name, default: ClientContent.Stream()])
+                show(
+                    stream,
+                    unwritten: !beforeCommit && stream.readable.isStored ? [:] : unwritten,
+                    in: &content[stream.name, default: ClientContent.Stream()]
+                )
             }
         }
         if beforeCommit { return }
         for stream in streams { stream.readable = ReadableChanges() }
     }
 
-    private func show(_ stream: StreamState, beforeCommit: Bool, in shown: inout ClientContent.Stream) {
+    /// Shows the changes of a stream.
+    /// - Parameters:
+    ///   - stream: the stream, which has changed in this turn.
+    ///   - unwritten: all objects that differ from the stored ones; nil: the turn adds its changes to the former ones.
+    ///   - shown: the content that readers see.
+    private func show(
+        _ stream: StreamState,
+        unwritten: [Overlay.Key: FoldedState?]?,
+        in shown: inout ClientContent.Stream
+    ) {
         stream.readable.apply(to: &shown)
         shown.position = stream.readPosition
         shown.isComplete = stream.view != nil && stream.sync.isComplete
         if let layers = stream.fold?.storedObjects?.layers { shown.layers = layers }
-        if !beforeCommit, stream.readable.isStored {
-            shown.unwritten = [:]
-        } else if stream.readable.isReplaced {
-            shown.unwritten = stream.fold?.unwrittenObjects() ?? [:]
-        }
+        if let unwritten { shown.unwritten = unwritten }
     }
 
     // MARK: The cache
@@ -98,10 +108,12 @@ extension SyncClient {
         for stream in streams { stream.fold?.storedObjects?.refresh() }
         var size = opened.values.reduce(0) { $0 + ($1.view?.fold.cachedBytes ?? 0) }
         guard size > cacheBytes else { return }
-        for stream in opened.values.sorted(by: { $0.lastTurn < $1.lastTurn }) where size > cacheBytes {
+        // Some room is made, so that the next turns need not look again.
+        let goal = cacheBytes / 8 * 7
+        for stream in opened.values.sorted(by: { $0.lastTurn < $1.lastTurn }) where size > goal {
             guard let view = stream.view, view.fold.cachedBytes > 0 else { continue }
             let before = view.fold.cachedBytes
-            let rest = max(0, before - (size - cacheBytes))
+            let rest = max(0, before - (size - goal))
             let fits = try? stream.view?.withFold { (fold) throws(ReelError) in fold.evict(above: rest) }
             size -= before - (stream.view?.fold.cachedBytes ?? 0)
             // The rest is not written yet. It is evicted after the next turn.
@@ -151,6 +163,8 @@ extension SyncClient {
         stream.follow()
         show([stream], beforeCommit: false)
         stream.cutLoad = try store.readLoad(name, stored.row)
+        stream.cutLoad?.fold.storedObjects?.refresh()
+        if stream.isLayered { planUpkeep() }
         if stream.fold == nil, let cut = stream.cutLoad {
             content.change { $0[name]?.layers = cut.fold.storedObjects?.layers ?? [] }
         }
@@ -192,7 +206,7 @@ extension SyncClient {
         step(stream, .closed)
         (stream.view, stream.former, stream.queueEpoch) = (nil, nil, epoch)
         (stream.unwritten, stream.isStateDue, stream.replacedLayers, stream.storedSeq) = ([], false, [], .none)
-        stream.cutLoad = nil
+        (stream.cutLoad, stream.unwrittenEpoch) = (nil, false)
         stream.overlay = Overlay(of: stream.outbox, over: nil, stream: stream.name)
         stream.readable = ReadableChanges()
         content.change { $0[stream.name] = ClientContent.Stream() }
@@ -202,13 +216,20 @@ extension SyncClient {
         stream.sync = StreamSync(start: stream.sync.start, gapSource: gapSource)
         step(
             stream,
-            .opened(.init(link: syncLink, hasPlace: hasPlace(stream), isOfFormerEpoch: epoch != link?.welcome?.epoch))
+            .opened(
+                .init(
+                    link: syncLink,
+                    hasPlace: hasPlace(stream),
+                    isOfFormerEpoch: link?.welcome.map { epoch != nil && epoch != $0.epoch } ?? false
+                )
+            )
         )
+        stream.follow()
     }
 
-    /// Called when a reader has found a damaged row.
-    func foundDamage(in name: StreamName, _ error: ReelError) {
-        guard let stream = opened[name], stream.fold != nil, !isClosed else { return }
+    /// Called when a reader has found a damaged row in generations of a stream.
+    func foundDamage(in name: StreamName, _ layers: [Int64], _ error: ReelError) {
+        guard let stream = opened[name], stream.fold?.storedObjects?.layers == layers, !isClosed else { return }
         do throws(ReelError) { try dropState(of: stream, error) } catch { return fail(error) }
         markDirty(stream)
     }

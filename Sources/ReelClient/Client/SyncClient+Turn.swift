@@ -52,7 +52,9 @@ extension SyncClient {
             stream.isDirty = false
             tell(stream)
         }
-        for stream in opened.values where stream.isStateDue && !isLoadingDelta(stream) { markDirty(stream) }
+        for stream in opened.values where stream.isStateDue && stream.view != nil && !isLoadingDelta(stream) {
+            markDirty(stream)
+        }
     }
 
     private func nextBatch(_ stream: StreamState) -> [Outbox.PublishBatch] {

@@ -18,8 +18,18 @@ extension SyncClient {
     private func upkeep() {
         guard let store, !isClosed else { return }
         do throws(ReelError) {
+            if !hasLookedForUnused {
+                hasLookedForUnused = true
+                try store.findUnused()
+            }
             if let stream = opened.values.first(where: { $0.isLayered && !$0.isDirty && !isLoadingDelta($0) }) {
-                try mergeLayers(of: stream, store)
+                do throws(ReelError) {
+                    try mergeLayers(of: stream, store)
+                } catch {
+                    guard error.isDamage else { throw error }
+                    try dropState(of: stream, error)
+                    markDirty(stream)
+                }
                 return planUpkeep()
             }
             if try store.removeUnused() { planUpkeep() }

@@ -58,6 +58,8 @@ public actor SyncClient {
     var cacheBytes: Int
     /// The limit of a state that a node sends, in bytes.
     var stateBytesMax = 1 << 30
+    /// True if the generations that an earlier run has left were looked for.
+    var hasLookedForUnused = false
     /// The number of turns that were committed.
     var turns: Int64 = 0
     var links = 0
@@ -207,6 +209,7 @@ public actor SyncClient {
     func begin(_ name: StreamName, _ start: SyncStart) throws(ReelError) {
         let stream = try restore(name, start)
         opened.append(stream)
+        if !hasLookedForUnused { planUpkeep() }
         if link == nil { connectNext() }
         let isOfFormerEpoch = leaveFormerEpoch(stream)
         step(

@@ -34,6 +34,8 @@ extension Outbox {
         let event = entries[index].event
         guard !event.isFiller else { return true }
         let isHeld = event.changes.map { confirmed.holds(model: $0.model, id: $0.id) }
+        // An object that cannot be read is not gone.
+        guard !confirmed.hasFailedToRead else { return true }
         let isGone = event.changes.indices.map { !isHeld[$0] && entries[index].held.contains($0) }
         if let place = isGone.firstIndex(of: true) {
             let change = event.changes[place]

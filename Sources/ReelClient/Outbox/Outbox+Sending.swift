@@ -84,6 +84,7 @@ extension Outbox {
                     index = self.index(behind: number - 1)
                     continue
                 }
+                if confirmed.hasFailedToRead { break }
             }
             let author = entries[index].author ?? Event.Author(site: site, op: nextOp)
             if entries[index].author == nil, entries[index].base < horizon, !entries[index].event.dependsOnBase {

@@ -48,7 +48,14 @@ final class ClientContent: Sendable {
     }
 
     /// Returns the content of streams at one moment. Throws `closed` for a stream that is not open.
-    func moment(of names: [StreamName]) throws(ReelError) -> [StreamSnapshot] {
+    ///
+    /// - Parameters:
+    ///   - names: the names of the streams.
+    ///   - report: called on the reader's thread when an object of the moment is damaged.
+    func moment(
+        of names: [StreamName],
+        _ report: @escaping StreamSnapshot.DamageReport
+    ) throws(ReelError) -> [StreamSnapshot] {
         try state.withLock { state throws(ReelError) in
             if let end = state.end { throw end }
             // Inside the lock, so that the differences and the storage are of one moment.
@@ -56,7 +63,7 @@ final class ClientContent: Sendable {
             var moment: [StreamSnapshot] = []
             for name in names {
                 guard let stream = state.streams[name] else { throw .streamIsClosed(name.description) }
-                moment.append(StreamSnapshot(id: name.description, stream: stream, storage: snapshot))
+                moment.append(StreamSnapshot(name, stream: stream, storage: snapshot, report: report))
             }
             return moment
         }

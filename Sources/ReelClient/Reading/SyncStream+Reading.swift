@@ -73,12 +73,9 @@ extension SyncClient {
     /// - Throws: The error of `body`. `closed` if the client or one of the streams is closed. A code that begins with
     ///   `store_` if the store failed.
     nonisolated public func read<T>(_ streams: [SyncStream], _ body: ([StreamSnapshot]) throws -> T) throws -> T {
-        do {
-            return try body(try content.moment(of: streams.map(\.name)))
-        } catch let error as ReelError where error.code == .storeDamaged {
-            let names = streams.map(\.name)
-            Task { for name in names { await foundDamage(in: name, error) } }
-            throw error
+        let moment = try content.moment(of: streams.map(\.name)) { [weak self] name, layers, error in
+            Task { [weak self] in await self?.foundDamage(in: name, layers, error) }
         }
+        return try body(moment)
     }
 }

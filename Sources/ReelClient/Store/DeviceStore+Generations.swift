@@ -2,11 +2,12 @@ internal import ReelCore
 
 // The upkeep of generations: a generation that was replaced is removed, and two layers become one, in small steps.
 extension DeviceStore {
-    /// The number of pairs that one step removes or moves.
-    private static let step = 1_000
+    /// The number of pairs that one step removes or moves, and the bytes of rows after which a step that moves ends.
+    private static let (step, stepBytes) = (1_000, 1 << 20)
 
-    /// Returns the generations that have pairs and belong to no state and no load.
-    static func unusedGenerations(_ snapshot: any StorageSnapshot) throws(ReelError) -> [Int64] {
+    /// Finds the generations that an earlier run has left, and that belong to no state and no load.
+    func findUnused() throws(ReelError) {
+        let snapshot = try storage.snapshot()
         var used: Set<Int64> = []
         for kind in "tl".utf8 {
             try snapshot.forEach(from: [kind], to: [kind + 1]) { (key, value) throws(ReelError) in
@@ -27,11 +28,11 @@ extension DeviceStore {
                     return false
                 }
                 guard let found = generation else { break }
-                if !used.contains(found) { unused.insert(found) }
+                if !used.contains(found), found < firstNumber { unused.insert(found) }
                 start = StoreKey.end(of: [kind] + withUnsafeBytes(of: found.bigEndian) { Array($0) })
             } while true
         }
-        return unused.sorted()
+        unusedGenerations += unused.subtracting(unusedGenerations).sorted()
     }
 
     /// Removes a part of the unused generations. Returns false if there is nothing left to remove.
@@ -67,13 +68,16 @@ extension DeviceStore {
         guard let upper = layers.first, let lower = layers.last, layers.count > 1 else { return layers }
         let snapshot = try storage.snapshot()
         var moved: [(key: [UInt8], row: StoredRow?)] = []
+        var isLast = true
+        var bytes = 0
         let start = StoreKey.object(upper, [])
         try snapshot.forEach(from: start, to: StoreKey.end(of: start)) { (key, value) throws(ReelError) in
             guard let content = SealedValue.open(value, for: key) else { throw ReelError.damagedStore(key) }
             moved.append((Array(key[start.count...]), try StoredObject(content).row))
-            return moved.count < Self.step
+            bytes += content.count
+            isLast = moved.count < Self.step && bytes < Self.stepBytes
+            return isLast
         }
-        let isLast = moved.count < Self.step
         try commit(durably: false) { changes throws(ReelError) in
             for (key, stored) in moved {
                 let former = try StoredObject.find(key, [lower], snapshot)?.row?.agingSeq

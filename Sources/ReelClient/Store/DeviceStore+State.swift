@@ -119,9 +119,9 @@ extension DeviceStore {
     ) throws(ReelError) {
         guard let objects = fold.storedObjects else { return }
         let totals = fold.totals()
-        let snapshot = objects.layers.count > 1 ? try storage.snapshot() : nil
+        let snapshot = try storage.snapshot()
         try fold.takeUnwrittenRows { (changed) throws(ReelError) in
-            if let snapshot {
+            if objects.layers.count > 1 {
                 try write(changed, below: objects.layers, snapshot, &changes)
             } else {
                 Self.write(changed, to: objects.generation, marksRemoval: false, &changes)
@@ -130,7 +130,7 @@ extension DeviceStore {
         writeSites(of: &fold, to: objects.generation, &changes)
         let state = StateRow(objects.layers, fold, totals, witness)
         changes.seal(state.content, for: StoreKey.state(row))
-        changes.remove(StoreKey.load(row))
+        if try StateRow.layers(StoreKey.load(row), snapshot) == objects.layers { changes.remove(StoreKey.load(row)) }
         changes.removeRange(from: StoreKey.events(row), to: StoreKey.event(row, fold.seq + 1))
     }
 
@@ -186,6 +186,19 @@ struct StateRow {
     var head: [UInt8]
     var witness: ClientFrame.Witness?
 
+    /// Returns the generations that a state or a load names; nil if there is none, or if its value is damaged.
+    static func layers(_ key: [UInt8], _ snapshot: any StorageSnapshot) throws(ReelError) -> [Int64]? {
+        do throws(ReelError) {
+            return try snapshot.sealed(key) { (content) throws(ReelError) in
+                var row = RowReader(content)
+                return try StateRow(&row).layers
+            }
+        } catch {
+            guard error.isDamage else { throw error }
+            return nil
+        }
+    }
+
     init(_ layers: [Int64], _ fold: Fold, _ totals: FoldTotals, _ witness: ClientFrame.Witness?) {
         (self.layers, self.totals, self.witness) = (layers, totals, witness)
         seq = fold.seq
@@ -204,7 +217,9 @@ struct StateRow {
         for _ in 0..<(try row.count()) { layers.append(try row.number()) }
         seq = try row.number()
         let digest = try row.data()
-        guard (1...2).contains(layers.count), seq <= largestInteger, digest.count == 8 else {
+        guard (1...2).contains(layers.count), Set(layers).count == layers.count, layers.allSatisfy({ $0 > 0 }),
+            seq <= largestInteger, digest.count == 8
+        else {
             throw row.damaged("a state")
         }
         totals = FoldTotals(

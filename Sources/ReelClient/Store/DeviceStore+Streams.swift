@@ -45,10 +45,8 @@ extension DeviceStore {
             try StreamRow(content)
         }
         guard let known else { return nil }
-        let found = try? snapshot.value(for: StoreKey.position(known.row))
-        let position = try? snapshot.sealed(StoreKey.position(known.row)) { (content) throws(ReelError) in
-            try PositionRow(content)
-        }
+        let found = try snapshot.value(for: StoreKey.position(known.row))
+        let position = try Self.position(known.row, snapshot)
         var stored = Stored(
             row: known.row,
             site: known.site,
@@ -69,10 +67,19 @@ extension DeviceStore {
             try StreamRow(content)
         }
         guard let known else { return nil }
-        let position = try? snapshot.sealed(StoreKey.position(known.row)) { (content) throws(ReelError) in
-            try PositionRow(content)
+        return (known.row, try Self.position(known.row, snapshot)?.epoch)
+    }
+
+    /// Returns the position of a stream; nil if there is none, or if it is damaged.
+    private static func position(_ row: Int64, _ snapshot: any StorageSnapshot) throws(ReelError) -> PositionRow? {
+        do throws(ReelError) {
+            return try snapshot.sealed(StoreKey.position(row)) { (content) throws(ReelError) in
+                try PositionRow(content)
+            }
+        } catch {
+            guard error.isDamage else { throw error }
+            return nil
         }
-        return (known.row, position?.epoch)
     }
 
     /// Returns the names of all streams that the store knows, with their rows, ordered by the bytes of the names.
@@ -126,6 +133,12 @@ extension DeviceStore {
 
     /// Drops the received data of a stream. Keeps its queue, and the epoch of the queue's bases.
     func forgetState(_ row: Int64, epoch: Epoch?) throws(ReelError) {
+        let snapshot = try storage.snapshot()
+        // A generation that a damaged value names is found at the next start.
+        var layers: [Int64] = []
+        for key in [StoreKey.state(row), StoreKey.load(row)] {
+            layers += try StateRow.layers(key, snapshot) ?? []
+        }
         try commit(durably: false) { changes throws(ReelError) in
             for key in [StoreKey.state(row), StoreKey.load(row)] { changes.remove(key) }
             dropEvents(row, &changes)
@@ -134,7 +147,7 @@ extension DeviceStore {
                 changes.seal(PositionRow(epoch: epoch, position: nil).content, for: StoreKey.position(row))
             }
         }
-        unusedGenerations = try Self.unusedGenerations(try storage.snapshot())
+        unusedGenerations += layers
     }
 }
 

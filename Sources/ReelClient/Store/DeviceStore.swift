@@ -13,6 +13,8 @@ final class DeviceStore {
     private(set) var client: ClientRow
     /// True if a number was reserved since the client's row was written.
     private var hasReservedNumbers = false
+    /// The first number that no earlier run has taken.
+    let firstNumber: Int64
     /// The generations whose pairs are of no more use, and are removed step by step.
     var unusedGenerations: [Int64] = []
 
@@ -23,7 +25,7 @@ final class DeviceStore {
         client =
             try snapshot.sealed(StoreKey.client) { (content) throws(ReelError) in try ClientRow(content) }
             ?? ClientRow()
-        unusedGenerations = try Self.unusedGenerations(snapshot)
+        firstNumber = client.nextNumber
     }
 
     /// Commits everything that `body` writes, all or nothing.

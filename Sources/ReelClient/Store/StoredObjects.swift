@@ -8,8 +8,8 @@ final class StoredObjects: ObjectSource, @unchecked Sendable {
     private let storage: any DeviceStorage
     /// The generations, the upper one first.
     let layers: [Int64]
-    /// The last key that a load has written in ascending order: no row has a key after it. Nil: no load is running.
-    private var loadedUpTo: [UInt8]?
+    /// The last object that the load of a new snapshot has written. There are no rows beyond it. Nil: there may be.
+    private var loadedUpTo: SnapshotCut?
     private var snapshot: (any StorageSnapshot)?
     /// The first error since the objects were opened.
     private(set) var failure: ReelError?
@@ -31,12 +31,12 @@ final class StoredObjects: ObjectSource, @unchecked Sendable {
     /// Called when a load has written all rows up to this key, in order, and will write later ones. With nil the
     /// following keys may have rows.
     func loaded(upTo key: [UInt8]?) {
-        loadedUpTo = key
+        loadedUpTo = key.map { SnapshotCut(key: $0) }
         refresh()
     }
 
     func row(for key: [UInt8]) -> StoredRow? {
-        if let loadedUpTo, KeyOrder.precedes(loadedUpTo, key) { return nil }
+        if let loadedUpTo, loadedUpTo.isPassed(by: key) { return nil }
         return read(nil) { snapshot throws(ReelError) -> StoredRow? in
             try StoredObject.find(key, layers, snapshot)?.row
         }
@@ -71,6 +71,8 @@ final class StoredObjects: ObjectSource, @unchecked Sendable {
         }
         return keys
     }
+
+    var hasFailed: Bool { failure != nil }
 
     func failed(_ error: ReelError) {
         if failure == nil { failure = error }

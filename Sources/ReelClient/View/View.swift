@@ -165,7 +165,7 @@ struct View: Sendable {
         last = nil
         restoredWitness = nil
         head = max(head, snapshot.seq)
-        covered.insert(0...snapshot.seq)
+        if snapshot.seq >= 0 { covered.insert(0...snapshot.seq) }
         while let first = held.first, first.seq <= snapshot.seq { release(first) }
         drain(owns: owns, &progress)
         return true

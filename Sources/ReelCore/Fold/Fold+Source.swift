@@ -157,6 +157,9 @@ extension Fold {
         return size <= bytes
     }
 
+    /// True if a row of the source could not be read, so that no result may be used.
+    package var hasFailedToRead: Bool { source?.hasFailed == true }
+
     /// The rows of the objects that are not in memory; nil: all objects are in memory.
     public var objectSource: (any ObjectSource)? { source }
 

@@ -21,6 +21,9 @@ public protocol ObjectSource: AnyObject, Sendable {
     /// - Returns: A page of keys. An empty page ends the list.
     func agingKeys(upTo seq: Seq, after last: AgingKey?) -> [AgingKey]
 
+    /// True if a row could not be read. Then no result of the fold may be used.
+    var hasFailed: Bool { get }
+
     /// Records that a row cannot be read. The owner must not use the fold any more.
     func failed(_ error: ReelError)
 }
