@@ -3,9 +3,9 @@ import Testing
 
 @testable import ReelClient
 
-/// Which inserts and deletes of the queue cancel each other.
+/// The inserts and deletes of the queue that cancel each other.
 @Suite struct CancellingTests {
-    @Test("the insert and the delete of an id that was drawn at random cancel each other, with all between them")
+    @Test("an insert and a delete of an id that was drawn at random cancel each other, and all events between them")
     func randomIDsCancel() throws {
         var outbox = Outbox(seed: 1)
         let change = Change.insert("m", ["a": 1])
@@ -18,13 +18,13 @@ import Testing
         #expect(settled.contains(.settled(number: insert, .reduced)))
         #expect(settled.contains(.settled(number: delete, .reduced)))
         #expect(outbox.isCancelled(.insert("m", change.id)))
-        // As in a stream that has its tombstone, another delete changes nothing.
+        // In a stream with the object's tombstone, another delete changes nothing. The same is true here.
         _ = outbox.add(.delete("m", change.id), base: 0, isKnown: false)
         _ = outbox.add(.batch([.delete("m", change.id), .insert("m", "3")]), base: 0, isKnown: false)
         #expect(outbox.entries.map(\.event) == [.insert("m", "2"), .batch([.insert("m", "3")])])
     }
 
-    @Test("of any other id both the insert and the delete are sent")
+    @Test("a device sends both the insert and the delete of an id that was not drawn at random")
     func otherIDsAreSent() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: false)
@@ -34,7 +34,7 @@ import Testing
         #expect(outbox.entries.map(\.event) == [.insert("m", "1", ["a": 2]), .insert("m", "2"), .delete("m", "1")])
     }
 
-    @Test("a delete does not cancel an insert that is sent, in a batch or queued by an earlier run")
+    @Test("a delete does not cancel an insert that was sent, is in a batch, or was queued by an earlier run")
     func insertIsKept() {
         for variant in 0..<3 {
             var outbox = Outbox(seed: 1)
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test("an id that is set is not a random one, and random ones are 26 unlike letters and digits")
+    @Test("an id that the app sets is not random, and random ids are 26 distinguishable letters and digits")
     func randomIDs() {
         var change = Change.insert("m")
         #expect(change.hasRandomID && change.id.utf8.count == 26)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelClient
 
-/// A device between nodes of its own deployment and nodes of another one.
+/// A device that meets nodes of its own deployment and nodes of another deployment.
 @Suite(.timeLimit(.minutes(5))) struct DeploymentTests {
     private static let other = Deployment(0xb)
 
@@ -56,7 +56,7 @@ import Testing
             #expect(found == Self.other.description && expected == "0000000000000001")
             break
         }
-        // It asks both nodes again and again, and says nothing but hello.
+        // The device asks both nodes repeatedly, and sends nothing but `hello`.
         try await eventually { (try? await network.on { $0.greeted.count }) ?? 0 > 2 }
         let state = await client.state
         let problem = try #require(state.problems.first)
@@ -73,7 +73,7 @@ import Testing
         let after = await client.state
         #expect(after.problems.isEmpty && after.deployment == Self.other.description && after.otherDeployment == nil)
         await client.close()
-        // That is kept.
+        // The adoption is stored.
         client = try network.client(nodes: ["a", "b"], store: .file(path))
         stream = try await client.open("s")
         try await stream.publish(.insert("m", "3")).fate()
@@ -112,7 +112,7 @@ import Testing
         var client = try network.client(store: .file(path))
         var stream = try await client.open("s")
         try await stream.publish(.insert("m", "0", ["n": 0])).fate()
-        // The log has two more, of which the device hears nothing.
+        // The log gets two more events. The device hears nothing about them.
         try await network.on { ($0.dropsAcks, $0.isSilent) = (true, true) }
         for added in 1...2 {
             _ = try await add(stream)
@@ -130,11 +130,12 @@ import Testing
             client = try network.client(store: .file(path))
             stream = try await client.open("s")
         }
-        // Before it has met the new one: its user knows better.
+        // The device adopts the new deployment before it connects to a node of it. The user already knows the new
+        // identifier.
         try await client.adopt(deployment: Self.other.description)
         try await network.on { $0.down = [] }
         try await eventually { await stream.queued == 0 }
-        // Where the backup lacks the object, an update has nothing to add to.
+        // If the backup lacks the object, the updates have no object to change.
         #expect(try await count(network) == (kept == 0 ? nil : 3))
         let seen = try stream.object("m", "0")?["n"]
         #expect(seen == (kept == 0 ? nil : .number(3)))
@@ -167,7 +168,7 @@ import Testing
         await client.close()
     }
 
-    @Test("the queue of a stream that is not open is adopted too, and goes out when that is opened")
+    @Test("a device adopts the queue of a stream that is not open too, and sends it when the stream is opened")
     func closedStreams() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -181,7 +182,7 @@ import Testing
         }
         for name in ["s", "t"] {
             try await client.open(name).publish(.insert("m", "1"))
-            // The device has held this object, and the new deployment has not: the insert was never sent.
+            // The device has held this object, and the new deployment does not have it. The insert was never sent.
             try await client.open(name).publish(.insert("m", "0", ["a": 1]))
         }
         await client.close()
@@ -199,7 +200,7 @@ import Testing
         await client.close()
     }
 
-    @Test("nodes of an older build, which name no deployment, are taken by the number of their log")
+    @Test("a device accepts nodes of an older build, which name no deployment, by their log number")
     func olderNodes() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
@@ -235,7 +236,10 @@ import Testing
         await client.close()
     }
 
-    @Test("a text that is no deployment is refused", arguments: ["", "b", "000000000000000B", "0000000000000000b"])
+    @Test(
+        "a device refuses a text that is not a deployment",
+        arguments: ["", "b", "000000000000000B", "0000000000000000b"]
+    )
     func noDeployment(_ text: String) async throws {
         let client = try FakeNetwork().client()
         let error = await #expect(throws: ReelError.self) { try await client.adopt(deployment: text) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ReelClient
 
-/// A device's site that ends with its account, or with the client of a device that keeps nothing.
+/// A device's site that ends with its account, or with a client that keeps no data.
 @Suite(.timeLimit(.minutes(5))) struct EndedSiteTests {
     private let todo = StreamName("todo")!
 
@@ -25,7 +25,7 @@ import Testing
 
     // MARK: An account
 
-    @Test("an account that is erased ends its sites, also in streams that are not open, and leaves no file")
+    @Test("an erased account ends its sites, also in streams that are not open, and leaves no file")
     func erase() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -47,11 +47,11 @@ import Testing
         #expect(lasts.sorted() == ["other", "todo"])
         for suffix in ["", "-wal", "-shm"] { #expect(!FileManager.default.fileExists(atPath: path + suffix)) }
         await #expect(throws: (any Error).self) { try await client.open("todo") }
-        // The file's place is free for another user.
+        // Another user can now use the file's path.
         await (try network.client(store: .file(path, user: "bob"))).close()
     }
 
-    @Test("an account with events that wait is erased only where they may be dropped")
+    @Test("a device erases an account with waiting events only if these events may be dropped")
     func waiting() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -114,9 +114,9 @@ import Testing
         await client.close()
     }
 
-    // MARK: A client that keeps nothing
+    // MARK: A client without a store
 
-    @Test("a client that keeps nothing ends its sites when it closes")
+    @Test("a client without a store ends its sites when it closes")
     func memory() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
@@ -128,7 +128,7 @@ import Testing
         #expect(try await network.on { $0.log.count } == 2, "nothing is said where nothing was written")
     }
 
-    @Test("a client that keeps nothing ends its sites also in streams without a subscription")
+    @Test("a client without a store ends its sites also in streams without a subscription")
     func polled() async throws {
         let network = try FakeNetwork()
         (network.subscriptionsMax, network.subscriptionsTaken) = (1, 1)
@@ -149,7 +149,7 @@ import Testing
         #expect(try await ends(network) == [false])
     }
 
-    @Test("a close that no node answers ends after its time, and takes nothing more")
+    @Test("a close that no node answers ends after its timeout, and accepts no more events")
     func silence() async throws {
         let network = try FakeNetwork()
         let client = try network.client()

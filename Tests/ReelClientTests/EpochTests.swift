@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelClient
 
-/// A device between nodes of a new epoch and nodes that have not left the old one: each event happens once.
+/// A device between nodes of a new epoch and nodes that are still at the old epoch. The fold applies each event once.
 @Suite(.timeLimit(.minutes(5))) struct EpochTests {
     private let name = StreamName("s")!
 
@@ -12,7 +12,7 @@ import Testing
         try await stream.publish(.update("m", "0", operations: ["n": .increment(1)]))
     }
 
-    /// How often `add` has happened, by the log.
+    /// Returns the number of `add` calls that the log has.
     private func count(_ network: FakeNetwork) async throws -> Double? {
         let value = try await network.on { [name] network -> JSON? in
             let object = network.fold(name).object(model: "m", id: "0")
@@ -40,7 +40,7 @@ import Testing
         try await network.on { $0.down = ["old"] }
         try await network.on { $0.goOver(to: Epoch(2), lagging: ["old"]) }
         try await add(stream).fate()
-        // The new log consumes one more, of which the device hears nothing but that it is durable.
+        // The new log consumes one more event. The device hears only that the event is durable.
         try await network.on { $0.isSilent = true }
         _ = try await add(stream).acked()
         if isStartedAgain { await client.close() }
@@ -53,7 +53,7 @@ import Testing
             client = try network.client(nodes: ["new", "old"], store: .file(path))
             stream = try await client.open("s")
         }
-        // It is not content with the node that lags.
+        // The device does not stay with the lagging node.
         try await eventually { (try? await network.on { $0.greeted.count }) ?? 0 > 1 }
         try await network.on { network in
             network.isSilent = false
@@ -63,7 +63,7 @@ import Testing
         let seen = try stream.object("m", "0")?["n"]
         #expect(try await count(network) == 2 && seen == .number(2))
         #expect(await client.connectedNode == "new")
-        // Once that node has gone over it is as good as the other.
+        // Once the lagging node has moved to the new epoch, the device uses it like the other node.
         try await network.on { network in
             network.kill("new")
             network.catchUp()
@@ -74,7 +74,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a caller that waits for a seq gets `epoch_changed` when the log ends") func seqWaitEnds() async throws {
+    @Test("a caller that waits for a seq gets epoch_changed when the log ends") func seqWaitEnds() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -100,7 +100,7 @@ import Testing
         let splice = Event.update("m", "0", operations: ["text": .splice([Splice(3, 0, "er")])])
         let error = await #expect(throws: ReelError.self) { try await stream.publish(splice, base: read.readAt) }
         #expect(error?.code == .epochChanged)
-        // What depends on nothing that was read goes on, and so does what is read anew.
+        // The client still accepts an event that depends on no base, and an event on an object that is read again.
         let plain = try await stream.publish(.update("m", "0", ["n": 5]), base: read.readAt)
         guard case .applied = try await plain.fate() else { return #expect(Bool(false)) }
         try await stream.publish(splice, base: stream.object("m", "0")?.readAt).fate()
@@ -129,13 +129,15 @@ import Testing
             if met == ["a", "b"] { break }
         }
         #expect(await client.connectedNode == nil)
-        // Its own goes on as what it should have been.
+        // The device accepts its own nodes once they have a later log number.
         try await own.on { $0.number = 8 }
         try await eventually { await client.connectedNode != nil }
         await client.close()
     }
 
-    @Test("a stream that is opened later goes over on the same connection") func aStreamThatIs() async throws {
+    @Test("a stream that is opened later moves to the new epoch on the same connection") func aStreamThatIs()
+        async throws
+    {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -155,7 +157,8 @@ import Testing
         await client.close()
     }
 
-    @Test("a device that hops between epochs counts each event once") func aDeviceThatHops() async throws {
+    @Test("the fold applies each event once when a device moves between nodes of different epochs")
+    func aDeviceThatHops() async throws {
         try await Seeds.runAsync(5) { seed in
             let network = try FakeNetwork(seed: seed)
             let nodes = ["a", "b", "c"]
@@ -178,7 +181,7 @@ import Testing
                         _ = try await add(stream)
                         added += 1
                     }
-                    // A random number of rounds of the network's loop passes.
+                    // Waits for a random number of rounds of the network's loop.
                     for _ in 0..<random.next() % 64 { try await network.on { _ in } }
                 }
                 try await network.on { network in
@@ -195,7 +198,7 @@ import Testing
 }
 
 extension SyncClient {
-    /// How many wait until a stream has come somewhere.
+    /// The number of calls that wait for a position of a stream.
     fileprivate func waiters(_ name: String) throws -> Int {
         opened[try #require(StreamName(name))]?.waiters.count ?? 0
     }

@@ -3,7 +3,7 @@ import Testing
 @testable import ReelClient
 
 @Suite struct FailoverTests {
-    @Test("one round over all nodes is quick and then the pauses double") func oneRoundOverAll() {
+    @Test("the first round over all nodes is quick, and then the pauses double") func oneRoundOverAll() {
         Seeds.run(50) { seed in
             var failover = Failover(nodes: ["a", "b", "c"], seed: seed)
             var tried: [String] = []
@@ -60,7 +60,7 @@ import Testing
         #expect(alone.next(nowMs: 0)?.atMs == 5_000)
     }
 
-    @Test("a lost connection is replaced by another node") func aLostConnectionIs() {
+    @Test("a client replaces a lost connection with a connection to another node") func aLostConnectionIs() {
         Seeds.run(50) { seed in
             var failover = Failover(nodes: ["a", "b"], seed: seed)
             let first = failover.next(nowMs: 0)?.node
@@ -72,7 +72,8 @@ import Testing
         }
     }
 
-    @Test("a node that accepts and drops is not hammered") func aNodeThatAccepts() {
+    @Test("a client does not reconnect without a pause to a node that accepts and drops connections")
+    func aNodeThatAccepts() {
         var failover = Failover(nodes: ["a"], seed: 1)
         var last: Int64 = 0
         for _ in 0..<12 {
@@ -83,7 +84,7 @@ import Testing
         #expect(last >= Failover.pauseMaxMs / 2)
     }
 
-    @Test("clients leave a draining node each at its own moment") func clientsLeaveADraining() {
+    @Test("clients leave a draining node at different moments") func clientsLeaveADraining() {
         let moments = (0..<100).map { seed in
             var failover = Failover(nodes: ["a"], seed: UInt64(seed))
             return failover.leaves(afterMs: 5_000, nodes: ["b"], nowMs: 100)
@@ -92,7 +93,7 @@ import Testing
         #expect(Set(moments).count > 90)
     }
 
-    @Test("nodes heard of are tried too") func nodesHeardOfAre() {
+    @Test("a client also tries the nodes that it has learned") func nodesHeardOfAre() {
         var failover = Failover(nodes: ["a"], seed: 3)
         failover.learn(["b", "a", "c", "b"])
         #expect(failover.nodes == ["a", "b", "c"])
@@ -109,14 +110,14 @@ import Testing
         #expect(failover.nodes == ["a", "b", "c"])
         while failover.next(nowMs: 0)?.node != "c" { failover.lost(nowMs: 0) }
         failover.welcomed(nowMs: 0)
-        // The one that it is connected to names others only.
+        // The connected node names only other nodes.
         failover.learn(["a", "d"])
         #expect(failover.nodes == ["a", "d", "c"])
         failover.learn((0..<100).map { "n\($0)" })
         #expect(failover.nodes.count == 1 + Failover.learnedMax)
     }
 
-    @Test("names that lead nowhere do not keep a client from its own node") func namesThatLeadNowhere() {
+    @Test("unreachable learned nodes do not keep a client from its own node") func namesThatLeadNowhere() {
         var failover = Failover(nodes: ["a"], seed: 3)
         for _ in 0..<5 {
             while failover.next(nowMs: 0)?.node != "a" { failover.lost(nowMs: 0) }
@@ -143,11 +144,11 @@ import Testing
         #expect(mixed.nodes == ["https://a", "http://b", "http://c", "https://d"])
     }
 
-    @Test("nodes heard of that are gone are forgotten once another answers") func nodesHeardOfThat() {
+    @Test("a client forgets unreachable learned nodes once another node answers") func nodesHeardOfThat() {
         Seeds.run(50) { seed in
             var failover = Failover(nodes: ["a", "b"], seed: seed)
             failover.learn(["c", "d", "e"])
-            // Nobody answers: that may be the network.
+            // No node answers. The cause may be the network.
             for _ in 0..<7 {
                 _ = failover.next(nowMs: 0)
                 failover.lost(nowMs: 0)
@@ -165,7 +166,8 @@ import Testing
         Seeds.run(50) { seed in
             var failover = Failover(nodes: ["a"], seed: seed)
             failover.learn(["b", "c"])
-            // One is still at an earlier log, or does not take the token; the other is gone.
+            // Node b answers without a welcome: it is at an earlier log, or does not accept the token. Node c does not
+            // answer.
             func attempt() -> String? {
                 let node = failover.next(nowMs: 0)?.node
                 if node == "b" { failover.answered() }
@@ -182,7 +184,7 @@ import Testing
         }
     }
 
-    @Test("without any node there is no attempt") func withoutAnyNodeThere() {
+    @Test("a client without nodes makes no attempt") func withoutAnyNodeThere() {
         var failover = Failover(nodes: [], seed: 3)
         #expect(failover.next(nowMs: 0) == nil)
         #expect(failover.peer() == nil)

@@ -3,7 +3,7 @@ import ReelNet
 
 @testable import ReelClient
 
-/// A client's connection, seen from its node.
+/// A client's connection, as its node sees it.
 final class FakeConnection: TransportConnection, @unchecked Sendable {
     let network: FakeNetwork
     let node: String
@@ -100,12 +100,12 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
             for range in fetch.ranges {
                 say(.events(network.events(fetch.stream, range.lowerBound, range.upperBound)), ref: frame.ref)
             }
-        // Behind the end of an epoch nothing is taken.
+        // A node at an ended epoch accepts no publish.
         case .publish(let publish): if !network.lagging.contains(node) { handle(publish, frame.ref) }
         }
     }
 
-    /// A connection outlives a renewal that was refused.
+    /// Answers a `hello` or a `renew`. A refused renewal does not end the connection.
     private func welcome(_ token: String?, isRenewal: Bool = false) {
         network.said.append(token)
         if let tokens = network.tokens, !tokens.contains(token ?? "") {
@@ -137,7 +137,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
         )
     }
 
-    /// The name that a node with keys gives to events.
+    /// The author name that a node with keys gives to events.
     private var author: String? {
         network.tokens == nil ? nil : token.flatMap(TokenSubject.read) ?? "somebody"
     }

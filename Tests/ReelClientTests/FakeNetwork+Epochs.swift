@@ -10,14 +10,14 @@ struct FormerLog {
 }
 
 extension FakeNetwork {
-    /// The log is replaced by an empty one; connections break.
+    /// Replaces the log with an empty one, and breaks the connections.
     func beginEpoch(_ epoch: Epoch) {
         become(FormerLog(epoch: epoch, number: number + 1, log: [], streams: [], first: 0))
         for connection in connections { connection.end("reset") }
     }
 
-    /// The deployment is lost, and another one made from nothing or from these records, with a log of this number;
-    /// connections break.
+    /// Replaces the deployment with another one, and breaks the connections. The new log has this number and only the
+    /// first `records` records.
     func makeAnew(_ deployment: Deployment, number: Int = 0, keeping records: Int = 0) {
         let kept = (Array(log.prefix(records)), Array(streams.prefix(records)))
         become(FormerLog(epoch: Epoch(deployment.value), number: number, log: kept.0, streams: kept.1, first: 0))
@@ -25,8 +25,8 @@ extension FakeNetwork {
         for connection in connections { connection.end("reset") }
     }
 
-    /// The log is replaced by one that begins with its state. These nodes do not know of it yet; the connections of all
-    /// others break.
+    /// Replaces the log with one that begins with its state. The lagging nodes stay at the former log. The connections
+    /// of all other nodes break.
     func goOver(to epoch: Epoch, lagging: Set<String>) {
         let (before, names) = (current, Set(streams.compactMap(\.self)))
         let folds = names.map { fold($0) }
@@ -41,14 +41,14 @@ extension FakeNetwork {
         for connection in connections where !lagging.contains(connection.node) { connection.end("reset") }
     }
 
-    /// The nodes that lag go over; their connections break.
+    /// Moves the lagging nodes to the new log, and breaks their connections.
     func catchUp() {
         let late = lagging
         lagging = []
         for connection in connections where late.contains(connection.node) { connection.end("reset") }
     }
 
-    /// What the body does with the log it does with the one that this node is at.
+    /// Runs the body with the log that this node is at.
     func asSeen<T>(by node: String, _ body: () -> T) -> T {
         guard lagging.contains(node), let former else { return body() }
         let present = current

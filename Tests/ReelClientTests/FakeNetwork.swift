@@ -4,100 +4,103 @@ import Synchronization
 
 @testable import ReelClient
 
-/// A transport whose nodes live in memory: one partition, one log, several node names that can be switched off, and
-/// faults on demand. Everything happens on one loop; tests speak to it through `on`.
+/// A transport with nodes in memory: one partition, one log, several node names, and faults on demand.
+///
+/// A test can switch nodes off. Everything runs on one loop, which tests reach through `on`.
 final class FakeNetwork: Transport, @unchecked Sendable {
     let loop: EventLoop
     var log: [[UInt8]] = []
-    /// Seqs of other streams are empty here.
+    /// The stream of each record. The seqs of other streams are nil.
     var streams: [StreamName?] = []
     var epoch = Epoch(1)
     var number = 0
-    /// How many partitions `welcome` says that the log has; it has one.
+    /// The number of partitions that `welcome` gives. The log has one partition.
     var partitions = 1
-    /// What nodes say they belong to; nil: nodes of an older build.
+    /// The deployment that nodes name; nil: nodes of an older build.
     var deployment: Deployment? = Deployment(1)
-    /// The log before this one, which some nodes have not left yet.
+    /// The log before this one. Lagging nodes are still at it.
     var former: FormerLog?
     var lagging: Set<String> = []
-    /// The nodes that a client said hello to, one after the other.
+    /// The node of each `hello`, in order.
     var greeted: [String] = []
-    /// Whether each of them said that it takes frames `nodes`.
+    /// True for each `hello` that said that the client accepts frames `nodes`.
     var takesNodes: [Bool] = []
     var down: Set<String> = []
     var hasSnapshots = true
-    /// How far the snapshot node has folded, which begins anew, and how much further it is at each answer; nil: it has
-    /// folded all.
+    /// A snapshot node that starts again: the seq up to which it has folded, and the step by which this seq grows at
+    /// each answer. Nil: the node has folded everything.
     var folds: (to: Seq, step: Seq)?
     var connections: [FakeConnection] = []
     var random: SeededGenerator
-    /// Percent of publishes after which the connection breaks, before or after the log has them.
+    /// The percentage of publishes after which the connection breaks, before or after the log has them.
     var breaksPercent = 0
-    /// Every request that was made: node and target.
+    /// All requests by HTTP: node and target.
     var requests: [String] = []
     var fetches: [[ClosedRange<Seq>]] = []
     var dropsFetches = false
     /// The first seq that can be read.
     var first: Seq = 0
-    /// What a subscription is refused with.
+    /// The error of every refused subscription; nil: subscriptions are accepted.
     var refusal: ReelError?
     var subscribes: [ClientFrame.Subscribe] = []
-    /// Streams that may not be subscribed.
+    /// Streams that clients may not subscribe to.
     var forbidden: Set<StreamName> = []
-    /// The subscriptions of a connection, as `welcome` has it; and how many are taken, where that is another number.
+    /// The subscription limit of a connection in `welcome`. `subscriptionsTaken` is the limit that applies, if it
+    /// differs.
     var subscriptionsMax = 100
     var subscriptionsTaken: Int?
-    /// The largest frame that a node takes, as `welcome` has it.
+    /// The largest frame in bytes that a node accepts, as `welcome` says.
     var frameBytes = 1 << 20
-    /// A member of the answers by HTTP with events, and the number that stands in it whatever is so.
+    /// A member of the HTTP answers with events, and the number that replaces its true value.
     var forged: (member: String, number: Int64)?
-    /// What a node does with a frame in place of an honest one; false: it is honest about that.
+    /// For each rogue node, a function that handles a client's frame. It returns false if the node handles the frame
+    /// honestly.
     var lies: [String: @Sendable (FakeConnection, ClientFrame) -> Bool] = [:]
-    /// What a node answers by HTTP in place of an honest one, which would give this body; nil: the same.
+    /// For each rogue node, a function that gets the honest HTTP answer and returns another one; nil: the honest one.
     var answers: [String: @Sendable (_ target: String, _ body: [UInt8]) -> (Int, [UInt8])?] = [:]
-    /// The numbers of bytes after which the next states that are asked for are cut, the last one first.
+    /// The number of bytes after which each next snapshot or delta is cut. The last element is used first.
     var cuts: [Int] = []
-    /// Called with the receiver of an answer that is cut; nil: the connection is reset.
+    /// Called with the receiver of a cut answer; nil: the connection is reset.
     var cutAnswer: ((@escaping @Sendable (TransportResponse) -> Void) -> Void)?
-    /// How far the clock is ahead of the loop's.
+    /// The milliseconds by which this clock is ahead of the loop's clock.
     var aheadMs: Int64 = 0
-    /// No connection gets what is appended.
+    /// True if no connection gets appended events.
     var isSilent = false
-    /// What stands in the log before the events of the next publish, and in no answer before.
+    /// Records that are appended to the log immediately before the events of the next publish.
     var late: [[UInt8]] = []
-    /// A publish does not arrive: the connection breaks.
+    /// True if publishes do not arrive and break the connection.
     var losesPublishes = false
-    /// No publish gets an answer.
+    /// True if no publish gets an answer.
     var dropsAcks = false
-    /// So many times as fast as said all pauses pass.
+    /// The factor by which all pauses are shorter.
     var haste: Int64 = 1
-    /// Requests by HTTP get no answer before `answerHeld`.
+    /// True if requests by HTTP get no answer before `answerHeld`.
     var holdsAnswers = false
     var heldAnswers: [@Sendable () -> Void] = []
     /// Nodes that answer no request by HTTP.
     var hung: Set<String> = []
-    /// Only the nodes that somebody is connected with answer requests by HTTP.
+    /// True if only nodes with a connected client answer requests by HTTP.
     var othersHang = false
-    /// Pauses of so many milliseconds do not pass by themselves but by `fireDeadlines`.
+    /// Lengths in milliseconds of pauses that end only by `fireDeadlines`.
     var heldPauses: Set<Int64> = []
     var deadlines: [(request: FakeRequest, body: @Sendable () -> Void)] = []
-    /// What every publish is nacked with.
+    /// The error in the nack of every publish; nil: publishes are accepted.
     var nack: ReelError?
     /// Tokens that do not allow to publish.
     var readers: Set<String> = []
     /// Tokens that do not allow to read.
     var strangers: Set<String> = []
-    /// What nodes with keys take; nil: they have none.
+    /// The tokens that nodes with keys accept; nil: nodes have no keys.
     var tokens: Set<String>?
-    /// So long a token holds, as `welcome` says.
+    /// The lifetime of a token in seconds, as `welcome` says.
     var tokenS: Int?
     /// The nodes that `welcome` names.
     var named: [String] = []
-    /// How many events `author` has appended.
+    /// The number of events that `author` has appended.
     var authored: Op = 0
-    /// Connections that have opened so far.
+    /// The number of connections that have opened so far.
     var opened = 0
-    /// What clients said in `hello` and `renew`.
+    /// The token in each `hello` and `renew`, in order.
     var said: [String?] = []
 
     init(seed: UInt64 = 1) throws {
@@ -114,7 +117,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     var nowMs: Int64 { Int64(clamping: loop.now) + aheadMs }
     var head: Seq { Seq(log.count) - 1 }
 
-    /// Runs the body where everything of this network happens.
+    /// Runs the body on the loop of this network.
     func on<T: Sendable>(_ body: @escaping @Sendable (FakeNetwork) -> T) async throws -> T {
         try await loop.run { body(self) }
     }
@@ -138,7 +141,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         )
     }
 
-    /// Another device, connected with this node, that has made so many objects in the stream `s`: `m/0`, `m/1`, …
+    /// Returns another device, connected with this node. It has inserted `count` objects into the stream `s`: `m/0`,
+    /// `m/1`, …
     func author(of count: Int, on node: String) async throws -> (SyncClient, SyncStream) {
         let client = try client(nodes: [node], seed: 6)
         let stream = try await client.open("s", from: .all)
@@ -148,7 +152,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
 
     // MARK: Transport
 
-    /// Nodes have any names here.
+    /// Accepts every node name.
     func check(_ node: String) {}
 
     func connect(to node: String, _ receive: @escaping @Sendable (TransportEvent) -> Void) -> any TransportConnection {
@@ -190,7 +194,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         if let lie = answers[node]?(target, body) { (status, body) = lie }
         receive(.status(status))
         let cut = target.contains("/snapshot") || target.contains("/delta") ? cuts.popLast() : nil
-        // Cut anywhere.
+        // The answer may be cut at any piece.
         for piece in stride(from: 0, to: body.count, by: 1_000) where !request.isCancelled {
             if let cut, piece >= cut { return cutAnswer.map { $0(receive) } ?? receive(.failed("reset")) }
             receive(.body(Array(body[piece..<min(piece + 1_000, body.count)])))
@@ -216,15 +220,15 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         return request
     }
 
-    /// So many rounds of the loop a pause lasts beyond its time: what was on its way when the loop's thread stood still
-    /// comes before it. No answer takes as many.
+    /// The rounds of the loop for which a pause continues after its time. Input that was delayed while the loop's
+    /// thread stood still arrives first. No answer needs as many rounds.
     private static let grace = 16
 
     private static func pass(_ rounds: Int, on loop: EventLoop, _ body: @escaping @Sendable () -> Void) {
         loop.execute { if rounds > 1 { Self.pass(rounds - 1, on: loop, body) } else { body() } }
     }
 
-    /// Lets so many of the held pauses pass, the oldest first; those that were called off do nothing.
+    /// Ends the oldest `count` held pauses. Cancelled pauses do nothing.
     func fireDeadlines(_ count: Int) {
         let due = deadlines.prefix(count)
         deadlines.removeFirst(due.count)
@@ -239,7 +243,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
 
     // MARK: Nodes
 
-    /// Puts a record of another stream, or of nobody, into the log.
+    /// Appends records of another stream to the log.
     func skip(_ count: Int = 1) {
         for _ in 0..<count { append(nil, []) }
     }
@@ -255,7 +259,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         authored += 1
     }
 
-    /// Kills a node: its connections break and nobody gets an answer.
+    /// Kills a node: its connections break, and no client gets an answer.
     func kill(_ node: String) {
         down.insert(node)
         for connection in connections where connection.node == node { connection.end("reset") }
@@ -272,13 +276,14 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         )
     }
 
-    /// A barrier that retires sites is delivered with every stream of the partition.
+    /// True if the record is a barrier that retires sites. Such a barrier is delivered with every stream of the
+    /// partition.
     private func isRetirement(_ seq: Seq) -> Bool {
         guard streams[Int(seq)] == nil else { return false }
         return log[Int(seq)].withUnsafeBytes { if case .known(.retire) = Barrier.read($0) { true } else { false } }
     }
 
-    /// An operator retires all sites of a stream with no event behind a seq.
+    /// Retires, as an operator, all sites of a stream without an event after a seq.
     func retire(before seq: Seq, _ stream: StreamName) {
         append(nil, Barrier.retire(before: seq, stream: stream).value)
         pushAll()
@@ -298,7 +303,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         return fold
     }
 
-    /// Every node says this to its clients.
+    /// Sends this frame from every node to its clients.
     func sayToAll(_ body: ServerFrame.Body) {
         for connection in connections { connection.say(body) }
     }
@@ -307,7 +312,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         for connection in connections { connection.push() }
     }
 
-    /// Pushes the events up to this seq, also while the network is silent.
+    /// Pushes the events up to this seq, even if the network is silent.
     func push(upTo last: Seq) {
         for connection in connections { connection.push(upTo: last) }
     }

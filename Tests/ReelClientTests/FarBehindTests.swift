@@ -4,11 +4,11 @@ import Testing
 
 @testable import ReelClient
 
-/// Devices that a partition has left far behind, and nodes that do not help them.
+/// Devices that are far behind their partition, and nodes that do not help them.
 @Suite(.timeLimit(.minutes(5))) struct FarBehindTests {
     private let name = StreamName("s")!
 
-    /// A device that was live at seq 0 and has lost its node.
+    /// Returns a device that was live at seq 0 and has lost its node.
     private func lost(_ network: FakeNetwork, _ start: SyncStart) async throws -> (SyncClient, SyncStream) {
         let client = try network.client()
         let stream = try await client.open("s", from: start)
@@ -17,7 +17,10 @@ import Testing
         return (client, stream)
     }
 
-    @Test("nothing is sent before the head of the subscription is folded", arguments: [SyncStart.snapshot, .now, .all])
+    @Test(
+        "a device sends nothing before it has folded the head of its subscription",
+        arguments: [SyncStart.snapshot, .now, .all]
+    )
     func nothingIsSentBefore(
         start: SyncStart
     ) async throws {
@@ -29,7 +32,7 @@ import Testing
             (network.isSilent, network.down, network.subscribes) = (true, [], [])
         }
         try await eventually { (try? await network.on { $0.subscribes.count }) == 1 }
-        // What `subscribed` made the client send is there after some more rounds of the loop.
+        // A frame that `subscribed` caused arrives within a few more rounds of the loop.
         for _ in 0..<5 { #expect(try await network.on { $0.head } == 5) }
         #expect(await stream.seq == 0)
         try await network.on { network in
@@ -71,7 +74,10 @@ import Testing
         await client.close()
     }
 
-    @Test("without any snapshot node a wide gap is closed by its events", arguments: [SyncStart.snapshot, .now, .all])
+    @Test(
+        "without any snapshot node, a device closes a wide gap with the events",
+        arguments: [SyncStart.snapshot, .now, .all]
+    )
     func withoutAnySnapshotNode(
         start: SyncStart
     ) async throws {
@@ -113,7 +119,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a device stops waiting for a node that hangs once another node says welcome") func skipsHangingNode()
+    @Test("a device stops waiting for a node that hangs once another node sends a welcome") func skipsHangingNode()
         async throws
     {
         let network = try FakeNetwork()
@@ -128,7 +134,9 @@ import Testing
         await client.close()
     }
 
-    @Test("a snapshot that does not come is waited for a while only") func aSnapshotThatDoes() async throws {
+    @Test("a device waits only for a limited time for a snapshot that does not come") func aSnapshotThatDoes()
+        async throws
+    {
         let network = try FakeNetwork()
         try await network.on { ($0.hung, $0.haste) = (["a"], 100) }
         let client = try network.client()

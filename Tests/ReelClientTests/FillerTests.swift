@@ -3,9 +3,9 @@ import Testing
 
 @testable import ReelClient
 
-/// The event that takes the op of one that cannot go into the log.
+/// The filler event, which takes the op of an event that cannot go into the log.
 @Suite struct FillerTests {
-    /// One object, which another site made, and a site that writes to it.
+    /// An object that another site has made, and a site that writes to it.
     private struct Ground {
         var fold = Fold(stream: StreamName("s")!, partition: 0, epoch: Epoch(1))
         let (maker, site): (Site, Site)
@@ -23,7 +23,7 @@ import Testing
             return OverlaySimulation.apply(value, to: &fold, at: fold.seq + 1)
         }
 
-        /// An event of the site that knows the object as it was made.
+        /// Applies an event of the site. The site has read the object as it was made.
         mutating func write(_ event: Event) -> Outcome {
             defer { op += 1 }
             return apply(event, site, op, base: 0)
@@ -54,14 +54,14 @@ import Testing
                 let splice = Event.update("m", "1", operations: [field: .splice([Splice(0, 0, "x")])])
                 #expect(ground.write(splice) == .rejected(.stale), "\(count) fields of \(length), \(field.prefix(5))")
             }
-            // Too many fields to name cost the site's splices everywhere, up to this moment.
+            // If the filler cannot name so many fields, the fold rejects all splices of the site with an earlier base.
             let splice = Event.update("m", "1", operations: ["other": .splice([Splice(0, 0, "x")])])
             #expect(ground.write(splice) == (count <= 16 ? .applied : .rejected(.stale)), "\(count) of \(length)")
             #expect(ground.write(.update("m", "1", [fields[0]: "plain"])) == .applied)
         }
     }
 
-    @Test("an event without a text needs no mark")
+    @Test("a filler of an event without a text is a noop")
     func noText() {
         for event in [Event.update("m", "1", ["n": 1, "b": true]), .delete("m", "1"), .insert("m", "2"), .noop] {
             #expect(event.filler == .noop)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import ReelClient
 
-/// A stream that has all the sites that it may have.
+/// A stream that has the maximum number of sites.
 @Suite(.timeLimit(.minutes(5))) struct FullStreamTests {
-    @Test("a device that is new to a full stream appends nothing on any reconnect, and reports why it waits")
+    @Test("a device that is new to a full stream appends nothing after a reconnect, and reports why it waits")
     func fullStream() async throws {
         let network = try FakeNetwork()
         let name = StreamName("todo")!

@@ -8,7 +8,7 @@ import Testing
 
 /// The SDK in an app's process.
 @Suite(.timeLimit(.minutes(5))) struct GuestTests {
-    @Test("a client ends with its last reference though loops over changes and notices run")
+    @Test("a client ends with its last reference although loops over changes and notices run")
     func lastReference() async throws {
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -28,7 +28,7 @@ import Testing
         for loop in loops { await loop.value }
         try await eventually { gone == nil }
         try await eventually { (try? await network.on { $0.connections.isEmpty }) == true }
-        // Nothing holds the file.
+        // The file is not in use any more.
         let next = try network.client(store: .file(path))
         #expect(try await next.open("s").object("m", "0") != nil)
         await next.close()
@@ -89,7 +89,7 @@ import Testing
         await client.close()
     }
 
-    @Test("everything throws `closed` once the client is closed, and CancellationError only for a cancelled task")
+    @Test("every call throws closed once the client is closed, and CancellationError only for a cancelled task")
     func closed() async throws {
         let network = try FakeNetwork()
         network.down = ["a"]
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(
-        "a node that cannot be an address is refused at once, before the store is made",
+        "a client refuses an invalid node address at once, before it makes the store",
         arguments: [
             "", " ", "ws://a.example:1", "wss://a.example", "http://", "https://:7350", "http://a.example/v1",
             "http://a.example:7350/v1/socket", "http://a.example:0", "http://a.example:65536", "http://a.example:port",
@@ -159,7 +159,7 @@ import Testing
         #expect(error?.code == .badAddress)
     }
 
-    @Test("a store with a relative path stays where it was opened, whatever folder the process goes to")
+    @Test("a store with a relative path stays at its place when the process changes its working folder")
     func relativePath() async {
         await #expect(processExitsWith: .success) {
             let files = FileManager.default
@@ -183,6 +183,6 @@ import Testing
 }
 
 extension SyncClient {
-    /// How many readers of changes wait for the next batch.
+    /// The number of readers of changes that wait for the next batch.
     fileprivate var waitingReaders: Int { opened.values.reduce(0) { $0 + $1.feeds.all.count(where: \.isAwaited) } }
 }

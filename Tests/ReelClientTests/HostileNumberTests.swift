@@ -4,13 +4,13 @@ import Testing
 
 @testable import ReelClient
 
-/// Numbers of a node that is broken or means harm.
+/// Numbers from a node that is faulty or hostile.
 @Suite(.timeLimit(.minutes(5))) struct HostileNumberTests {
     private static let numbers: [Int64] = [
         -1, 0, 1, 41, 1_000, 1 << 31, 1 << 32, (1 << 53) - 2, (1 << 53) - 1, 1 << 53,
     ]
 
-    /// Frames about the stream `s`, with `#` where a number stands.
+    /// Frames about the stream `s`, with `#` in the place of a number.
     private static let frames = [
         ##"{"t":"welcome","node":"a","epoch":"0000000000000001","number":0,"partitions":#,"limits":{"frame":#,"event":#,"##
             + ##""batch":#,"subscriptions":#,"fetch":#},"ping_s":#,"token_s":#}"##,
@@ -45,14 +45,14 @@ import Testing
             try await network.on { network in
                 for connection in network.connections { connection.receive?(.text(bytes)) }
             }
-            // A node whose events may have one byte makes any event too large.
+            // A `welcome` may limit events to one byte, so the client may refuse the event as too large.
             if random.next().isMultiple(of: 10) { _ = try? await stream.publish(.update("m", "0", ["n": 1])) }
         }
         #expect(try stream.object("m", "0") != nil)
         await client.close()
     }
 
-    @Test("no number in an answer by HTTP stops the process", arguments: numbers, ["from", "to", "head", "partition"])
+    @Test("no number in an HTTP answer stops the process", arguments: numbers, ["from", "to", "head", "partition"])
     func answers(number: Int64, member: String) async throws {
         let network = try FakeNetwork()
         network.subscriptionsMax = 0
@@ -62,7 +62,7 @@ import Testing
         let publication = try await stream.publish(.insert("m", "0"))
         try await eventually { (try? await network.on { $0.requests.count > 2 }) == true }
         try await network.on { $0.forged = nil }
-        // A seq that a node has proven is believed; a partition is checked.
+        // A device believes a seq that a node has proven, but it checks the partition.
         if member == "partition" { guard case .applied = try await publication.fate() else { throw Wrong() } }
         await client.close()
     }

@@ -6,15 +6,15 @@ import Testing
 
 @testable import ReelClient
 
-/// A device's process that dies by SIGKILL in the middle of its work.
+/// A device's process that is killed by SIGKILL during its work.
 @Suite(.timeLimit(.minutes(5))) struct KilledDeviceTests {
-    @Test("a killed device loses no event that publish had returned for") func aKilledDeviceLoses() async throws {
+    @Test("a killed device loses no event for which publish has returned") func aKilledDeviceLoses() async throws {
         try await Seeds.runAsync(4) { seed in
             var random = SeededGenerator(seed: seed)
             let path = temporaryPath()
             defer { removeStore(path) }
             var promised: [String] = []
-            // Several lives of one device, none of which reaches a node.
+            // The device runs several times. No run reaches a node.
             for life in 0..<3 {
                 promised += try await feed(path, killAfter: Int.random(in: 1...60, using: &random), life: life)
             }
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test("a file that was closed is whole without its WAL") func aFileThatWas() async throws {
+    @Test("a closed store file is complete without its WAL") func aFileThatWas() async throws {
         let network = try FakeNetwork()
         let (path, copy) = (temporaryPath(), temporaryPath())
         defer { for store in [path, copy] { removeStore(store) } }
@@ -55,7 +55,7 @@ import Testing
         StoredStateTests.Damage.allCases
     )
     func damagedQueue(kind: String, damage: StoredStateTests.Damage) async throws {
-        // A client without its pair, and a stream without its name, cannot be told from new ones.
+        // A client without its pair looks like a new client. The same is true of a stream without its name.
         if damage == .otherKey, kind != "q" { return }
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -107,9 +107,9 @@ import Testing
         }
     }
 
-    /// A store loses its end, never its middle: what is left is some commit. Whatever that one was, position and data
-    /// must be of one moment.
-    @Test("a store that is cut after any commit holds all data that it claims to cover") func storeCutAtCommit()
+    /// A cut store loses its end and never its middle, so the rest is an earlier commit. After each commit, position
+    /// and data must be of the same moment.
+    @Test("a store that is cut after any commit contains all data that it claims to cover") func storeCutAtCommit()
         async throws
     {
         let network = try FakeNetwork()
@@ -141,15 +141,15 @@ import Testing
         #expect(seqs.count > 3)
     }
 
-    /// Where the transactions end in a WAL. A frame is 24 bytes and a page; bytes 4 to 7 of the last one of a
-    /// transaction are not zero.
+    /// Returns the byte offsets at which the transactions of a WAL end. A frame is 24 bytes and a page. Bytes 4 to 7 of
+    /// the last frame of a transaction are not zero.
     private static func commits(in wal: Data) -> [Int] {
         func number(_ offset: Int) -> Int { wal[offset..<offset + 4].reduce(0) { $0 << 8 | Int($1) } }
         let frame = 24 + number(8)
         return stride(from: 32, through: wal.count - frame, by: frame).filter { number($0 + 4) != 0 }.map { $0 + frame }
     }
 
-    /// Runs the example until it has said so many ids, then kills it; returns all ids that it said.
+    /// Runs the example until it has printed `count` ids, then kills it. Returns all ids that it printed.
     private func feed(_ path: String, killAfter count: Int, life: Int) async throws -> [String] {
         let process = Process()
         process.executableURL = productsFolder.appendingPathComponent("example-todo")
@@ -169,13 +169,13 @@ import Testing
         kill(process.processIdentifier, SIGKILL)
         said += try output.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
-        // A line without its end was not said.
+        // A line without a line end is incomplete and does not count.
         return String(decoding: said, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false).dropLast()
             .map(String.init)
     }
 
     private var productsFolder: URL {
-        // The test's own program lies beside the example's.
+        // The test's own program is in the same folder as the example.
         URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
     }
 }

@@ -4,9 +4,9 @@ import Testing
 
 @testable import ReelClient
 
-/// Who waits and gives up, and who reads no more, leaves nothing behind.
+/// Cancelled waits and ended readers leave no resources in use.
 @Suite(.timeLimit(.minutes(5))) struct LettingGoTests {
-    @Test("a task that is cancelled waits no longer") func aTaskThatIs() async throws {
+    @Test("a cancelled task stops waiting") func aTaskThatIs() async throws {
         let network = try FakeNetwork()
         network.down = ["a"]
         let client = try network.client()
@@ -17,7 +17,7 @@ import Testing
             { try await stream.waitUntil(seq: 7) },
         ]
         for wait in waits {
-            // One that is cancelled before it waits, and one that may wait already.
+            // One task is cancelled before it waits. The other task may already wait.
             let late = Task { try await wait() }
             let early = Task {
                 while !Task.isCancelled { await Task.yield() }
@@ -35,7 +35,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a reader that was let go is not kept") func aReaderThatWas() async throws {
+    @Test("a client does not keep a reader without references") func aReaderThatWas() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -46,7 +46,7 @@ import Testing
             #expect(feed != nil)
             _ = changes
         }
-        // What called for it may hold it a moment longer on another thread.
+        // A caller on another thread may keep a reference for a moment.
         while feed != nil { await Task.yield() }
         var reader = await stream.changes.makeAsyncIterator()
         try await stream.publish(.insert("m", "0")).fate()
@@ -91,7 +91,7 @@ import Testing
         #expect(gone == nil)
     }
 
-    @Test("a caller that waits gets `closed` when the last reference to the client ends") func unreferencedWaitEnds()
+    @Test("a caller that waits gets closed when the last reference to the client ends") func unreferencedWaitEnds()
         async throws
     {
         let network = try FakeNetwork()

@@ -2,7 +2,7 @@ import ReelCore
 
 @testable import ReelClient
 
-/// The objects of a stream whose fold has no store, as the queue and the fold make them.
+/// The objects of a stream whose fold has no store: the fold with the queue applied.
 extension StreamState {
     func visible(_ model: String, _ id: String) -> SyncObject? {
         let (overlay, key) = (look(), Fold.key(model: model, id: id))

@@ -8,7 +8,7 @@ import Testing
 
 /// Stores that are removed, replaced, moved or cut under a running client.
 @Suite(.timeLimit(.minutes(5))) struct LostStoreTests {
-    @Test("a store that is lost is noticed at the next commit, and publish throws", arguments: FileLoss.allCases)
+    @Test("a client notices a lost store at the next commit, and publish throws", arguments: FileLoss.allCases)
     func aLossIsNoticed(loss: FileLoss) async throws {
         let place = try LosableFile()
         let network = try FakeNetwork()
@@ -62,7 +62,7 @@ import Testing
         #expect(process.terminationStatus != 0)
     }
 
-    @Test("a renamed folder that is back before the next commit is no loss")
+    @Test("a store in a renamed folder that is back before the next commit is not lost")
     func aRenamedFolderThatIsBack() async throws {
         let place = try LosableFile()
         let client = try SyncClient(nodes: [], store: .file(place.path), transport: try FakeNetwork())
@@ -74,7 +74,7 @@ import Testing
         await client.close()
     }
 
-    @Test("another name of the file that comes and goes is no loss")
+    @Test("a temporary second name of the store's file is not a loss")
     func aHardLinkIsNoLoss() async throws {
         let place = try LosableFile()
         let client = try SyncClient(nodes: [], store: .file(place.path), transport: try FakeNetwork())
@@ -88,7 +88,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a commit during which the files are removed is no promise")
+    @Test("a commit during which the files are removed confirms nothing")
     func filesRemovedDuringACommit() throws {
         let place = try LosableFile()
         let store = try DeviceStore(path: place.path)

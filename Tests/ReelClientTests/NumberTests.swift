@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelClient
 
-/// Numbers that the log cannot hold, and where they may stand.
+/// Numbers that the log cannot contain, in every place of an event.
 @Suite(.timeLimit(.minutes(5))) struct NumberTests {
     static let bad: [JSON] = [
         .number(.nan), .number(.infinity), .number(-.infinity), 9_007_199_254_740_993, .integer(.max),
@@ -40,7 +40,7 @@ import Testing
         await client.close()
     }
 
-    @Test("an integer with an exact double is that number, as a literal and as an integer")
+    @Test("an integer that a double represents exactly keeps its value, as a literal and as an integer")
     func exactIntegers() async throws {
         let client = try FakeNetwork().client()
         let stream = try await client.open("s")
@@ -58,7 +58,7 @@ import Testing
         await client.close()
     }
 
-    @Test("publish throws for names, levels and sizes that no event may have")
+    @Test("publish throws for invalid names, levels and sizes")
     func otherLimits() async throws {
         let client = try FakeNetwork().client()
         let stream = try await client.open("s")

@@ -3,7 +3,7 @@ import ReelCore
 @testable import ReelClient
 
 extension Outbox {
-    /// Queues an event of objects that the folded state holds, all of them or none.
+    /// Queues an event. If `isKnown` is true, the folded state has all its objects, otherwise none of them.
     mutating func add(_ event: Event, base: Seq, isKnown: Bool) -> Int64 {
         add(event, base: base) { _ in isKnown }
     }

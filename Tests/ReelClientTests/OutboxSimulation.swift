@@ -2,8 +2,8 @@ import ReelCore
 
 @testable import ReelClient
 
-/// A device's queue against a log that is reached through gateways which lose, delay, repeat and refuse. The store is
-/// the list of committed writes: a kill forgets all but that.
+/// A device's queue and a log behind gateways that lose, delay, repeat and refuse events. The store is the list of
+/// committed writes. After a kill, only these writes are left.
 struct OutboxSimulation {
     struct Record: Equatable {
         var author: Event.Author
@@ -22,30 +22,31 @@ struct OutboxSimulation {
     var outbox: Outbox
     var log: [Record] = []
     var consumedOps: [Site: Op] = [:]
-    /// The user that each site of the log has begun with.
+    /// The user with which each site of the log has begun.
     var users: [Site: String] = [:]
     var folded: Seq = .none
     var nowMs: Int64 = 0
 
-    /// The device's user gets another name now and then, while the device is off.
+    /// True if the device's user sometimes gets another name while the device is off.
     var renames = false
     var user = "ann"
-    /// How many events were published, and what became of each, by the id of its object.
+    /// The number of events that were published, and the result of each by the id of its object.
     var count = 0
     var fates: [String: Fate] = [:]
-    /// What the own fold knows of sites.
+    /// The sites that the device's own fold has.
     var known: [Site: (op: Op, seq: Seq, user: String)] = [:]
-    /// Nothing is sent before this seq is folded.
+    /// The device sends nothing before it has folded this seq.
     var sendsFrom: Seq = .none
 
     // The store.
     var storedSite: Site?
     var storedNext: Op = 0
     var stored: [Int64: Outbox.Entry] = [:]
-    /// Position and data are stored together: where the fold was at the last commit.
+    /// The seq of the fold at the last commit. Position and data are stored together.
     var storedFolded: Seq = .none
 
-    // The present gateway: what it has not handled, what it has not answered, and the op that it nacked.
+    // The present gateway: the batches that it has not handled, the answers that it has not sent, and the op that it
+    // nacked.
     var inbox: [Outbox.PublishBatch] = []
     var answers: [Answer] = []
     var refusing: [Site: Op] = [:]
@@ -94,7 +95,7 @@ struct OutboxSimulation {
         if outbox.entries.contains(where: { $0.number == number }) { published[number] = event }
     }
 
-    /// The process dies: what was not committed is gone, and so is the connection.
+    /// Kills the process. Uncommitted writes and the connection are lost.
     mutating func kill() {
         guard let site = storedSite else { return }
         disconnect()
@@ -112,7 +113,7 @@ struct OutboxSimulation {
         if record.outcome == .applied { known[record.author.site] = (record.author.op, seq, record.user) }
     }
 
-    /// What lies at the gateway may still get into the log later, in any order, or never.
+    /// Disconnects. Batches at the gateway may still reach the log later, in any order, or never.
     mutating func disconnect() {
         isConnected = false
         for parcel in inbox {
@@ -153,11 +154,11 @@ struct OutboxSimulation {
 
     func isBad(_ bytes: [UInt8]) -> Bool { String(decoding: bytes, as: UTF8.self).contains(#""bad":"#) }
 
-    /// The gateway handles one parcel, as the protocol says.
+    /// Handles one batch at the gateway, as the protocol requires.
     mutating func gatewayTurn(calm: Bool) {
         guard isConnected, !inbox.isEmpty else { return }
         let parcel = inbox.removeFirst()
-        // It is taken whole or not at all, and answered in order.
+        // The gateway accepts the whole batch or nothing, and answers in order.
         if parcel.events.contains(where: isBad) {
             for bytes in parcel.events {
                 let author = author(of: bytes)
@@ -248,7 +249,7 @@ struct OutboxSimulation {
         }
     }
 
-    /// No more faults: everything must come to its end.
+    /// Stops all faults, and returns true if every event gets a result.
     mutating func drain() -> Bool {
         if !isConnected { connect() }
         for _ in 0..<20_000 {
@@ -265,7 +266,7 @@ struct OutboxSimulation {
     }
 
     mutating func randomEvent() -> Event {
-        // None is merged, so that each can be counted in the log.
+        // No event is merged, so that each event can be counted in the log.
         if renames {
             defer { count += 1 }
             return .insert("m", "\(count)")

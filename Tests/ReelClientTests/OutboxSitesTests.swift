@@ -3,11 +3,11 @@ import Testing
 
 @testable import ReelClient
 
-/// The sites of a queue, against what the fold says of them.
+/// The sites of a queue, compared with the sites that the fold has.
 @Suite struct OutboxSitesTests {
     private static let wide = Outbox.Window(events: 100, bytes: 1 << 20)
 
-    /// A queue with three events that were handed over in a former run, and one that was not.
+    /// Returns a queue with three events that were handed over in an earlier run, and one event that was not.
     private func restored() -> Outbox {
         let site = Site(high: 1, low: 1)
         let entries = (0..<4).map { (number: Int64) -> Outbox.Entry in
@@ -59,7 +59,7 @@ import Testing
         #expect(outbox.nextBatch(Self.wide, base: 7, horizon: -1, nowMs: 0)?.events == expected)
     }
 
-    @Test("a site that this run has begun is kept, whatever name the node gives")
+    @Test("a device keeps a site that this run has begun, whatever name the node gives")
     func begunHere() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)
@@ -72,7 +72,7 @@ import Testing
         #expect(outbox.site != site)
     }
 
-    @Test("a site that has not begun stays the queue's: the first name that arrives has it")
+    @Test("a device keeps a site that has not begun, and the first author name that arrives owns it")
     func notBegun() {
         var outbox = restored()
         let site = outbox.site
@@ -107,7 +107,7 @@ import Testing
         #expect(outbox.entries.isEmpty, "it counts on a text of which nobody can tell")
     }
 
-    @Test("a full stream gets nothing more from a new site until the fold shows room")
+    @Test("a new site of a full stream sends nothing more until the fold has a place for it")
     func room() throws {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)
@@ -154,7 +154,7 @@ import Testing
         #expect(stored == .last && base == 4)
     }
 
-    @Test("however often the user is renamed, no event happens twice, and each one has an outcome that is true")
+    @Test("if the user is renamed any number of times, no event is applied twice, and each event has a true outcome")
     func renames() throws {
         for seed in 0..<100 as Range<UInt64> {
             var world = OutboxSimulation(seed: seed)

@@ -6,14 +6,14 @@ import Testing
 @Suite struct OutboxTests {
     static let wide = Outbox.Window(events: 100, bytes: 1 << 20)
 
-    @Test("any interleaving of faults consumes every event once in order") func anyInterleavingOfFaults() {
+    @Test("under any order of faults, the fold consumes every event once and in order") func anyInterleavingOfFaults() {
         Seeds.run(100) { seed in
             var world = OutboxSimulation(seed: seed)
             for _ in 0..<400 { world.randomTurn() }
             let came = world.drain()
             #expect(came, "seed \(seed): \(world.outbox.entries.count) events never came through")
             guard came else { return }
-            // Per site: ops without a gap, each once.
+            // Each site has each op once, without a gap.
             var ops: [Site: Op] = [:]
             for record in world.log where record.outcome == .applied {
                 #expect(record.author.op == (ops[record.author.site] ?? -1) + 1, "seed \(seed)")
@@ -21,14 +21,14 @@ import Testing
             }
             #expect(ops.count <= 1, "seed \(seed): the site changed without a clone")
             #expect(world.outbox.nextOp == (ops[world.outbox.site] ?? -1) + 1, "seed \(seed)")
-            // Nothing lost: what publish returned for is settled.
+            // No event is lost. Every event for which publish has returned is settled.
             for number in world.published.keys {
                 #expect(world.settled[number] != nil, "seed \(seed): event \(number) is lost")
             }
         }
     }
 
-    @Test("an op is given in the transaction before the parcel leaves") func anOpIsGiven() {
+    @Test("an event gets its op in the transaction before its batch is sent") func anOpIsGiven() {
         var outbox = Outbox(seed: 1)
         _ = outbox.takeWrites()
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 4, isKnown: true)
@@ -42,7 +42,7 @@ import Testing
         #expect(writes.contains { if case .put(let entry) = $0 { entry.author?.op == 0 } else { false } })
     }
 
-    @Test("updates of one object merge until they are handed over") func updatesOfOneObject() {
+    @Test("updates of one object are merged until they are handed over") func updatesOfOneObject() {
         var outbox = Outbox(seed: 1)
         let first = outbox.add(.update("m", "1", ["a": 1, "b": 1]), base: 0, isKnown: true)
         let second = outbox.add(.update("m", "1", ["a": 2, "c": nil]), base: 3, isKnown: true)
@@ -58,7 +58,7 @@ import Testing
         #expect(outbox.entries.count == 4, "the fold may reject an operation alone")
     }
 
-    @Test("a delete stays if others may know the object") func aDeleteStaysIf() {
+    @Test("a device keeps a delete if another device may have the object") func aDeleteStaysIf() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: true)
         _ = outbox.add(.delete("m", "1"), base: 0, isKnown: true)
@@ -92,7 +92,7 @@ import Testing
         #expect(parcel?.events.count == 2, "another event fills its op")
         #expect(parcel?.events.allSatisfy { $0.count < 8_000 } == true)
         let notices = outbox.takeNotices()
-        // A copy that was sent before may still reach the log.
+        // An earlier copy that was sent may still reach the log.
         switch notices.first {
         case .settled(large, .refused(let error)): #expect(error.code == .tooLarge && !hasOp)
         case .settled(large, .unknown(let error)): #expect(error.code == .tooLarge && hasOp)
@@ -110,7 +110,7 @@ import Testing
         #expect(outbox.takeNotices() == [.settled(number: insert, .reduced)])
     }
 
-    @Test("a refused event is reported and its op filled") func aRefusedEventIs() {
+    @Test("a device reports a refused event and fills its op") func aRefusedEventIs() {
         var outbox = Outbox(seed: 1)
         let bad = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
@@ -131,7 +131,7 @@ import Testing
         #expect(again?.events.count == 2)
     }
 
-    /// What was typed into a text that is not there must not land in another one.
+    /// A splice into a text that was refused must not change another text.
     @Test("the fold rejects a splice after a refused text event if the splice may depend on that event")
     func rejectsAfterRefusedText() throws {
         let name = try #require(StreamName("s"))
@@ -153,7 +153,7 @@ import Testing
         #expect(try take(outbox.nextBatch(Self.wide, base: -1, horizon: -1, nowMs: 0), from: 0) == [.applied])
         _ = outbox.add(splice(0, "too much"), base: 0, isKnown: true)
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        // Typed into what is shown, before and after it is refused.
+        // The device makes one splice of the shown text before the refusal, and one after it.
         _ = outbox.add(splice(4, "x"), base: 0, isKnown: true)
         let author = { [site = outbox.site] in Event.Author(site: site, op: $0) }
         outbox.acked(author(0), seq: 0, folded: -1, nowMs: 0)
@@ -161,10 +161,10 @@ import Testing
         _ = outbox.add(splice(5, "y"), base: 0, isKnown: true)
         let outcomes = try take(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0), from: 1)
         #expect(outcomes == [.rejected(.guard), .rejected(.stale)], "the two later splices are one event")
-        // Another text of the device loses nothing.
+        // The rejection does not affect another text of the device.
         _ = outbox.add(.insert("page", "2", ["text": "more"]), base: 0, isKnown: false)
         #expect(try take(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0), from: 4) == [.applied])
-        // Its author has seen the rejection.
+        // The author of this splice has read the rejection.
         _ = outbox.add(splice(3, ","), base: 3, isKnown: true)
         #expect(try take(outbox.nextBatch(Self.wide, base: 3, horizon: -1, nowMs: 0), from: 5) == [.applied])
     }
@@ -176,7 +176,8 @@ import Testing
         _ = outbox.add(.update("m", "3", ["a": 1]), base: 0, isKnown: true)
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.takeNotices()
-        // The first is nacked for the sake of the second, and so all is to go again before that one is nacked.
+        // The gateway nacks the first event with `gap` because of the second one. At that moment the device plans to
+        // resend all events.
         let gap = ReelError(.gap, "", retryMs: 0)
         let error = ReelError(.tooLarge, "300 KiB found, at most 256 KiB expected")
         for (op, error) in [(0, gap), (1, error), (2, gap)] as [(Op, ReelError)] {
@@ -203,13 +204,14 @@ import Testing
         #expect(again?.events == parcel.map { Array($0.events.dropFirst()) }, "an ack that came meanwhile counts")
     }
 
-    @Test("many refusals in a full pipe send all once more and not once for each") func manyRefusalsInA() {
+    @Test("many refusals in a full pipeline cause one resend of all events, not one for each refusal")
+    func manyRefusalsInA() {
         var world = OutboxSimulation(seed: 1)
         world.connect()
         for id in 0..<300 { world.publish(.insert("m", "\(id)", [id % 13 == 5 ? "bad" : "n": 1])) }
         var (sent, refs) = (0, Set<Int64>())
         for _ in 0..<100_000 where !world.outbox.entries.isEmpty {
-            // A link that takes a second for each parcel.
+            // Each batch takes one second on this link.
             world.nowMs += 1_000
             let count = world.inbox.count
             for _ in 0..<100 { world.send() }
@@ -225,7 +227,7 @@ import Testing
         #expect(sent <= 600, "sent \(sent) events for 300")
     }
 
-    @Test("many acks for places that the fold has passed send all once more") func manyAcksForPlaces() {
+    @Test("many acks for seqs that the fold has passed cause one resend of all events") func manyAcksForPlaces() {
         var outbox = Outbox(seed: 1)
         for id in 0..<100 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -294,7 +296,7 @@ import Testing
         #expect(outbox.inFlightBytes == 0)
     }
 
-    @Test("retry is honoured within bounds") func retryIsHonouredWithin() {
+    @Test("a device uses the node's retry time within its own bounds") func retryIsHonouredWithin() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         for (retry, expected) in [(500, 500), (Int64.max, Outbox.retryMaxMs)] as [(Int64, Int64)] {
@@ -310,7 +312,7 @@ import Testing
         }
     }
 
-    @Test("an ack of what the fold has met already ends the growth of pauses too") func anAckOfWhat() {
+    @Test("an ack of an event that the fold already has also ends the growth of the pauses") func anAckOfWhat() {
         var outbox = Outbox(seed: 1)
         var nowMs: Int64 = 0
         for op in 0..<10 as Range<Op> {
@@ -340,7 +342,7 @@ import Testing
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
     }
 
-    @Test("an ack for a place that the fold has passed sends again") func anAckForA() {
+    @Test("an ack for a seq that the fold has passed causes a resend") func anAckForA() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -348,13 +350,13 @@ import Testing
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
     }
 
-    @Test("a clone takes a new site and moves what was not consumed") func aCloneTakesA() {
+    @Test("a cloned device takes a new site and moves the events that were not consumed") func aCloneTakesA() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
-        // The other device's event took op 0.
+        // The other device's event has op 0.
         let author = Event.Author(site: was, op: 0)
         outbox.acked(author, seq: 4, folded: 2, nowMs: 0)
         _ = outbox.takeNotices()
@@ -369,7 +371,7 @@ import Testing
         #expect(parcel?.events == expected)
     }
 
-    @Test("a clone refuses what counts on the former sites text") func aCloneRefusesWhat() {
+    @Test("a cloned device refuses splices that depend on its former site's text") func aCloneRefusesWhat() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         func splice(_ offset: Int64) -> Event {
@@ -391,7 +393,7 @@ import Testing
         #expect(outbox.nextBatch(Self.wide, base: 3, horizon: -1, nowMs: 0)?.events.count == 1)
     }
 
-    @Test("a clone takes one new site however many ops the other has used") func aCloneTakesOne() {
+    @Test("a cloned device takes one new site, however many ops the other device has used") func aCloneTakesOne() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
@@ -407,7 +409,7 @@ import Testing
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events.count == 3)
     }
 
-    @Test("an event of the own site that was never sent shows a clone") func anEventOfThe() {
+    @Test("an event of the device's own site that it never sent shows that the device was cloned") func anEventOfThe() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         _ = outbox.takeNotices()
@@ -429,7 +431,7 @@ import Testing
         #expect(
             outbox.takeNotices() == [.settled(number: 1, .consumed(nil)), .settled(number: 2, .consumed(9))]
         )
-        // The next log's seqs say nothing of where it was in this one.
+        // A seq of the next log says nothing about the event's seq in this log.
         outbox.epochChanged(consumed: { $0 == site ? (2, 3) : nil }, seq: 5)
         #expect(outbox.takeNotices() == [.settled(number: 3, .consumed(nil))])
     }
@@ -457,7 +459,7 @@ import Testing
         #expect(refused, "a splice counts on a text that is gone")
     }
 
-    @Test("a new epoch keeps the queue on its state") func aNewEpochKeeps() {
+    @Test("in a new epoch, a device keeps its queue and applies it to the new state") func aNewEpochKeeps() {
         var outbox = Outbox(seed: 1)
         for id in 0..<2 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 50, isKnown: true) }
         let guarded = outbox.add(Event(.delete("m", "1").guarded(["a": 3])), base: 50, isKnown: true)

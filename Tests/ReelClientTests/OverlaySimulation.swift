@@ -2,8 +2,8 @@ import ReelCore
 
 @testable import ReelClient
 
-/// One device with a queue, a log that others write to, and what the device shows of both. The log takes, repeats,
-/// loses and refuses what the device sends; the device dies and comes back.
+/// One device with a queue, a log that other devices write to, and the objects that the device shows. The log accepts,
+/// repeats, loses and refuses events of the device. The device is killed and starts again.
 struct OverlaySimulation {
     static let name = StreamName("s")!
     static let ids = ["0", "1", "2"]
@@ -15,14 +15,14 @@ struct OverlaySimulation {
     var truth = Fold(stream: name, partition: 0, epoch: Epoch(1))
     let others: [Site]
     var otherOps: [Op]
-    /// What was handed over and has not arrived.
+    /// The batches that were handed over and have not arrived.
     var parcels: [Outbox.PublishBatch] = []
     var fates: [Fate] = []
-    /// What a reader of changes holds who reads what he is told of.
+    /// The objects of a reader of changes that reads only the objects in the batches of changes.
     var told: [Overlay.Key: ObjectState] = [:]
-    /// He is told to read everything anew.
+    /// True if the reader must read all objects again.
     var isReset = false
-    /// What own events had touched, and he was told of and found as he knew it.
+    /// Objects in a batch of changes that own events had touched and that were unchanged for the reader.
     var falseNews: [Overlay.Key] = []
     var feed: Feed<ChangeBatch>?
 
@@ -72,8 +72,8 @@ struct OverlaySimulation {
         }
     }
 
-    /// Publishes as an app does: what the device's own view rejects is thrown. Returns the number of an entry that
-    /// waits.
+    /// Publishes as an app does: an event that the device's own view rejects throws. Returns the number of a waiting
+    /// entry.
     mutating func publishChecked() -> Int64? {
         let refused = Set(stream.look().laid.values.filter { $0.refusal != nil }.flatMap(\.keys))
         let id = Self.ids.first { refused.contains(Fold.key(model: "m", id: $0)) }
@@ -96,7 +96,7 @@ struct OverlaySimulation {
         if let parcel { parcels.append(parcel) }
     }
 
-    /// The log takes a parcel, or says why not.
+    /// Delivers a batch to the log, which accepts or refuses it.
     mutating func arrive(calm: Bool) {
         guard !parcels.isEmpty else { return }
         let parcel = parcels.removeFirst()
@@ -116,7 +116,7 @@ struct OverlaySimulation {
         }
     }
 
-    /// Another device writes.
+    /// Appends an event of another device.
     mutating func write(_ other: Int) {
         let event = randomEvent(visible: false)
         let author = Event.Author(site: others[other], op: otherOps[other])
@@ -129,7 +129,7 @@ struct OverlaySimulation {
         _ = Self.apply(value, to: &truth, at: Seq(log.count - 1))
     }
 
-    /// The device folds what follows.
+    /// Folds the next events of the log.
     mutating func fold(_ count: Int) {
         let to = min(stream.seq + Seq(count), Seq(log.count - 1))
         guard to > stream.seq else { return }
@@ -160,7 +160,7 @@ struct OverlaySimulation {
         return lines
     }
 
-    /// The process ends between two commits and comes back with what its store has.
+    /// Ends the process between two commits, and starts it again with the content of its store.
     mutating func restart() {
         guard let fold = stream.view?.fold else { return }
         stream.placeReleased()
@@ -173,7 +173,7 @@ struct OverlaySimulation {
         feed = stream.feeds.make()
     }
 
-    /// No more faults: everything comes to its end. False: it does not.
+    /// Stops all faults. Returns false if the queue does not become empty.
     mutating func drain() -> Bool {
         for _ in 0..<2_000 {
             if stream.outbox.entries.isEmpty, stream.seq == truth.seq { return true }
@@ -186,9 +186,9 @@ struct OverlaySimulation {
         return false
     }
 
-    // MARK: What is shown
+    // MARK: The shown objects
 
-    /// The reader of changes looks at what he is told of.
+    /// Reads the objects in the reader's batch of changes.
     mutating func look() {
         let before = isReset ? nil : stream.overlay
         stream.follow()
@@ -208,8 +208,8 @@ struct OverlaySimulation {
         return overlay.covers(key) ? overlay.object(key) : stream.fold?.object(key)
     }
 
-    /// What must be shown: the confirmed fold, and what it makes of the queue if that comes next. nil: an event of the
-    /// queue is one that the fold has had already.
+    /// Returns the expected objects: the confirmed fold after the events of the queue. Nil: the fold has already
+    /// consumed an event of the queue.
     func expected() -> Fold? {
         guard var fold = stream.fold else { return nil }
         var ops: [Site: Op] = [:]
@@ -220,7 +220,8 @@ struct OverlaySimulation {
             }
             if entry.author == nil, !gone.isEmpty {
                 let rest = entry.event.changes.indices.filter { !gone.contains($0) }
-                // What nobody counts on is not sent, and otherwise an event with the same texts.
+                // An event without a text that later splices depend on is not sent. Otherwise a filler with the same
+                // texts is sent.
                 guard Event(batch: rest.map { entry.event.changes[$0] }).namesText else { continue }
                 entry.event = entry.event.filler
             }
@@ -273,14 +274,14 @@ struct OverlaySimulation {
         }
     }
 
-    /// A text that is written only where nobody else has changed the object's number.
+    /// A write of a text with a guard: no other device has changed the object's number.
     private mutating func guardedTitle() -> Event {
         let id = Self.ids.randomElement(using: &random)!
         let seq = stream.confirmed("m", id)?.fields["n"]?.seq ?? -1
         return Event(Change.update("m", id, ["text": "title"]).guarded(["n": seq]))
     }
 
-    /// An edit of the text as its author sees it.
+    /// An edit of the text that its author sees.
     private mutating func splice(_ id: String, _ visible: Bool) -> Splice {
         let state = visible ? shown(Fold.key(model: "m", id: id)) : truth.object(model: "m", id: id)
         let text = state?.value("text").flatMap { $0.withUnsafeBytes { JSON(parsing: $0) }?.string } ?? ""

@@ -6,7 +6,7 @@ import Testing
 @Suite struct OverlayTests {
     private let keys = OverlaySimulation.ids.map { Fold.key(model: "m", id: $0) }
 
-    @Test("whatever happens what is shown is the confirmed fold with the queue laid over it")
+    @Test("under any faults, a device shows the confirmed fold after the events of its queue")
     func whateverHappensWhatIs() throws {
         var applied = 0
         try Seeds.run(20) { seed in
@@ -45,7 +45,7 @@ import Testing
         _ = stream.outbox.add(.batch([edit("0", 0, "own"), edit("1", 2, "c")]), base: 0, isKnown: true)
         _ = stream.outbox.add(Event(edit("1", 3, "d")), base: 0, isKnown: true)
         #expect(stream.visible("m", "0")?["text"] == "own" && stream.visible("m", "1")?["text"] == "abcd")
-        // The other deletes the first object before the log has the rest.
+        // The other device deletes the first object before the log has the remaining events.
         simulation.append(others(.delete("m", "0"), 1))
         stream.outbox.connected()
         simulation.send()
@@ -65,7 +65,7 @@ import Testing
         _ = stream.outbox.add(.insert("m", "0", ["text": "ab"]), base: -1, isKnown: false)
         simulation.send()
         try expectAsItMustBe(&simulation, "sent")
-        // A clone has spoken as the same site.
+        // Another device has written under the same site.
         simulation.append(Event.insert("m", "1").encoded(base: -1, author: Event.Author(site: was, op: 0)))
         simulation.fold(1)
         #expect(stream.outbox.site != was)
@@ -114,7 +114,7 @@ import Testing
             #expect(shown?.isDeleted == wanted?.isDeleted, "\(place)")
             #expect(shown?.fields.map(\.name) == wanted?.fields.map(\.name), "\(place)")
             #expect(shown?.fields.map(\.value) == wanted?.fields.map(\.value), "\(place)")
-            // Who reads only what he was told of has the same.
+            // A reader that reads only the objects in its batches of changes shows the same.
             simulation.look()
             #expect(simulation.told[key] == shown, "\(place): nobody was told")
         }

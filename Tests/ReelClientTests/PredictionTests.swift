@@ -4,9 +4,9 @@ import Testing
 @testable import ReelClient
 @testable import ReelCore
 
-/// What `publish` throws, against what the fold says of the same event.
+/// The errors that `publish` throws, compared with the fold's outcomes of the same events.
 @Suite(.timeLimit(.minutes(5))) struct PredictionTests {
-    @Test("the device's prediction at publish is the fold's verdict on the event after all that waits")
+    @Test("the device's prediction at publish equals the fold's outcome of the event after all waiting events")
     func predictionIsTheVerdict() {
         var (codes, waited) = (Set<ErrorCode>(), 0)
         func check(_ seed: UInt64) {
@@ -19,7 +19,7 @@ import Testing
                 let base =
                     simulation.chance(50)
                     ? simulation.stream.seq : Seq.random(in: -1...simulation.stream.seq, using: &simulation.random)
-                // An entry that waits is shown as it will be sent, and the fold would find it stale now.
+                // The device shows a waiting splice at its later place. The fold would find it stale now.
                 let waiting = simulation.stream.outbox.entries.filter { $0.waits != nil }.flatMap(\.event.changes)
                 if event.changes.contains(where: { change in waiting.contains { $0.id == change.id } }) { continue }
                 guard let verdict = Self.verdict(event, base, simulation) else { continue }
@@ -30,9 +30,9 @@ import Testing
                 } catch {
                     predicted = error.code
                 }
-                // A seq that was not folded here may turn out to be the field's last writer's.
+                // A seq that the device has not folded may turn out to be the seq of the field's last write.
                 if event.changes.contains(where: { $0.guards.contains { $0.value > stream.seq } }) { continue }
-                // The fold would find a splice stale as long as it has to wait.
+                // The fold finds a splice stale as long as the splice has to wait.
                 let expected = waits.isEmpty ? verdict.code : nil
                 #expect(predicted == expected, "seed \(seed), turn \(turn): \(event) on \(base)")
                 if !waits.isEmpty {
@@ -44,20 +44,20 @@ import Testing
             }
         }
         Seeds.run(40, check)
-        // A filler takes the place of an event whose splices had to respect an earlier lost text.
+        // In this seed, a filler replaces an event. The event's splices had to respect an earlier lost text.
         check(19_719_211)
-        // A splice that waits is rare: two seeds that have one.
+        // A waiting splice is rare. These two seeds have one.
         check(2_449_626_680)
         check(2_279_140_777)
-        // The last of several entries changes, before which its object did not exist.
+        // In this seed, the last of several entries changes. The object does not exist before this entry.
         check(633_434_702)
-        // One seed that is played again need not bring all about.
+        // A run with a single given seed need not reach all outcomes.
         guard TestSeed.given == nil else { return }
         #expect(waited > 0)
         #expect(codes.isSuperset(of: [.deleted, .noObject, .guard, .type, .range, .stale]), "\(codes)")
     }
 
-    /// Nil: an event of the queue is one that the fold has had already.
+    /// Returns the fold's outcome. Nil: the fold has already consumed an event of the queue.
     private static func verdict(_ event: Event, _ base: Seq, _ simulation: OverlaySimulation) -> (
         code: ErrorCode?, Void
     )? {
@@ -103,7 +103,7 @@ import Testing
         return change
     }
 
-    @Test("publish throws what its own view rejects, and takes what that cannot know")
+    @Test("publish throws for events that the device's view rejects, and accepts events whose outcome is unknown")
     func ownView() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
@@ -126,7 +126,7 @@ import Testing
             (.update("n", "1", operations: ["text": .increment(1)]), .type),
             (.update("n", "1", operations: ["n": .change(add: [1], remove: [])]), .type),
             (Event(.update("n", "1", ["n": 2]).guarded(["n": seq + 1])), .guard),
-            // Nobody knows here what will stand at that seq.
+            // The device does not know the event that will have that seq.
             (Event(.update("n", "1", ["n": 2]).guarded(["n": seq + 10])), nil),
             (Event(.update("n", "1", ["n": 2]).guarded(["n": seq])), nil),
             (Event(.insert("n", "1").guarded(["text": -1])), .guard),
@@ -139,7 +139,7 @@ import Testing
             (.delete("n", "1"), nil), (.insert("n", "1"), .deleted),
         ]
         for (event, code) in cases {
-            // What is not known to fail is published, and the next ones are measured against it.
+            // The device publishes an event that is not known to fail. The next events are checked after it.
             do {
                 try await stream.publish(event)
                 #expect(code == nil, "\(event)")
@@ -150,7 +150,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a device that has read nothing takes an update of what may be there")
+    @Test("a device that has read nothing accepts an update of an object that may exist")
     func nothingRead() async throws {
         let network = try FakeNetwork()
         let (writer, _) = try await network.author(of: 1, on: "b")
@@ -172,7 +172,7 @@ import Testing
         await writer.close()
     }
 
-    @Test("a state that is not complete is not complete after a restart either")
+    @Test("an incomplete state stays incomplete after a restart")
     func incompleteState() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -224,7 +224,7 @@ import Testing
         }
     }
 
-    @Test("a fresh device that inserts and deletes an id offline deletes what the stream has under it")
+    @Test("a new device that inserts and deletes an id offline deletes the stream's object with this id")
     func freshDeviceDeletes() async throws {
         let network = try FakeNetwork()
         let (writer, source) = try await network.author(of: 1, on: "b")

@@ -3,11 +3,11 @@ import Testing
 
 @testable import ReelClient
 
-/// Which input begins and ends which problem.
+/// The inputs that begin and end each problem.
 @Suite struct ProblemListTests {
     private static let (s, t) = (StreamName("s")!, StreamName("t")!)
 
-    /// A way to a problem, and what ends it.
+    /// The inputs that lead to a problem, and the inputs that end it.
     struct Row: Sendable, CustomTestStringConvertible {
         var begin: ProblemList.Input
         var code: ErrorCode
@@ -21,7 +21,7 @@ import Testing
         ReelError(code, "why", retryMs: retryMs)
     }
 
-    /// Every input that is proof of something.
+    /// Every input that proves that something works.
     private static let proofs: [ProblemList.Input] =
         [.welcomed, .adopted, .tokenCame] + [s, t].flatMap { proofs(of: $0) }
 
@@ -62,7 +62,7 @@ import Testing
         ),
         Row(begin: .held(s, error(.forbidden)), code: .forbidden, stream: "s", ends: [.acked(s), .emptied(s)]),
         Row(begin: .held(s, error(.unauthorized)), code: .unauthorized, stream: "s", ends: [.acked(s), .emptied(s)]),
-        // The log has the events, and the fold does not take them.
+        // The log has the events, and the fold does not accept them.
         Row(
             begin: .held(s, error(.tooManySites)),
             code: .tooManySites,
@@ -103,13 +103,13 @@ import Testing
         #expect(!change7)
         let seen = list.seen(nowMs: 1_000)
         #expect(seen == [SyncProblem(code: .offline, stream: nil, message: "reset", ageMs: 1_000)])
-        // Another code is another problem.
+        // Another code begins another problem.
         _ = list.apply(.nacked(Self.s, Self.error(.logUnavailable, retryMs: 0)), nowMs: 100)
         _ = list.apply(.held(Self.s, Self.error(.forbidden)), nowMs: 900)
         #expect(list.seen(nowMs: 1_000).last?.ageMs == 100)
     }
 
-    @Test("a publish without an answer is as old as the publish, and takes no other problem's place")
+    @Test("an unanswered publish has the age of the publish, and replaces no other problem")
     func unanswered() {
         var list = ProblemList()
         _ = list.apply(.unanswered(Self.s, sinceMs: 1_000), nowMs: 6_000)
@@ -120,7 +120,7 @@ import Testing
         #expect(list.seen(nowMs: 7_000).map(\.code) == [.logUnavailable, .forbidden])
     }
 
-    @Test("a nack that is an event's own fault, or follows another nack, is no problem of the stream")
+    @Test("a nack is no problem of its stream if the event itself caused it, or if it follows another nack")
     func nacks() {
         var list = ProblemList()
         let change8 = list.apply(.nacked(Self.s, Self.error(.badEvent)), nowMs: 0)
@@ -133,7 +133,7 @@ import Testing
         #expect(list.seen(nowMs: 0).map(\.code) == [.overloaded])
     }
 
-    @Test("problems of the client come first, then those of each stream by name")
+    @Test("the problems of the client come first, then the problems of the streams in the order of their names")
     func order() {
         var list = ProblemList()
         for stream in [Self.t, Self.s] {

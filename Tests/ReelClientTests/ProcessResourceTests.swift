@@ -6,9 +6,9 @@ import Testing
 
 @testable import ReelClient
 
-/// What clients take of the process that they run in. Each test has a process of its own, where nothing else runs.
+/// The resources that clients use in their process. Each test has a process of its own, in which nothing else runs.
 @Suite(.timeLimit(.minutes(10))) struct ProcessResourceTests {
-    @Test("fifty clients that were opened and closed leave no thread and no descriptor")
+    @Test("fifty opened and closed clients leave no thread and no descriptor")
     func fiftyClients() async {
         await #expect(processExitsWith: .success) {
             let node = try SilentNode()
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test("clients change nothing that belongs to the whole process")
+    @Test("clients change no setting of the whole process")
     func processState() async {
         await #expect(processExitsWith: .success) {
             signal(SIGPIPE, SIG_DFL)
@@ -40,8 +40,8 @@ import Testing
         }
     }
 
-    /// Opens a client and ends it: with a store in a file or in memory, on a socket or a fake network, by `close` or
-    /// with its last reference, in turn.
+    /// Opens a client and ends it. The number selects the store (a file or memory), the network (a socket or a fake
+    /// one), and the end (`close` or the last reference).
     private static func openAndClose(_ number: Int, _ node: SilentNode, _ network: FakeNetwork) async throws {
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -51,7 +51,7 @@ import Testing
         do {
             let greeted = node.greeted
             let isReal = number % 4 < 2
-            // Two clients with the same seed would take themselves for the same device.
+            // Two clients with the same seed would regard themselves as the same device.
             let client =
                 isReal
                 ? try SyncClient(nodes: [node.url], store: store)
@@ -72,13 +72,13 @@ import Testing
     }
 }
 
-/// A node that takes connections on the loopback, hears what clients say, and says nothing.
+/// A node that accepts connections on the loopback, reads messages, and sends nothing.
 private final class SilentNode: Sendable {
     private let loop: EventLoop
     private let server: LoopBound<HTTPServer>
     private let handler: LoopBound<Handler>
     private let heard: Heard
-    /// `localhost` is a name: clients look it up.
+    /// A URL with the name `localhost`, so that clients look up its address.
     let url: String
 
     init() throws {
@@ -96,7 +96,7 @@ private final class SilentNode: Sendable {
         url = "http://localhost:\(port)"
     }
 
-    /// How many messages came.
+    /// The number of messages that arrived.
     var greeted: Int { heard.count.withLock { $0 } }
 
     private final class Heard: Sendable { let count = Mutex(0) }
@@ -130,8 +130,8 @@ private struct ProcessResources: CustomStringConvertible {
     init() {
         let files = FileManager.default
         let tasks = (try? files.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
-        // A thread may end, and a descriptor be closed, before its name is read. The threads of Dispatch, whose names
-        // end with a quality of service, come and go with what the whole process does.
+        // A thread may end before its name is read, and a descriptor may close before that. The threads of Dispatch
+        // have names that end with a quality of service. They start and end with the work of the whole process.
         threads = Self.counted(
             tasks.compactMap { try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8) }
                 .filter { !$0.contains("qos") }
@@ -142,12 +142,12 @@ private struct ProcessResources: CustomStringConvertible {
     }
 
     private static func counted(_ names: [String]) -> [String: Int] {
-        // Of `socket:[123]`, the number is that of one socket.
+        // The number in `socket:[123]` names a single socket, so it is removed.
         names.reduce(into: [:]) { $0[String($1.prefix { $0 != "[" && $0 != "\n" }), default: 0] += 1 }
     }
 
-    /// True if nothing is there three times more often than before. Foundation and Dispatch open something late and
-    /// once; fifty clients have at least four of each kind, so that what one of them leaves behind is there four times.
+    /// True if no count has grown by three or more. Foundation and Dispatch open some resources late and once. Fifty
+    /// clients include at least four of each kind, so a resource that one kind leaves open is there four times.
     func isWithin(_ before: ProcessResources) -> Bool {
         threads.allSatisfy { $1 < before.threads[$0, default: 0] + 3 }
             && descriptors.allSatisfy { $1 < before.descriptors[$0, default: 0] + 3 }
@@ -156,7 +156,7 @@ private struct ProcessResources: CustomStringConvertible {
     var description: String { "threads \(threads), descriptors \(descriptors)" }
 }
 
-/// What a library can change for the whole process that it is a guest in.
+/// The settings that a library can change for its whole process.
 private struct ProcessState: Equatable {
     let environment = ProcessInfo.processInfo.environment
     let handlers = (1..<65).map { number in

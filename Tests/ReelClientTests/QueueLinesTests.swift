@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelClient
 
-/// What waits, taken along as lines of JSON.
+/// The waiting events of a device as lines of JSON.
 @Suite(.timeLimit(.minutes(5))) struct QueueLinesTests {
     private func lines(_ client: SyncClient) async throws -> [String] {
         var lines: [String] = []
@@ -16,7 +16,7 @@ import Testing
         try #require(Array(line.utf8).withUnsafeBytes { JSON(parsing: $0) }?.object)[name]
     }
 
-    @Test("each event that waits has a line, of streams that are open and of those that are not")
+    @Test("each waiting event has a line, for open and for closed streams")
     func everyStream() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -37,7 +37,7 @@ import Testing
             #"{"event":{"id":"1","model":"m","ops":{"n":{"inc":1}},"type":"update"},"number":1,"stream":"c"}"#,
         ]
         #expect(try await lines(client) == expected)
-        // Opened or not, the lines are the same.
+        // The lines are the same for open and closed streams.
         for name in ["a", "b"] { try await client.open(name) }
         #expect(try await lines(client) == expected)
         await client.close()
@@ -84,7 +84,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a gateway takes each event of a line once it has a site and an op")
+    @Test("a gateway accepts each event of a line once the event has a site and an op")
     func taken() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: [])
@@ -112,14 +112,14 @@ import Testing
         await client.close()
     }
 
-    @Test("a long queue comes page by page, each event once, in order")
+    @Test("a long queue is delivered page by page, in order and each event once")
     func pages() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
         var client = try network.client(nodes: [], store: .file(path))
         let stream = try await client.open("s")
-        // Neighbours of different objects, so that none is merged; some of them large.
+        // Neighbouring events change different objects, so that none is merged. Some of the events are large.
         try await withThrowingTaskGroup { group in
             for id in 0..<1_203 {
                 let text = String(repeating: "x", count: id % 100 == 0 ? 200_000 : 1)

@@ -4,9 +4,12 @@ import Testing
 @testable import ReelClient
 @testable import ReelCore
 
-/// A splice counts on the own texts that its author had read. Which ones these were no seq can tell.
+/// A splice depends on the device's own texts that its author had read. A seq cannot identify these texts.
 @Suite struct ReadTextTests {
-    @Test("a splice of a text without an own event that was applied after all is stale", arguments: [false, true])
+    @Test(
+        "a splice is stale if its author did not see an own write of the text that the fold then applied",
+        arguments: [false, true]
+    )
     func appliedAfterAll(isConsumed: Bool) throws {
         var device = LoggedDevice(.insert("m", "0", ["text": "title"]))
         try device.publish(Event(.update("m", "0", ["text": "lost"]).guarded(["f": -1])))
@@ -21,7 +24,7 @@ import Testing
         #expect(error?.code == .stale)
     }
 
-    @Test("a splice of a text that an own event has lost on its way to the node is stale")
+    @Test("a splice is stale if the text's own event was refused at hand-over after the author had read it")
     func lostAtHandOver() throws {
         let device = LoggedDevice(.insert("m", "0", ["text": "old", "f": 1]))
         let pad = JSON.string(String(repeating: "p", count: 2_000))
@@ -46,7 +49,7 @@ import Testing
         #expect(error?.code == .stale)
     }
 
-    @Test("an update is not merged into one that is expected to be rejected")
+    @Test("a device does not merge an update into an event that will be rejected")
     func mergedIntoALoser() throws {
         let fields = (0..<Limits.fields - 1).reduce(into: Members<JSON>()) { $0["a\($1)"] = 0 }
         var device = LoggedDevice(.insert("m", "0", fields))
@@ -57,7 +60,7 @@ import Testing
         #expect(device.stream.outbox.entries.count == 2)
     }
 
-    @Test("an object that this device has held and that is gone is not shown, though an own insert of it waits")
+    @Test("a device hides an object that it has held and that was deleted, even if an own insert of it waits")
     func goneObject() throws {
         var device = LoggedDevice(.insert("m", "0", ["a": 1]))
         try device.publish(.insert("m", "0", ["a": 2]))
@@ -70,7 +73,7 @@ import Testing
         #expect(device.send().isEmpty && RevivalTests.codes(&device.stream.outbox) == [.deleted])
     }
 
-    @Test("a batch of another object is as it was made, when a splice before it gets its place")
+    @Test("a batch of another object stays unchanged when a splice before it is placed")
     func unrelatedBatch() throws {
         var device = LoggedDevice(.insert("m", "0", ["text": "title", "n": 0]))
         device.write(.insert("m", "other", ["text": "x"]))
@@ -81,7 +84,8 @@ import Testing
         #expect(device.stream.outbox.waiting == [title: [splice]])
         let edit = Change.update("m", "other", operations: ["text": .splice([Splice(1, 0, "y")])])
         try device.publish(.batch([.update("m", "other", ["n": 1]), edit]))
-        // The later splice of one text counts on the earlier one: this batch cannot be expressed, and goes as it is.
+        // The second splice depends on the first one in the same text. The device cannot express this batch in another
+        // way, so it sends the batch unchanged.
         try device.publish(.batch([edit, edit]))
         device.land(sent[0])
         device.stream.placeReleased()
@@ -90,12 +94,12 @@ import Testing
     }
 }
 
-/// A device, and a log that others write to.
+/// A device, and a log that other devices write to.
 struct LoggedDevice {
     let stream = StreamState(StreamName("s")!, start: .all, row: 0, outbox: Outbox(seed: 1))
     var log = RevivalTests.Log()
 
-    /// A device that has read an event of another one.
+    /// Makes a device that has read an event of another device.
     init(_ event: Event) {
         stream.sync.isComplete = true
         write(event)
@@ -105,14 +109,14 @@ struct LoggedDevice {
         .update("m", "0", operations: ["text": .splice([Splice(offset, 0, text)])])
     }
 
-    /// The device reads the log to its end.
+    /// Reads the log to its end.
     func read() {
         stream.view = View(log.fold, partitions: 1)
         stream.isReplaced = true
         _ = stream.look()
     }
 
-    /// Another device writes, and this one reads it.
+    /// Appends an event of another device, and reads it.
     mutating func write(_ event: Event) {
         log.write(event)
         read()
@@ -134,7 +138,7 @@ struct LoggedDevice {
         return parcel?.events ?? []
     }
 
-    /// The log takes an event that was sent, and the device reads it.
+    /// Appends an event that was sent, and reads it.
     mutating func land(_ value: [UInt8]) {
         let outcome = log.take(value)
         let (author, seq) = (value.withUnsafeBytes { EventIntake.author(of: $0) }, log.fold.seq)

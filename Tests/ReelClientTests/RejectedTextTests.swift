@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelClient
 
-/// A rejected event costs only the splices that can count on its text.
+/// A rejected event costs only the splices that can depend on its text.
 @Suite(.timeLimit(.minutes(5))) struct RejectedTextTests {
     /// A reason why the stream rejects this device's offline write to the object `m/a`. `others` is the event of
     /// another device that causes the rejection, and `own` is the rejected write. A splice beyond the text is missing,
@@ -45,7 +45,10 @@ import Testing
         return (client, stream)
     }
 
-    @Test("offline: one title that is rejected, then 50 splices in another object", arguments: Rejection.allCases)
+    @Test(
+        "offline: the fold applies 50 splices in another object after a rejected title",
+        arguments: Rejection.allCases
+    )
     func offline(rejection: Rejection) async throws {
         let network = try FakeNetwork()
         let (client, stream) = try await stream(network)
@@ -67,11 +70,11 @@ import Testing
         await client.close()
     }
 
-    @Test("online: 120 letters without a pause, and a rejected title after the tenth")
+    @Test("online: the fold applies 120 letters although a title after the tenth letter is rejected")
     func online() async throws {
         let network = try FakeNetwork()
         let (client, stream) = try await stream(network)
-        // The device does not hear yet that the other one has deleted the object.
+        // The device does not hear yet that the other device has deleted the object.
         try await network.on { network in
             network.isSilent = true
             network.author(.delete("m", "a"))
@@ -103,7 +106,7 @@ import Testing
         var early: [Publication] = []
         for offset in 0..<10 { early.append(try await stream.publish(Self.letter(offset))) }
         try await eventually { try await network.on { $0.log.count } == 12 }
-        // Only the other's event is read: the own letters are still on their way back.
+        // The device reads only the other device's event. Its own letters have not returned yet.
         try await network.on { $0.push(upTo: 1) }
         try await eventually { try stream.object("m", "b")?["text"] == "replaced " }
         var late: [Publication] = []

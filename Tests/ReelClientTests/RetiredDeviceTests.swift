@@ -4,15 +4,15 @@ import Testing
 
 @testable import ReelClient
 
-/// Devices whose sites an operator retires, with nodes in reach or after their return.
+/// Devices whose sites an operator retires, while they are connected or away.
 @Suite(.timeLimit(.minutes(5))) struct RetiredDeviceTests {
     private let name = StreamName("s")!
 
-    /// Where a device's last event is when its site is retired.
+    /// The place of a device's last event when the site is retired.
     enum Last: CaseIterable {
         /// The log never gets it.
         case lost
-        /// The log has it, and the device has heard nothing.
+        /// The log has it, and the device has heard nothing about it.
         case arrived
     }
 
@@ -20,7 +20,7 @@ import Testing
         try await stream.publish(.update("m", "0", operations: ["n": .increment(1)]))
     }
 
-    /// How often `add` has happened, by the log.
+    /// Returns the number of `add` calls that the log has.
     private func count(_ network: FakeNetwork) async throws -> Double? {
         let value = try await network.on { [name] network in
             network.fold(name).object(model: "m", id: "0").map {
@@ -31,7 +31,7 @@ import Testing
         return number
     }
 
-    /// The sites of the stream, and whether each has ended.
+    /// Returns for each site of the stream whether it has ended.
     private func sites(_ network: FakeNetwork) async throws -> [Bool] {
         try await network.on { [name] network in
             let fold = network.fold(name)
@@ -68,7 +68,7 @@ import Testing
         let stream = try await client.open("s")
         try await stream.publish(.insert("m", "0", ["n": 0])).fate()
         try await add(stream).fate()
-        // The barrier comes into the log before the events of the next publish, and to the device with them.
+        // The log gets the barrier before the events of the next publish. The device gets both together.
         try await network.on { [name] network in
             network.isSilent = true
             network.retire(before: network.head, name)
@@ -108,7 +108,7 @@ import Testing
         }
     }
 
-    @Test("a device that returns after its site was retired counts each event once", arguments: Last.allCases)
+    @Test("the fold applies each event once if a device returns after its site was retired", arguments: Last.allCases)
     func returns(last: Last) async throws {
         for isNewEpoch in [false, true] {
             let network = try FakeNetwork()
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("a device that returns after its site was forgotten sends nothing twice", arguments: Last.allCases)
+    @Test("a device that returns after its site was forgotten sends no event twice", arguments: Last.allCases)
     func returnsLate(last: Last) async throws {
         for isNewEpoch in [false, true] {
             let network = try FakeNetwork()
@@ -152,7 +152,7 @@ import Testing
         }
     }
 
-    @Test("a device that is new to the stream begins its site after a barrier with what it made before it")
+    @Test("a device that is new to the stream begins its site after a barrier with the events that it made before")
     func new() async throws {
         let network = try FakeNetwork()
         try await network.on { [name] network in
@@ -175,7 +175,7 @@ import Testing
         await client.close()
     }
 
-    /// A device that has published three times: one was seen in the stream, one was sent, one waits.
+    /// Makes a device that has published three times. One event was seen in the stream, one was sent, and one waits.
     private func leave(_ network: FakeNetwork, _ path: String, _ last: Last) async throws {
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s")

@@ -10,7 +10,7 @@ import Testing
     private let site = Site(high: 1, low: 1)
     private let unknown = Fate.unknown(Outbox.forgotten)
 
-    /// A queue on a fold at seq 10: three inserts that were handed over there, and one that was not.
+    /// Returns a queue on a fold at seq 10. Three inserts were handed over there, and one was not.
     private func queue() -> Outbox {
         let entries = (0..<4).map { entry($0, .insert("m", "\($0)"), isSent: $0 < 3) }
         return Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
@@ -38,7 +38,7 @@ import Testing
         return fates
     }
 
-    /// The ids that it sends next, as events of its present site from op 0 on.
+    /// Returns the ids that the queue sends next. Checks that they are events of the present site from op 0 on.
     private func ids(_ outbox: inout Outbox, base: Seq = 90, horizon: Seq = 50) throws -> [String] {
         let parcel = outbox.nextBatch(Self.wide, base: base, horizon: horizon, nowMs: 0)
         return try (parcel?.events ?? []).enumerated().map { op, bytes in
@@ -67,7 +67,7 @@ import Testing
         #expect(outbox.nextOp == 1)
     }
 
-    @Test("a `stale` first event does not send again what a forgotten site may have consumed")
+    @Test("after a stale first event, a device does not resend events that a forgotten site may have consumed")
     func stale() throws {
         var outbox = queue()
         outbox.position = position(90, retired: 50, horizon: 60)
@@ -77,7 +77,7 @@ import Testing
         #expect(try ids(&outbox) == ["3"])
     }
 
-    @Test("a site that cannot be forgotten yet, and is not there, never began: all goes under a new site")
+    @Test("a site that is missing before the stream can forget it has never begun: all events move to a new site")
     func neverBegan() throws {
         var outbox = queue()
         outbox.position = position(90, retired: 50, horizon: 10)
@@ -125,7 +125,7 @@ import Testing
         #expect(outbox.takeWrites().last == .site(outbox.site, next: 0))
     }
 
-    @Test("text that may be lost takes the splices with it that may count on it")
+    @Test("a device refuses splices that may depend on a text that may be lost")
     func lostText() {
         let write = entry(0, .update("m", "1", ["text": "ab"]))
         let splice = Event.update("m", "1", operations: ["text": .splice([Splice(2, 0, "c")])])
@@ -144,7 +144,7 @@ import Testing
 
     // MARK: Ended
 
-    @Test("the entry of an ended site is exact: what it does not cover goes under a new site")
+    @Test("the entry of an ended site is exact: a device moves all events that it does not cover to a new site")
     func exact() throws {
         var outbox = queue()
         outbox.position = position(90, retired: 50)
@@ -153,12 +153,12 @@ import Testing
         #expect(settled(notices) == [1: .consumed(20)])
         #expect(notices.contains(.leftSite(.init(site: site, consumed: 1, moved: 2))))
         #expect(try ids(&outbox) == ["1", "2", "3"])
-        // Late copies find nothing.
+        // Late copies do not change the queue.
         outbox.folded(.init(site: site, op: 1), seq: 91, .gap, content: [], base: 91, nowMs: 0)
         #expect(outbox.entries.count == 3 && outbox.takeNotices() == [])
     }
 
-    @Test("splices move with the text that they count on, unless their author had not read all of the old site's")
+    @Test("splices move with the text that they depend on, unless their author had not read all of the old site's text")
     func splices() throws {
         func fates(bases: [Seq]) -> [Int64: Fate] {
             let event = Event.update("m", "1", operations: ["text": .splice([Splice(0, 0, "x")])])
@@ -174,7 +174,7 @@ import Testing
         #expect(fates(bases: [20, 19]).count == 1)
     }
 
-    @Test("a guard that is the first event of a new site gets a base after the barrier, and the rest keeps its own")
+    @Test("a guarded first event of a new site gets a base after the barrier, and the later events keep their bases")
     func beginningWithAGuard() throws {
         let guarded = Event(.update("m", "1", ["n": 1]).guarded(["n": 3]))
         let splice = Event.update("m", "1", operations: ["text": .splice([Splice(0, 0, "x")])])
@@ -190,7 +190,7 @@ import Testing
         #expect(sent == expected)
     }
 
-    @Test("a splice that is the first event of a new site is rebased, and counts")
+    @Test("a splice that is the first event of a new site is rebased, and the fold applies it")
     func beginningWithASplice() throws {
         var device = LoggedDevice(.insert("m", "0", ["text": "title"]))
         try device.publish(LoggedDevice.edit(5, "x"))
@@ -210,7 +210,7 @@ import Testing
         #expect(stream.outbox.takeNotices() == [])
     }
 
-    @Test("an op that another device has used is not waited for once the site has ended")
+    @Test("a device does not wait for an op that another device has used once the site has ended")
     func conflicting() throws {
         var outbox = queue()
         outbox.position = position(30, retired: -1)
@@ -223,7 +223,7 @@ import Testing
         #expect(try ids(&outbox) == ["1", "2", "3"])
     }
 
-    @Test("an event that fills an op of an ended site is dropped without a word")
+    @Test("a device drops a filler of an ended site without a notice")
     func filler() {
         let entries = [entry(1, .noop), entry(2, .insert("m", "2"))]
         var outbox = Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
@@ -233,7 +233,7 @@ import Testing
         #expect(outbox.entries.map(\.number) == [3])
     }
 
-    @Test("the ended site of another name moves what it did not consume")
+    @Test("an ended site of another author name moves the events that it did not consume")
     func foreign() {
         var outbox = queue()
         outbox.position = position(90, retired: 50)
@@ -246,7 +246,7 @@ import Testing
 
     // MARK: Epochs
 
-    @Test("in a new epoch after a retirement, what a missing site may have consumed is not sent again")
+    @Test("in a new epoch after a retirement, a device does not resend events that a missing site may have consumed")
     func newEpoch() throws {
         var outbox = queue()
         outbox.position = position(90, retired: 40, epoch: Epoch(8))
@@ -273,7 +273,7 @@ import Testing
         #expect(outbox.takeNotices().first == .leftSite(.init(site: site, moved: 3)))
     }
 
-    @Test("a new epoch in which the site has ended moves what it did not consume")
+    @Test("a new epoch in which the site has ended moves the events that the site did not consume")
     func endedBefore() throws {
         var outbox = queue()
         outbox.position = position(90, retired: 40, epoch: Epoch(8))
@@ -285,7 +285,7 @@ import Testing
 
     // MARK: Hand-over
 
-    @Test("the place of the first hand-over is kept with the event, and later ones do not change it")
+    @Test("an event keeps the position of its first hand-over, and later hand-overs do not change the position")
     func firstSent() {
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)

@@ -4,9 +4,9 @@ import Testing
 @testable import ReelClient
 @testable import ReelCore
 
-/// What waits never brings an object back that this device has held and that was deleted meanwhile.
+/// A waiting event never revives an object that this device has held and that was deleted meanwhile.
 @Suite struct RevivalTests {
-    /// A log with its folded state, which others write to.
+    /// A log with its folded state. Other devices write to it.
     struct Log {
         var fold = Fold(stream: StreamName("s")!, partition: 0, epoch: Epoch(1))
         private let site = Site(high: 1, low: 1)
@@ -26,7 +26,7 @@ import Testing
             }
         }
 
-        /// So many events pass that all tombstones are forgotten.
+        /// Advances the fold so far that it forgets all tombstones.
         mutating func passHorizon() {
             fold.advance(to: fold.seq + 70_000)
             fold.marks = (1...Seq(Limits.marks)).map { fold.seq - 100 + $0 }
@@ -52,7 +52,7 @@ import Testing
         outbox.add(event, base: log.fold.seq) { log.fold.holds(model: $0.model, id: $0.id) }
     }
 
-    /// The queue as the store has it after the process has ended.
+    /// Returns the queue as the store has it after the process has ended.
     static func restarted(_ outbox: Outbox) -> Outbox {
         var entries = Array(outbox.entries)
         for index in entries.indices {
@@ -71,11 +71,11 @@ import Testing
         }
     }
 
-    @Test("an insert of an object that the state holds is sent as an update, one guarded by −1 as an insert")
+    @Test("a device sends an insert of a known object as an update, and a guard of −1 keeps the insert")
     func insertsBecomeUpdates() throws {
         var (log, outbox) = (Log(), Outbox(seed: 1))
         let guarded = Change.insert("n", "x", ["c": 1]).guarded(["c": -1])
-        // Published before anything was read.
+        // These events were published before the device had read anything.
         for event in [
             Event.insert("n", "x", ["a": 1]), Event(guarded), .batch([.insert("n", "x"), .insert("n", "y")]),
         ] {
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test(
-        "a device refuses a queued event with `deleted` when its object is deleted and forgotten",
+        "a device refuses a queued event with deleted when its object is deleted and forgotten",
         arguments: [false, true]
     )
     func refusesGoneObject(isStartedAgain: Bool) throws {
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test("an object that was seen only while the event waited is not revived either")
+    @Test("a waiting event does not revive an object that the device has seen only while the event waited")
     func seenMeanwhile() {
         var (log, outbox) = (Log(), Outbox(seed: 1))
         _ = Self.add(.insert("n", "x", ["a": 1]), to: &outbox, over: log)
@@ -125,7 +125,7 @@ import Testing
         #expect(Self.send(&outbox, to: log).isEmpty && Self.codes(&outbox) == [.deleted])
     }
 
-    @Test("an object that was never held is made, also where the horizon has passed")
+    @Test("a device inserts an object that it has never held, even if the horizon has passed")
     func newObjectsAreMade() {
         var (log, outbox) = (Log(), Outbox(seed: 1))
         _ = Self.add(.insert("n", "x", ["a": 1]), to: &outbox, over: log)
@@ -145,7 +145,7 @@ import Testing
         #expect(lost.count == 1)
         log.write(.delete("n", "x"))
         log.passHorizon()
-        // It goes again, and is too old for a site to begin with.
+        // The device sends the event again. The event is too old to be the first event of a site.
         outbox.connected()
         let again = Self.send(&outbox, to: log)
         #expect(again == lost)
@@ -184,7 +184,7 @@ import Testing
         #expect(Self.codes(&outbox) == [.deleted])
     }
 
-    @Test("a refused batch that has written a text of another object leaves an event in its place")
+    @Test("a refused batch with a text of another object leaves a filler in its place")
     func lostTextIsFilled() {
         var (log, outbox) = (Log(), Outbox(seed: 1))
         log.write(.batch([.insert("n", "x"), .insert("n", "y", ["text": "ab"])]))
@@ -197,7 +197,7 @@ import Testing
         #expect(outbox.entries.first?.event.isFiller == true)
     }
 
-    @Test("a guard of −1 survives an epoch and the horizon, and what is there decides")
+    @Test("a guard of −1 survives an epoch and the horizon, and the state of the object decides")
     func guardsOfAbsentFields() throws {
         let guarded = Event(Change.insert("n", "x", ["a": 1]).guarded(["a": -1]))
         #expect(!guarded.dependsOnBase)
@@ -217,7 +217,10 @@ import Testing
         }
     }
 
-    @Test("a device that was away while its object was deleted and forgotten revives it not", arguments: [false, true])
+    @Test(
+        "a device does not revive its object that was deleted and forgotten while the device was away",
+        arguments: [false, true]
+    )
     func deviceThatWasAway(isNewEpoch: Bool) async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -226,7 +229,8 @@ import Testing
         var stream = try await client.open("s")
         try await stream.publish(.insert("n", "x", ["a": 0])).fate()
         try await network.on { $0.kill("a") }
-        // One event depends on nothing, and the other asks for an absent field of an object that nobody has made.
+        // The first event depends on no field. The second event requires that a field is absent, and no device has made
+        // its object.
         try await stream.publish(.insert("n", "x", ["a": 1]))
         let guarded = Event(Change.insert("n", "y", ["a": 1]).guarded(["a": -1]))
         try await stream.publish(guarded)

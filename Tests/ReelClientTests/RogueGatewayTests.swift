@@ -4,8 +4,8 @@ import Testing
 
 @testable import ReelClient
 
-/// A gateway that means harm, beside an honest one: the device says what it has found at which node, keeps its queue,
-/// and goes on with the honest node.
+/// A hostile gateway beside an honest one. The device reports the problem and the node, keeps its queue, and continues
+/// with the honest node.
 @Suite(.timeLimit(.minutes(5))) struct RogueGatewayTests {
     private static let welcome =
         #"{"t":"welcome","node":"a","epoch":"0000000000000001","number":0,"deployment":"0000000000000001","#
@@ -16,8 +16,8 @@ import Testing
 
     private static func welcome(_ part: String, _ lie: String) -> String { welcome.replacing(part, with: lie) }
 
-    /// A network of the rogue node `a` and the honest node `b`, in which the rogue says these texts to a hello, and
-    /// these to a subscribe.
+    /// Returns a network with the rogue node `a` and the honest node `b`. The rogue node answers a `hello` and a
+    /// subscribe with these texts.
     private func network(hello: [String], subscribe: [String] = []) throws -> FakeNetwork {
         let network = try FakeNetwork()
         network.haste = 100
@@ -32,8 +32,8 @@ import Testing
         return network
     }
 
-    /// Publishes while only the rogue is there, waits until the device has left it, and then lets the honest node in.
-    /// Returns the reason for which the device left the rogue.
+    /// Publishes while only the rogue node is reachable, and waits until the device has left it. Then lets the device
+    /// reach the honest node. Returns the reason for which the device left the rogue node.
     @discardableResult
     private func meet(_ network: FakeNetwork, from start: SyncStart = .all) async throws -> String {
         try await network.on { $0.down = ["b"] }
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(
-        "a frame that contradicts itself is left with its node, and nothing is taken of it",
+        "a device leaves a node that sends a contradictory frame, and takes nothing from the frame",
         arguments: [
             [subscribed.replacing(#""partition":0"#, with: #""partition":1"#)],
             [subscribed.replacing("0000000000000001", with: "0000000000000002")],
@@ -99,7 +99,7 @@ import Testing
         try await meet(try network(hello: [Self.welcome], subscribe: texts))
     }
 
-    @Test("a node that sends its clients away at once, again and again, is left for another one")
+    @Test("a device leaves a node that repeatedly sends its clients away at once")
     func goaways() async throws {
         let goaway = #"{"t":"goaway","after_ms":0,"nodes":["a"]}"#
         try await meet(try network(hello: [Self.welcome, goaway]))
@@ -132,7 +132,7 @@ import Testing
         await client.close()
     }
 
-    @Test("an own event that a node shows with other content stays in the queue, and an honest node finds the lie")
+    @Test("an own event with other content stays in the queue, and an honest node exposes the lie")
     func falsified() async throws {
         let network = try network(hello: [Self.welcome])
         network.lies["a"] = { connection, frame in
@@ -162,7 +162,7 @@ import Testing
             if case .newSite("s", _, _) = notice { break }
         }
         #expect(await stream.queued == 1, "the queue is kept")
-        // A gateway compares the last event of the device with its log.
+        // A gateway compares the device's last event with its log.
         try await network.on { network in
             (network.down, network.refusal) = (["a"], ReelError(.aheadOfLog, "the log ends at -1"))
             for connection in network.connections { connection.end("reset") }
@@ -177,7 +177,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a head and a pause that are absurd end with the connection", arguments: [true, false])
+    @Test("an absurd head or pause has an effect only until the connection ends", arguments: [true, false])
     func absurdHead(saysHead: Bool) async throws {
         let lie =
             saysHead
@@ -201,7 +201,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a nack with an absurd pause holds the queue up on that connection only")
+    @Test("a nack with an absurd pause delays the queue only on its connection")
     func absurdPause() async throws {
         let network = try FakeNetwork()
         network.haste = 100
@@ -250,7 +250,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a log number that no log has is forgotten with `adopt` of the own deployment")
+    @Test("adopt of the own deployment removes a log number that no log has")
     func numberOfNoLog() async throws {
         let network = try FakeNetwork()
         network.haste = 100
@@ -273,7 +273,7 @@ import Testing
     }
 
     @Test(
-        "a device does not show a state with false lines, and asks another node",
+        "a device does not show a state with false lines, and requests it from another node",
         arguments: ["digest", "count", "order", "text", "epoch", "cut", "endless"]
     )
     func falseState(lie: String) async throws {
@@ -312,7 +312,7 @@ import Testing
         await client.close()
     }
 
-    @Test("an answer without end is given up: a page of events, a line of a state")
+    @Test("a device gives up an endless answer: a page of events, or a line of a state")
     func endless() throws {
         let page = EventsPage()
         let piece = [UInt8](repeating: 0x20, count: 1 << 20)
@@ -328,7 +328,7 @@ import Testing
         #expect(long?.code == .tooLarge)
     }
 
-    @Test("addresses of nodes that no node has are not remembered")
+    @Test("a device does not remember invalid node addresses")
     func longAddresses() {
         var failover = Failover(nodes: ["http://a:1"], seed: 1)
         failover.learn([String(repeating: "x", count: 1_000_000), "http://b:1"])

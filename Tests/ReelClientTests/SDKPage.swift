@@ -1,7 +1,7 @@
 import ReelClient
 
-/// The Swift of docs/guides/sdk.md and of the README as it stands there: compiled here, held together and run by
-/// `SDKPageTests`.
+/// The unchanged Swift code of docs/guides/sdk.md and of the README. It is compiled here, and `SDKPageTests` compares
+/// and runs it.
 enum SDKPage {
     static func readme() async throws {
         let client = try SyncClient(nodes: ["http://127.0.0.1:7350"], store: .file("app.reel"))
@@ -23,7 +23,7 @@ enum SDKPage {
         return client
     }
 
-    /// As an app's own server would make it.
+    /// Returns a token, as an app's own server would.
     private static func newToken() async throws -> String { throw CancellationError() }
 
     static func list(_ client: SyncClient) async throws {

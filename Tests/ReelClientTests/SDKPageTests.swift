@@ -5,12 +5,12 @@ import Testing
 
 @testable import ReelClient
 
-/// The pages for app developers say what is so.
+/// The pages for app developers describe the actual behavior.
 @Suite(.timeLimit(.minutes(5))) struct SDKPageTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../..")
 
-    /// Lines without indentation, runs of spaces as one.
+    /// Returns the lines without indentation. A run of spaces becomes one space.
     private func lines(_ path: String) throws -> [String] {
         try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8).split(separator: "\n").map {
             $0.split(separator: " ").joined(separator: " ")

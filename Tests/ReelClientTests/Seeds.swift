@@ -2,7 +2,7 @@ import TestSupport
 
 @testable import ReelClient
 
-/// Seeded runs: `REEL_SEED` plays one seed again, `REEL_EFFORT` scales their number.
+/// Runs with seeds. `REEL_SEED` repeats one seed, and `REEL_EFFORT` scales the number of runs.
 enum Seeds {
     static func run(_ count: Int, _ body: (UInt64) throws -> Void) rethrows {
         if let seed = TestSeed.given { return try body(seed) }

@@ -6,9 +6,9 @@ import Testing
 
 @testable import ReelClient
 
-/// Stores of earlier formats.
+/// Stores in earlier formats.
 @Suite(.timeLimit(.minutes(5))) struct StoreFormatTests {
-    @Test("a store of format 1 keeps its streams, sites, queues and log number, and drops what was received")
+    @Test("a store of format 1 keeps its streams, sites, queues and log number, and drops received data")
     func format1IsMigrated() throws {
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(
-        "a damaged store of format 3 is left as it is, and the error names the table",
+        "a client does not change a damaged store of format 3, and the error names the table",
         arguments: ["client", "outbox"]
     )
     func damagedFormat3(table: String) throws {

@@ -6,9 +6,9 @@ import Testing
 
 @testable import ReelClient
 
-/// Files that are no store, or none that this user or this version can use.
+/// Files that are not a store, and stores that this user or this version cannot use.
 @Suite(.timeLimit(.minutes(5))) struct StoreTroubleTests {
-    @Test("an empty file is a new store")
+    @Test("an empty file becomes a new store")
     func anEmptyFileIsANewStore() throws {
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -16,7 +16,7 @@ import Testing
         #expect(try DeviceStore(path: path).queued().isEmpty)
     }
 
-    @Test("another program's file is left as it is")
+    @Test("a client does not change another program's file")
     func anotherProgramsFile() throws {
         let (path, database) = (temporaryPath(), temporaryPath())
         defer { for path in [path, database] { removeStore(path) } }
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test("a store of a newer format is left as it is, and the error names both formats")
+    @Test("a client does not change a store of a newer format, and the error names both formats")
     func aNewerFormat() throws {
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -67,13 +67,13 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: path)
         let said = try list(path, isAnotherUser: true)
         #expect(said.contains("this user may not read and write \(path) (store_failed)"), "\(said)")
-        // A folder in which nothing can be made.
+        // No file can be made in this folder.
         try FileManager.default.setAttributes([.posixPermissions: 0o666], ofItemAtPath: path)
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder)
         #expect(try list(path, isAnotherUser: true).contains("this user may not write in the folder \(folder)"))
     }
 
-    @Test("two clients, or two processes, do not have one store at the same time")
+    @Test("two clients or two processes cannot open one store at the same time")
     func twoClientsOfOneStore() async throws {
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -86,7 +86,7 @@ import Testing
         #expect(try !list(path).contains("store_"))
     }
 
-    @Test("no damage of a file's bytes is a trap, and what cannot be read is an error of the store")
+    @Test("damaged bytes of a file never cause a trap, and unreadable data is an error of the store")
     func damagedBytes() async throws {
         let (path, copy) = (temporaryPath(), temporaryPath())
         defer { for path in [path, copy] { removeStore(path) } }
@@ -131,7 +131,7 @@ import Testing
         return error
     }
 
-    /// The example's output and errors for `list`.
+    /// Returns the output and the errors of the example's `list`.
     private func list(_ path: String, isAnotherUser: Bool = false) throws -> String {
         let process = Process()
         let example = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()

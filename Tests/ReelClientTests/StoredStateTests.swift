@@ -6,12 +6,12 @@ import Testing
 
 @testable import ReelClient
 
-/// The state of a stream in the store, row by row.
+/// The rows of a stream's state in the store.
 @Suite(.timeLimit(.minutes(5))) struct StoredStateTests {
     private static let name = StreamName("s")!
     private static let text = String(repeating: "a text of some length ", count: 8)
 
-    @Test("a launch with one new event writes some pages, however large the state is")
+    @Test("a launch with one new event writes a few pages, however large the state is")
     func aLaunchWithOneNewEventWritesSomePages() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -53,9 +53,9 @@ import Testing
                 let stream = try await client.open("s", from: start)
                 let head = try await network.on { $0.head }
                 try await stream.waitUntil(seq: head)
-                // Live events, behind the rows.
+                // These are live events after the rows.
                 for _ in 0..<Int.random(in: 0...8, using: &random) {
-                    // What the state rejects is thrown.
+                    // An event that the state rejects throws.
                     let publication = try? await stream.publish(Self.change(&random))
                     try await publication?.fate()
                 }
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(
-        "a damaged state is dropped and read again from a node, and what waits is kept",
+        "a client drops a damaged state and reads it again from a node, and keeps waiting events",
         arguments: ["t", "p", "e", "i", "o"],
         Damage.allCases
     )
@@ -118,7 +118,7 @@ import Testing
             let client = try network.client(store: .file(path))
             let stream = try await client.open("s")
             try await stream.waitUntil(seq: 2)
-            // After the state, as events.
+            // These events follow the state.
             try await network.on { network in
                 for id in 3..<6 { network.author(.insert("m", "\(id)")) }
                 network.pushAll()
@@ -140,7 +140,7 @@ import Testing
         let stream = try await client.open("s")
         #expect(await stream.queued == 1)
         if kind == "o" {
-            // Objects are read when they are needed.
+            // The client reads objects only when they are needed.
             if damage != .otherKey {
                 let error = #expect(throws: ReelError.self) { try stream.objects("m") }
                 #expect(error?.code == .storeDamaged)
@@ -162,7 +162,7 @@ import Testing
     enum Damage: String, CaseIterable {
         case empty, short, flipped, longer, otherKey
 
-        /// The change of a row of the table.
+        /// The change to a row of the table.
         var change: String {
             switch self {
             case .empty: "value = X''"
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    /// The digest of what a store holds, without any node.
+    /// Returns the digest of the content of a store, without any node.
     private func digestOffline(_ network: FakeNetwork, _ path: String) async throws -> UInt64? {
         let client = try SyncClient(nodes: [], store: .file(path), transport: network)
         let digest = try await client.open("s").digest

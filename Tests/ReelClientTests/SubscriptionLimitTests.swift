@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelClient
 
-/// More streams than a node lets a connection subscribe to.
+/// Clients with more streams than a node allows as subscriptions on a connection.
 @Suite(.timeLimit(.minutes(5))) struct SubscriptionLimitTests {
     private func network(limit: Int, taken: Int? = nil) throws -> FakeNetwork {
         let network = try FakeNetwork()
@@ -22,7 +22,7 @@ import Testing
     private func names(_ numbers: Range<Int>) -> Set<StreamName> { Set(numbers.map { StreamName("s\($0)")! }) }
 
     @Test(
-        "every queue drains, whatever the limit and the number of streams",
+        "every queue is sent, whatever the limit and the number of streams",
         arguments: [(2, 3), (1, 30), (2, 102), (0, 5), (30, 30)]
     )
     func allDrain(limit: Int, count: Int) async throws {
@@ -43,7 +43,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a client reports a stream without a subscription once as stopped, with `limit`")
+    @Test("a client reports a stream without a subscription once as stopped, with the code limit")
     func reportsLimitOnce() async throws {
         let network = try network(limit: 2)
         let client = try network.client()
@@ -63,7 +63,7 @@ import Testing
         #expect(stopped == ["s2", "s3"])
     }
 
-    @Test("the streams that were opened first keep their places after each reconnect")
+    @Test("the streams that were opened first keep their subscriptions after each reconnect")
     func oldestFirst() async throws {
         let network = try network(limit: 3)
         let client = try network.client()
@@ -77,19 +77,19 @@ import Testing
                 for connection in network.connections { connection.end("reset") }
                 return network.subscribes.map(\.stream.description)
             }
-            // At first the snapshots decide when each is asked for.
+            // In the first round, the order of the snapshots decides the order of the subscriptions.
             #expect((round == 0 ? taken.sorted() : taken) == ["s0", "s1", "s2"])
             try await eventually { await client.connectedNode != nil }
         }
         await client.close()
     }
 
-    @Test("the queues of many streams go out in the order of opening")
+    @Test("a client sends the queues of many streams in the order of opening")
     func orderOfSending() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let streams = try await open(50, of: client)
-        // Snapshots come in any order; a subscription that goes on needs none.
+        // The snapshots come in any order. A continued subscription needs no snapshot.
         let all = streams.map(\.name.description)
         try await eventually { await client.phases(all) == Array(repeating: .live, count: 50) }
         try await network.on { network in
@@ -104,7 +104,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a client stays with a node that takes fewer subscriptions than promised, and sends all queues")
+    @Test("a client stays with a node that accepts fewer subscriptions than promised, and sends all queues")
     func hiddenLimit() async throws {
         let network = try network(limit: 100, taken: 2)
         network.haste = 50
@@ -114,13 +114,13 @@ import Testing
             guard case .applied = try await stream.publish(.insert("m", "0")).fate() else { throw Wrong() }
         }
         #expect(try await network.on { ($0.opened, $0.subscribes.count) } == (1, 10), "each is asked for once")
-        // Some time later there is room.
+        // Some time later the node accepts more subscriptions.
         try await network.on { ($0.subscriptionsTaken, $0.aheadMs) = (nil, 60_000) }
         try await eventually { await client.phases("s9") == [.live] }
         await client.close()
     }
 
-    @Test("a place that becomes free goes to the oldest stream that has none, and back")
+    @Test("a free subscription goes to the oldest stream without one, and later back to a stream that was refused")
     func freePlace() async throws {
         let network = try network(limit: 2)
         network.forbidden = names(0..<1)
@@ -135,7 +135,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a long queue without a place goes out whole, in order and once")
+    @Test("a long queue without a subscription is sent completely, in order and once")
     func longQueue() async throws {
         let network = try network(limit: 1)
         network.down = ["a"]
@@ -191,7 +191,7 @@ import Testing
     func backoff() async throws {
         let network = try network(limit: 0)
         network.readers = ["reader"]
-        // No connection is taken for dead, however far the clock moves.
+        // The silence timeout must not end a connection, however far the clock moves.
         (network.haste, network.heldPauses) = (50, [SyncClient.silenceMs])
         let client = try network.client(token: "reader")
         try await client.open("s").publish(.insert("m", "1"))
@@ -200,12 +200,12 @@ import Testing
             if let pauseMs = await client.pollPauseMs, pauseMs != pauses.last { pauses.append(pauseMs) }
             try await network.on { $0.aheadMs += 5 }
         }
-        // A busy machine may show only some of the pauses here; `StreamSyncTests` has them all.
+        // On a busy machine only some of the pauses may appear here. `StreamSyncTests` tests all of them.
         #expect(pauses.count > 1 && zip(pauses, pauses.dropFirst()).allSatisfy { $0 < $1 })
         await client.close()
     }
 
-    @Test("polls are few at the same time, at a pace, and the one that waits longest comes first")
+    @Test("polls are limited in number and rate, and the stream that has waited longest is polled first")
     func schedule() {
         var polls = PollSchedule()
         let streams = (0..<10).map { StreamName("s\($0)")! }

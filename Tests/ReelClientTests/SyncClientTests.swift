@@ -6,7 +6,7 @@ import Testing
 @testable import ReelClient
 
 @Suite(.timeLimit(.minutes(5))) struct SyncClientTests {
-    @Test("a device lists the streams that it holds") func aDeviceListsThe() async throws {
+    @Test("a device lists the streams in its store") func aDeviceListsThe() async throws {
         let network = try FakeNetwork()
         try await network.on { $0.down = ["a"] }
         let path = temporaryPath()
@@ -57,7 +57,7 @@ import Testing
         await before.close()
         for id in 10..<15 { try await source.publish(.insert("m", "\(id)")).fate() }
 
-        // Back again. Whatever is fetched comes too late for the live event.
+        // The device is back. A fetch answers later than the live event arrives.
         let after = try network.client(nodes: ["a", "b"], store: .file(path), gaps: .peers, seed: 2)
         try await network.on { $0.down = ["a", "b"] }
         let reader = try await after.open("s", from: .now)
@@ -72,7 +72,8 @@ import Testing
         await after.close()
     }
 
-    @Test("missing seqs are found by subtraction and fetched") func missingSeqsAreFound() async throws {
+    @Test("a device computes the missing seqs by subtraction and fetches them") func missingSeqsAreFound() async throws
+    {
         for gaps in [SyncClient.GapSource.connection, .peers] {
             let network = try FakeNetwork()
             let writer = try network.client(nodes: ["a"], seed: 1)
@@ -102,7 +103,7 @@ import Testing
         }
     }
 
-    @Test("a fetch without an answer is asked elsewhere") func aFetchWithoutAn() async throws {
+    @Test("a device sends a fetch without an answer to another node") func aFetchWithoutAn() async throws {
         let network = try FakeNetwork()
         let (writer, source) = try await network.author(of: 5, on: "a")
         try await network.on { $0.dropsFetches = true }
@@ -114,7 +115,8 @@ import Testing
         await client.close()
     }
 
-    @Test("a cold device begins with a snapshot and a warm one with a delta") func aColdDeviceBegins() async throws {
+    @Test("a device without state begins with a snapshot, and a device with state begins with a delta")
+    func aColdDeviceBegins() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -147,7 +149,7 @@ import Testing
         await warm.close()
     }
 
-    @Test("without any snapshot node the stream is read from its first event") func withoutAnySnapshotNodeThe()
+    @Test("without any snapshot node, a device reads the stream from its first event") func withoutAnySnapshotNodeThe()
         async throws
     {
         let network = try FakeNetwork()
@@ -159,7 +161,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a killed node loses nothing and the next one takes over") func aKilledNodeLoses() async throws {
+    @Test("a killed node loses no event, and the next node continues") func aKilledNodeLoses() async throws {
         try await Seeds.runAsync(5) { seed in
             let network = try FakeNetwork(seed: seed)
             try await network.on { $0.breaksPercent = 3 }
@@ -190,7 +192,7 @@ import Testing
         }
     }
 
-    @Test("the queue survives without a network") func theQueueSurvivesWithout() async throws {
+    @Test("the queue survives a time without a network") func theQueueSurvivesWithout() async throws {
         let network = try FakeNetwork()
         try await network.on { $0.down = ["a"] }
         let path = temporaryPath()
@@ -215,7 +217,7 @@ import Testing
         await later.close()
     }
 
-    @Test("two clients cannot have one store") func twoClientsCannotHave() async throws {
+    @Test("two clients cannot use one store") func twoClientsCannotHave() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -224,7 +226,7 @@ import Testing
         await first.close()
     }
 
-    @Test("an event that no node would take is refused at once") func anEventThatNo() async throws {
+    @Test("a device refuses an event that no node would accept at once") func anEventThatNo() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
@@ -241,14 +243,14 @@ import Testing
         await client.close()
     }
 
-    @Test("the largest event that is taken fits into a frame") func theLargestEventThat() async throws {
+    @Test("the largest accepted event fits into a frame") func theLargestEventThat() async throws {
         let network = try FakeNetwork()
-        // No node names a limit of its own.
+        // No node is reachable, so the client uses its default limit.
         try await network.on { $0.down = ["a"] }
         let client = try network.client()
         let name = String(repeating: "s", count: 128)
         let stream = try await client.open(name)
-        // An object is smaller than the largest event.
+        // One object must be smaller than the largest event, so the batch divides the text between two objects.
         func event(_ count: Int) -> Event {
             let first = min(count, 500 << 10)
             let texts = [first, count - first].map { JSON.string(String(repeating: "x", count: $0)) }
@@ -271,7 +273,7 @@ import Testing
         await client.close()
     }
 
-    @Test("changes come in batches and merge for a slow reader") func changesComeInBatches() async throws {
+    @Test("changes come in batches, and are merged for a slow reader") func changesComeInBatches() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -301,7 +303,7 @@ import Testing
         for end in ["", "-wal"] where FileManager.default.fileExists(atPath: path + end) {
             try FileManager.default.copyItem(atPath: path + end, toPath: copy + end)
         }
-        // Both go on from the same op.
+        // Both devices continue from the same op.
         let first = try network.client(store: .file(path), seed: 1)
         try await first.open("s", from: .all).publish(.insert("m", "first")).fate()
         let second = try network.client(store: .file(copy), seed: 1)
@@ -316,7 +318,7 @@ import Testing
         await first.close()
     }
 
-    @Test("a caller that waits gets `closed` when the client closes") func closeEndsWaits() async throws {
+    @Test("a caller that waits gets closed when the client closes") func closeEndsWaits() async throws {
         let network = try FakeNetwork()
         try await network.on { $0.down = ["a"] }
         let client = try network.client()

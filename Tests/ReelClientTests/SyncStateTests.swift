@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelClient
 
-/// The state of a client as a value: problems come when something is wrong, and go when it is repaired.
+/// The state of a client as a value. Problems begin with a fault and end with its repair.
 @Suite(.timeLimit(.minutes(5))) struct SyncStateTests {
     /// Waits until the client has exactly these problems.
     private func eventually(_ client: SyncClient, has codes: [ErrorCode], _ stream: String? = nil) async throws {
@@ -14,7 +14,7 @@ import Testing
         }
     }
 
-    @Test("a publish that a node does not answer is a log that is not available, as old as the publish")
+    @Test("a publish without an answer is a problem with the log, as old as the publish")
     func unanswered() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
@@ -35,7 +35,7 @@ import Testing
         try await network.on { $0.aheadMs += 20_000 }
         let problem = try #require(await stream.problems.first)
         #expect(problem.ageMs >= 25_000)
-        // The fold meets it: it was durable all the time.
+        // The fold reads the event. It was durable all the time.
         try await network.on { network in
             (network.dropsAcks, network.isSilent) = (false, false)
             network.pushAll()
@@ -59,7 +59,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a right that is missing is a problem of its stream, and ends with the token that gives it")
+    @Test("a missing right is a problem of its stream, and ends with a token that gives the right")
     func rights() async throws {
         let network = try FakeNetwork()
         try await network.on { ($0.readers, $0.strangers) = (["reader"], ["stranger"]) }
@@ -91,7 +91,7 @@ import Testing
         await stranger.close()
     }
 
-    @Test("a node that does not take the token, and an app that has none, are problems of the client")
+    @Test("a rejected token and a missing token are problems of the client")
     func tokens() async throws {
         let network = try FakeNetwork()
         try await network.on { $0.tokens = ["good"] }
@@ -128,7 +128,7 @@ import Testing
         let notices = await client.notices
         let stream = try await client.open("s")
         try await eventually(client, has: [.nodeBehind], "s")
-        // The notice comes once for each such time.
+        // Each such period has one notice.
         for await notice in notices {
             guard case .waiting(stream: "s", let reason) = notice else { continue }
             #expect(reason.contains("node_behind"))
@@ -163,7 +163,7 @@ import Testing
         await alone.close()
     }
 
-    @Test("a client reports an unknown barrier with the code `newer_log`")
+    @Test("a client reports an unknown barrier with the code newer_log")
     func newerLog() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
@@ -184,7 +184,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a loop over the states gets the present one first, then each change; two loops are independent")
+    @Test("a loop over the states gets the present state first, then each change; two loops are independent")
     func loops() async throws {
         let network = try FakeNetwork()
         try await network.on { $0.down = ["a"] }
@@ -196,18 +196,18 @@ import Testing
         #expect(await second.next()?.problems.map(\.code) == [.offline])
         try await network.on { $0.down = [] }
         for await state in client.states where state.connectedNode == "a" { break }
-        // A loop that did not look gets the newest, not each that was.
+        // A slow loop gets the newest state, and not every earlier state.
         while let state = await second.next(), state.connectedNode == nil {}
         #expect(await client.state.problems.isEmpty)
         await client.close()
         while await first.next() != nil {}
         #expect(await second.next() == nil)
-        // Also afterwards the present one can be had.
+        // A loop that begins later also gets the present state.
         let late = await Array(client.states)
         #expect(late.count == 1 && late[0].connectedNode == nil)
     }
 
-    @Test("a loop over the states does not keep the client, and ends with it")
+    @Test("a loop over the states does not keep the client, and ends with the client")
     func lettingGo() async throws {
         let network = try FakeNetwork()
         var client: SyncClient? = try network.client()
@@ -231,7 +231,7 @@ private final class Counter: @unchecked Sendable {
 }
 
 extension SyncClient {
-    /// The states up to the first one that is like this.
+    /// Returns the states up to the first state that satisfies the condition.
     fileprivate func collected(until isLast: (SyncState) -> Bool) async -> [SyncState] {
         var found: [SyncState] = []
         for await state in states {

@@ -5,9 +5,9 @@ import Testing
 
 @testable import ReelClient
 
-/// A device with a token, and who makes it another one.
+/// A device with a token, and the app's server that renews the token.
 @Suite(.timeLimit(.minutes(5))) struct TokenTests {
-    /// An app's own server: gives one token after the other, or fails.
+    /// An app's own server. It gives one token after the other, or fails.
     private final class Office: Sendable {
         private let left: Mutex<[String?]>
         struct IsClosed: Error {}
@@ -31,8 +31,8 @@ import Testing
         await client.close()
     }
 
-    /// The second time it does not come; there is still time to ask again.
-    @Test("a token is renewed on the connection before it expires") func aTokenIsRenewed() async throws {
+    /// The second request for a token fails. Enough time is left for another request.
+    @Test("a device renews a token on its connection before the token expires") func aTokenIsRenewed() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
             (network.tokens, network.tokenS) = (["old", "new", "newest"], 60)
@@ -64,7 +64,7 @@ import Testing
         )
         let notices = await client.notices
         let publication = try await client.open("todo").publish(.insert("task", "1"))
-        // The next token comes once the first one has met its limit.
+        // The next token arrives after a node has refused an event under the first token.
         for await case .held in notices { break }
         opening.finish()
         try await publication.fate()
@@ -72,7 +72,9 @@ import Testing
         await client.close()
     }
 
-    @Test("a stream that a token did not allow is read with one that does") func aStreamThatA() async throws {
+    @Test("a device reads a stream that its token did not allow once a token allows it") func aStreamThatA()
+        async throws
+    {
         let network = try FakeNetwork()
         try await network.on { network in
             (network.tokens, network.strangers) = (["stranger", "reader"], ["stranger"])
@@ -95,7 +97,9 @@ import Testing
         await client.close()
     }
 
-    @Test("a stream that a token did not allow is tried on the next connection") func aStreamThatAToken() async throws {
+    @Test("a device tries a stream that its token did not allow again on the next connection") func aStreamThatAToken()
+        async throws
+    {
         let network = try FakeNetwork()
         try await network.on { network in
             (network.tokens, network.strangers) = (["stranger", "reader"], ["stranger"])
@@ -114,7 +118,9 @@ import Testing
         await client.close()
     }
 
-    @Test("a stream beyond a nodes limit is tried on the next connection") func aStreamBeyondA() async throws {
+    @Test("a device tries a stream beyond a node's limit again on the next connection") func aStreamBeyondA()
+        async throws
+    {
         let network = try FakeNetwork()
         try await network.on { ($0.refusal, $0.haste) = (ReelError(.limit, "too many subscriptions"), 1_000) }
         let client = try network.client()
@@ -129,7 +135,9 @@ import Testing
         await client.close()
     }
 
-    @Test("a token that is not taken on a connection is followed by another") func aTokenThatIs() async throws {
+    @Test("a device replaces a token that was rejected on a connection with another token") func aTokenThatIs()
+        async throws
+    {
         let network = try FakeNetwork()
         try await network.on { network in
             (network.tokens, network.tokenS) = (["old", "new"], 60)
@@ -143,7 +151,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a token that has expired while the device slept is renewed once")
+    @Test("a device renews a token once if it expired while the device slept")
     func expiredInSleep() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
@@ -159,7 +167,7 @@ import Testing
             for connection in network.connections { connection.end("closed with 4401") }
         }
         try await stream.publish(.insert("task", "2")).fate()
-        // The clock of the device decides nothing: the node says that the old one has expired.
+        // The device's clock decides nothing. The node says that the old token has expired.
         #expect(try await network.on { $0.said } == ["old", "old", "new"])
         await client.close()
     }
@@ -173,8 +181,8 @@ import Testing
         await client.close()
     }
 
-    /// The answer comes when the connection that it was asked for has been given up.
-    @Test("a token that comes late serves the next connection") func aTokenThatComes() async throws {
+    /// The answer arrives after its connection has ended.
+    @Test("the next connection uses a token that arrives late") func aTokenThatComes() async throws {
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.haste, $0.heldPauses) = (["slow"], 1_000, [SyncClient.tokenMs]) }
         let source = Slow(network)
@@ -185,7 +193,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a client calls `renewToken` again if it does not answer in time") func repeatsTokenRequest() async throws {
+    @Test("a client calls renewToken again if it does not answer in time") func repeatsTokenRequest() async throws {
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.heldPauses) = (["second"], [SyncClient.tokenMs]) }
         let asked = Mutex(0)
@@ -195,7 +203,7 @@ import Testing
                 count += 1
                 return count
             }
-            // This one does not even hear that it is cancelled.
+            // The first call ignores its cancellation.
             if count == 1 { await Task { for await _ in silence {} }.value }
             return count == 1 ? "first" : "second"
         })
@@ -210,7 +218,7 @@ import Testing
         #expect(await notices.contains(.noToken(reason: "`renewToken` has not answered within 30 s")))
     }
 
-    /// Gives its token once the client has tried for the third time.
+    /// An app's server that gives its token once the client has tried for the third time.
     private final class Slow: Sendable {
         private let network: FakeNetwork
         private let count = Mutex(0)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelClient
 
-/// What a node may say besides events, and how a device goes on.
+/// Frames of a node other than events, and the device's reaction to them.
 @Suite(.timeLimit(.minutes(5))) struct TroubleTests {
     @Test("a client rejects an invalid stream name with the full naming rule", arguments: ["~a", "..", "a b", ""])
     func rejectsStreamName(
@@ -36,7 +36,8 @@ import Testing
         await client.close()
     }
 
-    @Test("a node that asks to be left is left for one that it names") func aNodeThatAsks() async throws {
+    @Test("a device leaves a node that sends goaway, for a node that the frame names") func aNodeThatAsks() async throws
+    {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
         let stream = try await client.open("s", from: .all)
@@ -84,7 +85,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a subscription that the node ends with an error proves nothing more") func aSubscriptionThatThe()
+    @Test("a subscription that ended with an error proves no more seqs") func aSubscriptionThatThe()
         async throws
     {
         let network = try FakeNetwork()
@@ -95,7 +96,7 @@ import Testing
         let author = try await client.open("s2", from: .all)
         try await author.publish(.insert("m", "0")).fate()
         try await network.on { network in
-            // The node cannot read on for this stream; another one of the partition goes on.
+            // The node cannot read this stream any further. Another stream of the partition continues.
             network.sayToAll(.error(ServerFrame.Failure(ReelError(.logUnavailable, "away"), stream: name)))
             network.append(name, network.log[0])
             network.sayToAll(.upto(partition: 0, seq: network.head))
@@ -107,7 +108,9 @@ import Testing
         await client.close()
     }
 
-    @Test("a new epoch keeps the queue and nothing of the old log") func aNewEpochKeepsThe() async throws {
+    @Test("in a new epoch, a device keeps the queue and drops all data of the old log") func aNewEpochKeepsThe()
+        async throws
+    {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -120,7 +123,7 @@ import Testing
         let guarded = try await stream.publish(Event(.update("old", "0", ["a": 1]).guarded(["a": 0])))
         try await network.on { network in
             network.beginEpoch(Epoch(2))
-            // In the new log others have the seqs that were ours.
+            // In the new log, other devices' events have the seqs of this device's events.
             network.skip(8)
             network.down = []
         }
@@ -139,12 +142,12 @@ import Testing
         await later.close()
     }
 
-    @Test("a subscription names the last event that its device holds") func aSubscriptionNamesThe() async throws {
+    @Test("a subscription names the last event that its device has") func aSubscriptionNamesThe() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
         for id in 0..<3 { try await stream.publish(.insert("m", "\(id)")).fate() }
-        // The last seq that it holds is another stream's: that is not the last event.
+        // The last seq of the device belongs to another stream, so it is not the seq of the last event.
         try await network.on { network in
             network.skip()
             network.pushAll()
@@ -162,7 +165,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a device that lagged pulls what it missed and is live again") func aDeviceThatLagged() async throws {
+    @Test("a device that lagged reads the missed events and is live again") func aDeviceThatLagged() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -236,10 +239,10 @@ import Testing
         await client.close()
     }
 
-    /// A stream that has met another history, with its notices.
+    /// Returns the notices of a stream that has found another history.
     private func diverged(_ network: FakeNetwork, _ client: SyncClient, _ stream: SyncStream) async throws {
         var notices = await client.notices.makeAsyncIterator()
-        // It may be the node's log that is another one: what the next node says counts.
+        // The node's log may be the wrong one. The answer of the next node decides.
         let error = ReelError(.diverged, "another event stands there")
         try await network.on { network in
             network.refusal = error
@@ -263,7 +266,7 @@ import Testing
         throw Wrong()
     }
 
-    /// A device publishes three events, folds them, and closes its store.
+    /// Publishes three events, folds them, and closes the store.
     private func storeThreeEvents(at path: String, _ network: FakeNetwork) async throws {
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s")
@@ -271,13 +274,13 @@ import Testing
         await client.close()
     }
 
-    @Test("a log that was restored from a backup stops the stream after a restart of the app")
+    @Test("a stream stops after a restart of the app if its log was restored from a backup")
     func restoredLog() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
         try await storeThreeEvents(at: path, network)
-        // The last two are lost, and others have written since.
+        // The last two events are lost, and other devices have written since.
         try await network.on { network in
             network.log.removeLast(2)
             network.streams.removeLast(2)
@@ -300,8 +303,8 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         try await storeThreeEvents(at: path, network)
-        // The first event of the log changes, so the device's state is wrong; the last record, which the subscription
-        // compares, stays the same.
+        // The first event of the log changes, so the device's state is wrong. The last record stays the same. The
+        // subscription compares that record.
         try await network.on { network in
             let text = String(decoding: network.log[0], as: UTF8.self).replacing(#""id":"0""#, with: #""id":"9""#)
             network.log[0] = Array(text.utf8)
@@ -325,7 +328,8 @@ import Testing
         await client.close()
     }
 
-    @Test("another history stops the stream for good and keeps its queue") func anotherHistoryStopsThe() async throws {
+    @Test("another history stops the stream permanently and keeps its queue") func anotherHistoryStopsThe() async throws
+    {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -334,7 +338,7 @@ import Testing
         try await stream.publish(.insert("m", "1"))
         #expect(await stream.queued == 1, "it keeps what it made")
         #expect(try stream.confirmed.objects("m").count == 1, "and shows what it has")
-        // What is said late wakes it no more.
+        // A late frame does not start the stream again.
         try await network.on { network in
             network.sayToAll(.lagged(StreamName("s")!, seq: 0, head: 0))
             let late = ReelError(.truncated, "the log begins at 3")
@@ -342,7 +346,7 @@ import Testing
             network.append(StreamName("s")!, network.log[0])
             network.pushAll()
         }
-        // Another stream of the same connection goes on; what was said before has been heard by then.
+        // Another stream of the same connection continues. The client has read the earlier frames by then.
         try await client.open("t", from: .all).publish(.insert("m", "0")).fate()
         #expect(await stream.seq == 0)
         #expect(try await network.on { $0.subscribes.count { $0.stream == StreamName("s") } } == 2)
@@ -364,7 +368,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a download that comes late wakes no stream that has stopped") func aDownloadThatComes() async throws {
+    @Test("a late download does not start a stopped stream again") func aDownloadThatComes() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let other = try network.client(nodes: ["b"], seed: 6)
@@ -407,7 +411,7 @@ import Testing
                 for connection in network.connections where connection.node == "a" {
                     connection.say(.events(piece), ref: Array(#""f""#.utf8))
                 }
-                // The time until which it had to come is over.
+                // The deadline that existed before this part passes.
                 network.fireDeadlines(before)
             }
             try await eventually { await stream.seq == Seq(seq) }

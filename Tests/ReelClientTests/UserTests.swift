@@ -5,9 +5,9 @@ import Testing
 
 @testable import ReelClient
 
-/// A device's store and the user to whom it belongs.
+/// A device's store and the user that owns it.
 @Suite(.timeLimit(.minutes(5))) struct UserTests {
-    /// A network whose nodes take tokens of these users.
+    /// Returns a network with nodes that accept tokens of these users.
     private func network(_ users: String...) async throws -> FakeNetwork {
         let network = try FakeNetwork()
         let tokens = Set(users.map(FakeNetwork.token))
@@ -24,9 +24,9 @@ import Testing
         }
     }
 
-    // MARK: Who may open it
+    // MARK: Users of a store
 
-    @Test("another user's store is an error from init, and so is a store without a user or with one too many")
+    @Test("init throws for another user's store, for a missing user, and for a user of a store without one")
     func open() async throws {
         let network = try await network("ann", "bob")
         for (owner, visitor) in [("ann", "bob"), ("ann", nil), (nil, "ann")] as [(String?, String?)] {
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test("an empty store belongs to the first user that opens it, also where no stream is opened")
+    @Test("an empty store belongs to the first user that opens it, even if no stream is opened")
     func empty() async throws {
         let network = try await network("ann", "bob")
         let path = temporaryPath()
@@ -52,7 +52,10 @@ import Testing
         #expect(code { _ = try network.client(store: .file(path, user: "bob")) } == .storeUser)
     }
 
-    @Test("a name that no token can have is refused", arguments: ["", "a\nb", String(repeating: "x", count: 129)])
+    @Test(
+        "a client refuses a user name that no token can have",
+        arguments: ["", "a\nb", String(repeating: "x", count: 129)]
+    )
     func names(name: String) throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -62,7 +65,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: path), "no file is made")
     }
 
-    @Test("a token of another user than the store's is an error from init, before the file is made")
+    @Test("init throws for a token of a user other than the store's, before it makes the file")
     func tokenAtInit() async throws {
         let network = try await network("ann", "bob")
         let path = temporaryPath()
@@ -74,13 +77,13 @@ import Testing
         #expect(code { _ = try network.client(store: .file(path), token: "no token") } == .storeUser)
         #expect(code { _ = try network.client(store: .file(path), renewToken: { "" }) } == .storeUser)
         #expect(!FileManager.default.fileExists(atPath: path))
-        // Where the app names no user, the token does.
+        // If the app names no user, the token's user counts.
         await (try network.client(store: .file(path), token: FakeNetwork.token("ann"))).close()
         #expect(code { _ = try network.client(store: .file(path), token: FakeNetwork.token("bob")) } == .storeUser)
         await (try network.client(store: .file(path, user: "ann"), renewToken: { "" })).close()
     }
 
-    @Test("a store that a process has open is another one's, whatever the user")
+    @Test("a store that another process has open is busy, whatever the user")
     func twoProcesses() async throws {
         let network = try await network("ann", "bob")
         let path = temporaryPath()
@@ -96,9 +99,9 @@ import Testing
         await client.close()
     }
 
-    // MARK: What is said to a node
+    // MARK: Tokens that a node gets
 
-    @Test("a client never sends a token of another user that `renewToken` returns")
+    @Test("a client never sends a token of another user that renewToken returns")
     func renewedToken() async throws {
         let network = try await network("ann", "bob")
         let path = temporaryPath()
@@ -119,7 +122,7 @@ import Testing
         #expect(wrong.prefix(3) == [other, .wrongUser(expected: "ann", found: nil), other])
     }
 
-    @Test("a client that keeps nothing belongs to the user of its first token")
+    @Test("a client without a store belongs to the user of its first token")
     func memory() async throws {
         let network = try await network("ann", "bob")
         let (ann, bob) = (FakeNetwork.token("ann"), FakeNetwork.token("bob"))
@@ -134,9 +137,9 @@ import Testing
         #expect(await notices.contains(.wrongUser(expected: "ann", found: "bob")))
     }
 
-    // MARK: A site of another name
+    // MARK: A site of another author name
 
-    /// Publishes an event that the log has, and so many that do not arrive.
+    /// Publishes an event that the log has, and `lost` events that do not arrive.
     private func begin(_ network: FakeNetwork, _ store: SyncClient.Store, token: String?, lost: Int) async throws {
         let client = try network.client(store: store, token: token)
         let stream = try await client.open("todo")
@@ -160,7 +163,7 @@ import Testing
         #expect(found == expected, sourceLocation: sourceLocation)
     }
 
-    /// What each event of the log came to, and the name that it has.
+    /// Returns the outcome and the author name of each event of the log.
     private func outcomes(_ network: FakeNetwork) async throws -> [String] {
         try await network.on { network in
             var fold = Fold(stream: StreamName("todo")!, partition: 0, epoch: network.epoch)
@@ -175,12 +178,12 @@ import Testing
         }
     }
 
-    @Test("a renamed user keeps the queue: what the stream has is settled, the rest goes under the new name")
+    @Test("after a rename, a device settles the events that the stream has, and sends the others under the new name")
     func adopt() async throws {
         let network = try await network("ann", "anna")
         let path = temporaryPath()
         defer { removeStore(path) }
-        // The stream has the second one, and the device does not know it.
+        // The stream has the second event, and the device has not read it.
         let client = try network.client(store: .file(path, user: "ann"), token: FakeNetwork.token("ann"))
         let stream = try await client.open("todo")
         try await stream.publish(.insert("counter", "1", ["n": 0])).fate()
@@ -239,7 +242,7 @@ import Testing
         #expect(left == [0, 0, 2])
     }
 
-    @Test("a site that the stream does not have yet is taken along: nothing is lost, and nothing can happen twice")
+    @Test("a site that the stream does not have yet moves to the new name: no event is lost or applied twice")
     func unbegunSite() async throws {
         let network = try await network("ann", "anna")
         let path = temporaryPath()
@@ -255,7 +258,7 @@ import Testing
         let stream = try await anna.open("todo")
         try await eventually { await stream.queued == 0 }
         try await expect(["anna applied"], network)
-        // A gateway that was away brings what ann's connection had sent.
+        // A gateway that was away appends the event that ann's connection had sent.
         try await network.on { network in
             let late = String(decoding: network.log[0], as: UTF8.self).replacing(#""by":"anna""#, with: #""by":"ann""#)
             network.append(StreamName("todo"), Array(late.utf8))
@@ -266,7 +269,7 @@ import Testing
         await anna.close()
     }
 
-    @Test("a late copy under the former name, before the new one, settles the event")
+    @Test("a late copy under the former name that comes before the new one settles the event")
     func lateCopyFirst() async throws {
         let network = try await network("ann", "anna")
         let path = temporaryPath()
@@ -314,7 +317,7 @@ import Testing
         let client = try network.client(token: FakeNetwork.token("ann"))
         let stream = try await client.open("todo")
         let site = try await network.on { _ in client.assumeIsolated { $0.opened[StreamName("todo")!]!.outbox.site } }
-        // The other one's event is in the log before this device has read it.
+        // The log gets the other user's event before this device has read it.
         let other = #"{"base":-1,"by":"bob","op":0,"site":"\#(site)","type":"noop"}"#
         try await network.on { $0.late = [Array(other.utf8)] }
         for id in 0..<10 { try await stream.publish(.insert("task", "\(id)")) }
@@ -333,7 +336,7 @@ import Testing
     }
 }
 
-/// Gives one token after the other, and the last one for ever.
+/// Gives one token after the other, and then the last token repeatedly.
 private actor Turns {
     private var tokens: [String]
 
@@ -343,7 +346,7 @@ private actor Turns {
 }
 
 extension FakeNetwork {
-    /// A token of a user, as far as a device can read it.
+    /// Returns a token of a user. A device can read only this part of it.
     static func token(_ subject: String) -> String {
         var claims = Array(#"{"sub":"#.utf8)
         claims.append(quoted: subject)

@@ -4,7 +4,7 @@ import Testing
 @testable import ReelClient
 
 @Suite struct ViewTests {
-    /// One partition: events of the stream `s`, and between them seqs that belong to others.
+    /// One partition with events of the stream `s`. Other seqs in between belong to other streams.
     struct RandomStream {
         var random: SeededGenerator
         var events: [DeliveredEvent] = []
@@ -38,7 +38,7 @@ import Testing
             return ServerFrame.Events(stream: Self.stream, from: from, to: to, events: inside)
         }
 
-        /// The state after all events up to seq, each folded in its turn.
+        /// Returns the state after all events up to a seq, folded one after the other.
         func fold(to seq: Seq) -> Fold {
             var fold = Fold(stream: Self.stream, partition: 0, epoch: Epoch(1))
             var parsed = ParsedEvent()
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test("whatever order frames come in nothing is shown before all below it is covered")
+    @Test("in any order of frames, a view shows no event before all seqs below it are covered")
     func whateverOrderFramesCome() {
         Seeds.run(60) { seed in
             var stream = RandomStream(seed: seed, length: 120)
@@ -87,12 +87,12 @@ import Testing
         }
     }
 
-    @Test("events above a gap are seen at once and folded when it is filled") func eventsAboveAGap() {
+    @Test("a device shows events above a gap at once, and folds them when the gap is filled") func eventsAboveAGap() {
         let stream = RandomStream(seed: 7, length: 16)
         var view = stream.emptyView()
         var progress = View.Progress()
         _ = view.received(stream.frame(0, 9), isPushed: false, owns: { _ in false }, &progress)
-        // Offline for 10…14, then a subscription at `now`.
+        // The device misses 10…14 offline. Then it subscribes with `now`.
         view.subscribed(after: 14, head: 14)
         progress = View.Progress()
         let live = ServerFrame.Events(
@@ -117,13 +117,13 @@ import Testing
         #expect(view.fold.object(model: "m", id: "new") != nil)
     }
 
-    @Test("upto proves from the last pushed seq on and nothing below") func uptoProvesFromThe() {
+    @Test("an upto frame proves the seqs after the last pushed seq, and none below") func uptoProvesFromThe() {
         let stream = RandomStream(seed: 8, length: 40)
         var view = stream.emptyView()
         var progress = View.Progress()
         view.subscribed(after: 19, head: 19)
         _ = view.received(stream.frame(20, 24), isPushed: true, owns: { _ in false }, &progress)
-        // An answer to a fetch moves nothing.
+        // An answer to a fetch does not change the last pushed seq.
         _ = view.received(stream.frame(30, 34), isPushed: false, owns: { _ in false }, &progress)
         view.upto(29, owns: { _ in false }, &progress)
         #expect(view.covered == SeqRanges([20...34]))
@@ -133,7 +133,7 @@ import Testing
         #expect(view.covered == SeqRanges([20...34]), "no subscription, no proof")
     }
 
-    @Test("a snapshot fills all below it and what is held above stays") func aSnapshotFillsAll() throws {
+    @Test("a snapshot covers all seqs below it, and the events above it stay") func aSnapshotFillsAll() throws {
         let stream = RandomStream(seed: 9, length: 60)
         var view = stream.emptyView()
         var progress = View.Progress()
@@ -145,7 +145,7 @@ import Testing
         #expect(!view.install(stream.fold(to: 40), owns: { _ in false }, &progress), "it never goes back")
     }
 
-    @Test("a frame that contradicts itself is not taken") func aFrameThatContradicts() {
+    @Test("a view does not take a contradictory frame") func aFrameThatContradicts() {
         let stream = RandomStream(seed: 10, length: 20)
         var progress = View.Progress()
         let event = stream.events[3]
@@ -176,12 +176,12 @@ import Testing
         #expect(view.covered == SeqRanges([0...10]))
     }
 
-    @Test("own events come back as they were sent") func ownEventsComeBack() {
+    @Test("own events return with the content that was sent") func ownEventsComeBack() {
         let site = Site(high: 1, low: 2)
         let event = Event.insert("m", "1", ["a": "x"])
         let sent = event.encoded(base: 4, author: .init(site: site, op: 0))
         let text = String(decoding: sent, as: UTF8.self)
-        // As the gateway stamps it.
+        // The text has the members that a gateway adds.
         let stamped = #"{"at":1795285748235,"base":4,"by":"ann","# + text.dropFirst(#"{"base":4,"#.count)
         var view = RandomStream(seed: 1, length: 1).emptyView()
         var progress = View.Progress()
@@ -196,7 +196,7 @@ import Testing
         #expect(progress.own.first?.outcome == .applied)
     }
 
-    @Test("a client bounds the events that it holds above a gap") func boundsEventsAboveGap() {
+    @Test("a client limits the events that it keeps above a gap") func boundsEventsAboveGap() {
         var view = RandomStream(seed: 1, length: 1).emptyView()
         var progress = View.Progress()
         let site = Site(high: 1, low: 2)

@@ -4,9 +4,9 @@ import Testing
 
 @testable import ReelClient
 
-/// What an app sees of its own events, from `publish` to their fate.
+/// The effect of an app's own events on the shown objects, from `publish` to their fate.
 @Suite(.timeLimit(.minutes(5))) struct VisibleTests {
-    @Test("an own event is seen at once without a network and after a restart") func anOwnEventIs() async throws {
+    @Test("an app sees its own event at once without a network and after a restart") func anOwnEventIs() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
@@ -36,7 +36,7 @@ import Testing
         await client.close()
     }
 
-    @Test("an object that is printed is its name and its fields as JSON") func anObjectThatIs() async throws {
+    @Test("a printed object shows its name and its fields as JSON") func anObjectThatIs() async throws {
         let client = try FakeNetwork().client()
         let todo = try await client.open("todo")
         try await todo.publish(.insert("task", "1", ["title": "\"Milk\"", "done": true, "of": ["ann", 2, nil]]))
@@ -46,7 +46,7 @@ import Testing
         await client.close()
     }
 
-    @Test("between its ack and its return it is there once") func betweenItsAckAnd() async throws {
+    @Test("an own edit is shown exactly once between its ack and its return") func betweenItsAckAnd() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .all)
@@ -107,7 +107,7 @@ import Testing
         let mine = try await client.open("s", from: .all)
         try await mine.publish(.insert("m", "held"))
         for await case .held in notices { break }
-        // What waits behind it has not been sent.
+        // The device does not send the events that wait after the held event.
         try await mine.publish(.insert("m", "0"))
         let (other, _) = try await network.author(of: 1, on: "b")
         try await mine.waitUntil(seq: 0)
@@ -129,7 +129,7 @@ import Testing
         let change = Change.update("m", "1", ["n": 2]).guarded(["n": seq])
         let publication = try await stream.publish(Event(change))
         #expect(try stream.object("m", "1")?["n"] == 2)
-        // It speaks of a seq of the log that ends here.
+        // The event names a seq of the log that ends here.
         try await network.on { network in
             network.goOver(to: Epoch(2), lagging: [])
             network.down = []
@@ -158,7 +158,7 @@ import Testing
         }
         try await eventually { await stream.epoch == Epoch(2) }
         #expect(try stream.object("m", "0") == nil)
-        // The device knew the object, so it brings nothing back.
+        // The device has held the object, so the event does not revive it.
         try await eventually { await stream.queued == 0 }
         #expect(try stream.object("m", "0") == nil)
         await client.close()
@@ -185,7 +185,9 @@ import Testing
         await client.close()
     }
 
-    @Test("while a new epoch comes the objects of the former one are shown") func whileANewEpoch() async throws {
+    @Test("a device shows the objects of the former epoch until the new state arrives") func whileANewEpoch()
+        async throws
+    {
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")

@@ -4,13 +4,13 @@ import Testing
 @testable import ReelClient
 @testable import ReelCore
 
-/// Splices that are published while the rejection of an earlier event of their text is only expected.
+/// Splices that are published while an earlier event of their text is expected to be rejected, but is not rejected yet.
 @Suite(.timeLimit(.minutes(5))) struct WaitingTests {
     private static func edit(_ offset: Int64, _ text: String) -> Event {
         .update("m", "0", operations: ["text": .splice([Splice(offset, 0, text)])])
     }
 
-    @Test("whatever happens, each splice that waits is sent or refused, and its place shows the same text")
+    @Test("under any faults, a waiting splice is sent or refused, and its placement does not change the shown text")
     func everySpliceIsPlaced() {
         var (placed, refused, all) = (0, 0, 0)
         Seeds.run(100) { seed in
@@ -51,7 +51,7 @@ import Testing
         #expect(placed > 0 && refused > 0, "\(placed) of \(all) placed, \(refused) refused")
     }
 
-    /// A device that has read two objects, at the seqs 0 and 1, each with a number and the text `ab`.
+    /// Returns a device that has read two objects, at the seqs 0 and 1. Each has a number and the text `ab`.
     private static func device() -> OverlaySimulation {
         var simulation = OverlaySimulation(seed: 1)
         simulation.stream.sync.isComplete = true
@@ -60,7 +60,7 @@ import Testing
         return simulation
     }
 
-    /// Another device, which has read all, writes.
+    /// Appends an event of another device that has read the whole log.
     private static func write(_ change: Change, _ simulation: inout OverlaySimulation) {
         let author = Event.Author(site: simulation.others[0], op: simulation.otherOps[0])
         simulation.otherOps[0] += 1
@@ -89,7 +89,8 @@ import Testing
         simulation.fold(1)
         let waiting = try Self.add(Self.splice("0", 2, "c"), simulation)
         #expect(stream.outbox.entries.last?.waits == [lost])
-        // The title is rejected. Another text has come by then, and the splice has no place in it.
+        // The fold rejects the title. Meanwhile another device has replaced the text, and the splice has no place in
+        // it.
         simulation.arrive(calm: true)
         Self.write(.update("m", "0", ["text": "new"]), &simulation)
         simulation.fold(2)
@@ -105,7 +106,7 @@ import Testing
         #expect(isDone && stream.confirmed("m", "0")?["text"] == "newer")
     }
 
-    @Test("a splice that counts a rejected text stays stale where one before it is placed")
+    @Test("a splice that depends on a rejected text stays stale if an earlier splice is placed")
     func countsLostText() throws {
         var simulation = Self.device()
         let stream = simulation.stream
@@ -129,7 +130,7 @@ import Testing
         #expect(isDone && stream.confirmed("m", "0")?["text"] == "abc" && stream.confirmed("m", "1")?["text"] == "ab")
     }
 
-    @Test("a splice that was refused while it waited for two is released by neither")
+    @Test("a splice that was refused while it waited for two events is released by neither")
     func refusedWhileWaitingForTwo() {
         var outbox = Outbox(seed: 1)
         let titles = (0..<2).map { outbox.add(Self.title("0", "lost", $0), base: 0) { _ in true } }
@@ -140,7 +141,7 @@ import Testing
             let content = outbox.entries.first?.event.encoded(base: 0, author: sites[op]) ?? []
             outbox.folded(sites[op], seq: Seq(op) + 1, outcome, content: content, base: 0, nowMs: 0)
         }
-        // The first one was applied after all: the splice has waited in vain.
+        // The fold applied the first event, so the splice must be refused.
         fold(0, .applied)
         #expect(outbox.released == [waiting: true])
         outbox.released = [:]
@@ -149,7 +150,7 @@ import Testing
         #expect(outbox.released.isEmpty && outbox.waiting.isEmpty)
     }
 
-    /// A client whose title is on its way and will be rejected, and who knows it.
+    /// Makes a client with a title that is sent and will be rejected. The client expects the rejection.
     private func rejectedTitle(
         _ network: FakeNetwork,
         _ store: SyncClient.Store
@@ -158,7 +159,7 @@ import Testing
         let stream = try await client.open("s", from: .all)
         let first = try await stream.publish(.insert("m", "0", ["text": "title", "n": 0])).fate()
         guard case .applied(let seq) = first else { throw Wrong() }
-        // The event is in the log, and does not come back yet.
+        // The log has the event, and the device does not get it yet.
         try await network.on { $0.isSilent = true }
         try await network.on { network in network.author(.update("m", "0", ["n": 1])) }
         let title = try await stream.publish(
@@ -170,7 +171,7 @@ import Testing
         return (client, stream, title)
     }
 
-    @Test("text that is typed while a rejected title is on its way arrives", arguments: [false, true])
+    @Test("the fold applies text that is typed while a rejected title is on its way", arguments: [false, true])
     func typing(isKilled: Bool) async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -189,7 +190,7 @@ import Testing
             stream = try await client.open("s", from: .all)
             #expect(try stream.object("m", "0")?["text"] == "titleabc")
         }
-        // Somebody else writes in front before the rejection is read.
+        // Another device inserts a text at the beginning before the device reads the rejection.
         try await network.on { network in
             network.author(.update("m", "0", operations: ["text": .splice([Splice(0, 0, "My ")])]))
             network.isSilent = false
@@ -207,7 +208,7 @@ import Testing
         await client.close()
     }
 
-    @Test("text that waits for an event which is refused at hand-over goes out in the same turn")
+    @Test("after a refusal at hand-over, the waiting text is refused, and later events are sent in the same turn")
     func refusedAtHandOver() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
@@ -228,7 +229,7 @@ import Testing
         let typed = try await stream.publish(Self.edit(5, "a"))
         let behind = try await stream.publish(.insert("m", "behind"))
         #expect(try await network.on { $0.log.count } == 3)
-        // With the delete the head is reached. The title is refused, and with it the text that has waited for it.
+        // The deletion brings the device to its head. The title is refused, and so is the text that waits for it.
         try await network.on { $0.push(upTo: 2) }
         guard case .refused(let error) = try await title.fate(), error.code == .deleted else { throw Wrong() }
         try await eventually { try await network.on { $0.log.count } == 4 }

@@ -43,7 +43,7 @@ import Testing
         await again.close()
     }
 
-    @Test("a handle throws what publish throws, and the app is told")
+    @Test("a handle throws the error that publish throws, and the app gets a notice")
     func refused() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: [])
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test("enqueue throws limit when too many events are not stored")
+    @Test("enqueue throws limit when too many events are not stored yet")
     func limit() throws {
         let inbox = Inbox()
         let item = Inbox.Item(event: EnqueuedEvent(.insert("m", "0")), stream: OverlaySimulation.name, base: nil)
@@ -126,7 +126,7 @@ import Testing
 }
 
 extension FakeNetwork {
-    /// Opens a store again, once the client that had it has let go of it.
+    /// Opens a store again after its former client has released it.
     fileprivate func reopened(_ path: String) async throws -> SyncClient {
         var client: SyncClient?
         try await eventually {

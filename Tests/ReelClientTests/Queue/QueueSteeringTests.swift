@@ -38,7 +38,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a withdrawn event is gone from the objects and the file, and its fate is reduced")
+    @Test("a withdrawn event disappears from the objects and the file, and its fate is reduced")
     func withdraw() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -60,7 +60,7 @@ import Testing
         await client.close()
     }
 
-    /// Returns a device with one event that was sent and that no node answers.
+    /// Returns a device with one event that it has sent and that no node answers.
     private func withSentEvent() async throws -> (FakeNetwork, SyncClient, SyncStream) {
         let network = try FakeNetwork()
         let client = try network.client()
@@ -71,7 +71,7 @@ import Testing
         return (network, client, stream)
     }
 
-    @Test("an event that was sent cannot be withdrawn")
+    @Test("a device cannot withdraw an event that was sent")
     func withdrawSent() async throws {
         let (_, client, stream) = try await withSentEvent()
         let id = try #require(await stream.queue.first?.id)
@@ -80,7 +80,7 @@ import Testing
         await client.close()
     }
 
-    @Test("splices that count on a withdrawn text are refused, up to the next plain write of the text")
+    @Test("a device refuses splices that depend on a withdrawn text, up to the next plain write of the text")
     func withdrawText() throws {
         var outbox = Outbox(seed: 1)
         func add(_ event: Event) -> Int64 { outbox.add(event, base: 0, rules: nil) { _ in true } }
@@ -106,7 +106,7 @@ import Testing
         #expect(fates.map(\.1) == [true, false, false, false])
     }
 
-    @Test("discard removes what was never sent, and the rest of the queue stays")
+    @Test("discard removes the events that were never sent, and the other events stay")
     func discard() async throws {
         let (network, client, stream) = try await withSentEvent()
         try await network.on { network in
@@ -121,7 +121,7 @@ import Testing
         await client.close()
     }
 
-    @Test("flush returns when the device has read back all that waited")
+    @Test("flush returns when the device has read back all waiting events")
     func flush() async throws {
         let network = try FakeNetwork()
         let client = try network.client()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ReelClient
 
-/// The work that the queue causes, counted in events that are laid over the confirmed objects.
+/// The work that the queue causes: the number of times that the overlay applies an event to the confirmed objects.
 @Suite(.timeLimit(.minutes(5))) struct QueueWorkTests {
     private let other = Site(high: 7, low: 7)
 
@@ -11,7 +11,7 @@ import Testing
         .update("m", id, operations: ["text": .splice([Splice(Int64(offset), 0, text)])])
     }
 
-    /// A device that has read a stream with these events of another device.
+    /// Returns a device that has read a stream with these events of another device.
     private func device(_ events: [Event]) -> OverlaySimulation {
         var world = OverlaySimulation(seed: 1)
         for (op, event) in events.enumerated() { write(event, Op(op), &world) }
@@ -26,7 +26,7 @@ import Testing
 
     private func layCount(_ world: OverlaySimulation) -> Int { world.stream.look().layCount }
 
-    @Test("events of others to other objects lay none of the waiting events again, also when the horizon moves")
+    @Test("events of other devices on other objects apply no waiting event again, even when the horizon moves")
     func othersCostNothing() throws {
         var world = device([.insert("m", "other")])
         let count = 2_000
@@ -44,8 +44,9 @@ import Testing
             world.look()
         }
         #expect(layCount(world) == before)
-        // 16 marks later the horizon lies above the bases of all splices, and the overlay lays them again with their
-        // objects. More texts are lost than a site has marks for. So one mark replaces them, and all are laid again.
+        // The horizon passes the bases of all splices 16 marks later, and the overlay applies them again with their
+        // objects. More texts are lost than a site has marks for. One mark replaces these marks, and all splices are
+        // applied again.
         let events = Int(Limits.markEvery) * (Limits.marks + 1)
         for op in 101..<events {
             write(.update("m", "other", ["n": .number(Double(op))]), Op(op), &world)
@@ -61,7 +62,7 @@ import Testing
         #expect(world.stream.look().isRefused(Int64(2 * count)), "its base is too old")
     }
 
-    @Test("an event of another device lays only the waiting events of its object again")
+    @Test("an event of another device applies again only the waiting events of its object")
     func touchedOnly() throws {
         var world = device((0..<100).map { .insert("m", "\($0)", ["n": 0]) })
         for round in 0..<10 {
@@ -76,7 +77,9 @@ import Testing
         #expect(layCount(world) - before == 10)
     }
 
-    @Test("20,000 keystrokes in one text, between writes to other objects, lay each event a few times at most")
+    @Test(
+        "the overlay applies each of 20,000 keystrokes in one text a few times at most, between writes to other objects"
+    )
     func typing() throws {
         let world = device([.insert("m", "note", ["text": ""])] + (0..<10).map { .insert("m", "\($0)", ["n": 0]) })
         let before = layCount(world)
@@ -93,14 +96,14 @@ import Testing
         #expect(world.stream.outbox.entries.count <= 50, "\(world.stream.outbox.entries.count) events to send")
     }
 
-    @Test("a rejected event lays only the events of its own objects again")
+    @Test("a rejected event applies again only the events of its own objects")
     func rejections() throws {
         var world = device((0..<200).map { .insert("m", "\($0)", ["n": 0]) })
         for id in 0..<200 {
             let title = Change.update("m", "\(id)", ["text": "title"]).guarded(["n": Seq(id)])
             _ = try world.stream.add(Event(title), base: 199, read: nil)
         }
-        // Few of them, so that no mark for all texts comes about.
+        // These are few events, so that no mark for all texts is made.
         for id in 0..<10 { write(.update("m", "\(id)", ["n": 1]), 200 + Op(id), &world) }
         world.fold(10)
         let before = layCount(world)
@@ -115,7 +118,7 @@ import Testing
         #expect(layCount(world) - before < 200, "\(layCount(world) - before) events laid")
     }
 
-    @Test("a queue of many objects is drained with one laying of each event")
+    @Test("the overlay applies each event once while a queue of many objects becomes empty")
     func draining() throws {
         let count = 3_000
         var world = device([.insert("m", "0")])
@@ -125,7 +128,7 @@ import Testing
         #expect(layCount(world) == count)
     }
 
-    @Test("inserts with random ids and their deletes cancel each other with one laying of each insert")
+    @Test("the overlay applies each insert once when inserts with random ids and their deletes cancel each other")
     func cancelling() throws {
         let count = 4_000
         let world = device([.insert("m", "0")])

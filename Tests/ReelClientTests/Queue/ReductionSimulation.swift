@@ -2,8 +2,8 @@ import ReelCore
 
 @testable import ReelClient
 
-/// A device that publishes offline while other devices write. The same events are kept in two queues: one that the
-/// device reduces, and one that holds every event as it was published.
+/// A device that publishes offline while other devices write. The same events are kept in two queues. The device
+/// reduces one queue, and the other queue contains every event as it was published.
 struct ReductionSimulation {
     /// An event as it was published, without reduction.
     struct Published {
@@ -69,7 +69,7 @@ struct ReductionSimulation {
         let (event, stream) = (ownEvent(), world.stream)
         // A splice that waits is sent in several steps.
         guard let waits = try? stream.checkEffect(of: event, base: stream.seq), waits.isEmpty else { return }
-        // The delete of an object that has never been sent is not sent either, alone or in a batch.
+        // The delete of a never sent object is not sent either, alone or in a batch.
         let rest = stream.outbox.withoutCancelled(event)
         let held = rest.changes.indices.filter { place in
             let change = rest.changes[place]
@@ -132,7 +132,7 @@ struct ReductionSimulation {
         case 3..<8: return .update("m", id, [name: small])
         case 8: return .update("m", id, [name: nil])
         case 9: return .update("m", id, ["text": !isOwn || chance(70) ? "plain text" : nil])
-        // Now and then a field gets a value of another type.
+        // Sometimes a field gets a value of another type.
         case 10:
             let name = ["sum", "set", "text"].randomElement(using: &world.random)!
             let isRemoved = chance(90) && (isOwn || name != "text")

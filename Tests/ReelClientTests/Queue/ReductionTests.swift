@@ -5,7 +5,7 @@ import Testing
 @testable import ReelClient
 
 @Suite(.timeLimit(.minutes(5))) struct ReductionTests {
-    @Test("a reduced queue has the effect of the events as they were published, and gives each the same outcome")
+    @Test("a reduced queue has the same effect and the same outcomes as the events that were published")
     func sameEffect() {
         var (sent, published, dropped, lost) = (0, 0, 0, 0)
         Seeds.run(150) { seed in
@@ -18,7 +18,8 @@ import Testing
             expectSame(reduced.fold, plain.fold, simulation, "seed \(seed)")
             for event in simulation.published {
                 let (expected, found) = (plain.classes[event.entry.number], reduced.classes[event.carrier])
-                // An event that a delete or a cancelled insert has made superfluous has no effect that could differ.
+                // This event became superfluous through a delete or a cancelled insert. It has no effect that could
+                // differ.
                 if found == nil || found == .reduced { continue }
                 #expect(found == expected, "seed \(seed): \(event.entry.number) \(event.entry.event)")
                 if expected == .lost { lost += 1 }
@@ -42,7 +43,9 @@ import Testing
         #expect(dropped > 0 && lost > 0)
     }
 
-    @Test("splices are merged across own events and events of others elsewhere, not across edits of others in the text")
+    @Test(
+        "a device merges splices across own events and events of other objects, not across other edits of the text"
+    )
     func editsOfOthers() throws {
         var world = OverlaySimulation(seed: 1)
         let other = world.others[0]

@@ -5,11 +5,11 @@ import Testing
 
 @testable import ReelClient
 
-/// First snapshots that are cut on their way.
+/// First snapshots that are cut during the transfer.
 @Suite(.timeLimit(.minutes(5))) struct CutLoadTests {
     private static let text = String(repeating: "a text of some length ", count: 8)
 
-    @Test("a snapshot that is cut is continued, and not read again from its beginning")
+    @Test("a device continues a cut snapshot, and does not read it again from its beginning")
     func continues() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
@@ -32,7 +32,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a snapshot that is cut again and again, with events and restarts in between, becomes the nodes' state")
+    @Test("a snapshot that is cut many times, with events and restarts in between, ends with the nodes' state")
     func cutAgainAndAgain() async throws {
         try await Seeds.runAsync(6) { seed in
             var random = SeededGenerator(seed: seed)
@@ -54,7 +54,8 @@ import Testing
                 let client = try network.client(store: .file(path), seed: seed)
                 let stream = try await client.open("s")
                 if life < 4 {
-                    // The device is closed while its load is cut for the second or third time, or once it is complete.
+                    // The device closes while its load is cut for the second or third time, or after the load is
+                    // complete.
                     try await eventually {
                         let (cuts, head) = try await network.on { ($0.cuts.count, $0.head) }
                         let seq = await stream.seq
@@ -86,7 +87,7 @@ import Testing
         }
     }
 
-    @Test("a snapshot that cannot be continued is read again from its beginning")
+    @Test("a device reads a snapshot again from its beginning if the nodes cannot continue it")
     func beginsAgain() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
@@ -106,7 +107,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a later snapshot that is cut is continued after a restart too")
+    @Test("a device also continues a later cut snapshot after a restart")
     func laterSnapshot() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -117,7 +118,7 @@ import Testing
         await first.close()
         try await network.on { network in
             for id in 0..<6_000 { network.author(.insert("m", "\(id)", ["text": .string(Self.text)])) }
-            // No delta reaches back to the state of the device.
+            // No node has a delta that begins at the state of the device.
             for node in ["a", "b", "c"] {
                 network.answers[node] = { target, body in
                     let isDelta = target.contains("/delta") && !target.contains("&model=")
@@ -144,7 +145,7 @@ import Testing
         await third.close()
     }
 
-    @Test("a state that never ends is given up, and leaves nothing in the file")
+    @Test("a device gives up a state that never ends, and leaves nothing of it in the file")
     func endless() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()

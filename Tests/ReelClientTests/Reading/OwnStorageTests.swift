@@ -6,9 +6,9 @@ import Testing
 
 @testable import ReelClient
 
-/// Clients on storages that an app brings.
+/// Clients with storages that an app provides.
 @Suite(.timeLimit(.minutes(5))) struct OwnStorageTests {
-    @Test("a client on a storage of the app keeps its queue and its objects over a restart", arguments: [true, false])
+    @Test("a client on an app's own storage keeps its queue and its objects over a restart", arguments: [true, false])
     func restarts(isSQLite: Bool) async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -39,7 +39,7 @@ import Testing
         #expect(throws: ReelError.self) { try reopened.objects("m") }
     }
 
-    @Test("a storage that cannot commit stops the client with its error, and nothing is promised")
+    @Test("a storage that cannot commit stops the client with its error, and the client confirms nothing")
     func failing() async throws {
         let network = try FakeNetwork()
         let storage = FailingStorage()
@@ -55,7 +55,7 @@ import Testing
     }
 }
 
-/// A storage in memory that refuses commits from a moment on.
+/// A storage in memory that refuses all commits after a test switches it.
 private final class FailingStorage: DeviceStorage {
     private let memory = MemoryStorage()
     private let isFull = Mutex(false)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ReelClient
 
-/// Reading beside writes, at one moment, from the store and from memory.
+/// Reads that run beside writes, see one moment, and use the store and the memory.
 @Suite(.timeLimit(.minutes(5))) struct ReadingTests {
     private static let text = String(repeating: "a text of some length ", count: 8)
 
@@ -19,7 +19,7 @@ import Testing
         return try SyncClient(nodes: ["a"], store: .file(path), transport: network, cacheBytes: 1 << 20)
     }
 
-    @Test("two objects that a batch changes are read at one moment, on any thread")
+    @Test("a read sees two objects that a batch changes at one moment, on any thread")
     func oneMoment() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -57,7 +57,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a moment of two streams never shows a later event without an earlier one")
+    @Test("a read of two streams never shows a later event without an earlier one")
     func momentOfTwoStreams() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
@@ -85,7 +85,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a stream larger than the cache has the state of the nodes, and keeps to the cache")
+    @Test("a stream that is larger than the cache has the state of the nodes, and stays within the cache's limit")
     func largerThanTheCache() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -96,7 +96,7 @@ import Testing
         #expect(await client.cachedBytes < 1 << 20)
         #expect(try stream.objects("m").count == 6_000)
         #expect(try stream.object("m", "4711")?["text"] == .string(Self.text))
-        // Events of others, of which each names another object.
+        // Each event of another device names another object.
         try await network.on { network in
             for id in 0..<6_000 where id % 2 == 0 { network.author(.update("m", "\(id)", ["n": .number(Double(id))])) }
             for id in 0..<50 { network.author(.delete("m", "\(id * 7)")) }
@@ -122,7 +122,7 @@ import Testing
         await again.close()
     }
 
-    @Test("a large delta is written to a generation of its own, and becomes part of the state")
+    @Test("a device writes a large delta to a separate generation, and then joins it with the state")
     func largeDelta() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -142,7 +142,7 @@ import Testing
         let requests = try await network.on { $0.requests }
         #expect(await client.statistics.deltas >= 1, "\(requests)")
         for _ in 0..<20 {
-            // Some reads see two generations, and later ones a single one.
+            // Some reads see two generations, and later reads see one.
             #expect(try stream.objects("m").count == 3_910)
             #expect(try stream.object("m", "17")?["n"] == 1 && stream.object("m", "3917") == nil)
             await Task.yield()
@@ -158,7 +158,7 @@ import Testing
         try expectOneGeneration(path, rows: 4_010)
     }
 
-    @Test("while the first snapshot arrives its objects are shown as incomplete, and a cut one leaves nothing")
+    @Test("a device shows objects of an arriving first snapshot as incomplete, and a cut snapshot leaves nothing")
     func incomplete() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -184,7 +184,7 @@ import Testing
         try expectOneGeneration(path, rows: 6_000)
     }
 
-    @Test("a replaced state stays readable until the next one is there, and its rows are removed")
+    @Test("a replaced state stays readable until the next state is installed, and then its rows are removed")
     func replaced() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -208,7 +208,7 @@ import Testing
         try expectOneGeneration(path, rows: 2_000)
     }
 
-    @Test("reading works where nothing can be awaited, and throws once the client is closed")
+    @Test("reading works in synchronous code, and throws once the client is closed")
     func synchronous() async throws {
         let network = try FakeNetwork()
         let client = try network.client()

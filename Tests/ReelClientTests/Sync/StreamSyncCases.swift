@@ -2,7 +2,7 @@ import ReelCore
 
 @testable import ReelClient
 
-/// The states of the table, each with a machine that inputs have brought there. Those that begin with `away` have no
+/// The states of the table. For each state, inputs bring a machine into it. Cases that begin with `away` have no
 /// connection.
 enum StateCase: String, CaseIterable {
     /// Not opened.
@@ -45,7 +45,7 @@ enum StateCase: String, CaseIterable {
 extension StateCase {
     static let link = StreamSync.Link(epoch: Epoch(1), partitions: 4, fetchSeqs: 1_000)
     static let state = StreamSync.Loaded(seq: 10, epoch: Epoch(1), partition: 0)
-    /// A device that has folded everything up to its head, seq 10.
+    /// A device that has folded all events up to its head, seq 10.
     static let facts = StreamSync.Facts(nowMs: 1_000, hasState: true, seq: 10, head: 10, takesDelta: true)
     static let gap = SeqRanges([11...12])
     static let wideGap = SeqRanges([11...30_010])
@@ -93,7 +93,7 @@ extension StateCase {
         return machine
     }
 
-    /// The state that a machine is in.
+    /// Finds the state of a machine.
     init(_ machine: StreamSync) {
         self =
             switch machine.state {
@@ -197,7 +197,7 @@ struct InputCase {
 }
 
 extension StreamSync.Input {
-    /// The name of the case; a new case must be named here, and the table must have it.
+    /// The name of the case. A new case must be named here, and must be in the table.
     var kind: String {
         switch self {
         case .opened: "opened"
@@ -234,7 +234,7 @@ extension StreamSync.Input {
 }
 
 extension StreamSync.Action {
-    /// The action in the words of the table.
+    /// The action as the table writes it.
     var text: String {
         switch self {
         case .subscribe(let position): "subscribe(\(position))"

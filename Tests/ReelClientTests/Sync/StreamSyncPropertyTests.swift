@@ -4,9 +4,9 @@ import Testing
 
 @testable import ReelClient
 
-/// Random sequences of inputs, honest and not.
+/// Random sequences of inputs, from honest and dishonest nodes.
 @Suite struct StreamSyncPropertyTests {
-    @Test("no two loads run at once, and each state has exactly the requests and timers that it waits for")
+    @Test("no two loads run at the same time, and each state has exactly the requests and timers that it waits for")
     func waitsForSomething() throws {
         var visits: [StateCase: Int] = [:]
         try Seeds.run(2_000) { seed in
@@ -18,7 +18,7 @@ import Testing
             }
         }
         guard TestSeed.given == nil else { return }
-        // The client of these runs installs a state at once.
+        // The client of these runs installs a state immediately.
         #expect(Set(visits.keys) == Set(StateCase.allCases).subtracting([.installing, .landing]))
     }
 
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test("a fact that is given twice leads to no further action and to the same state") func duplicates() throws {
+    @Test("a repeated fact leads to no further action and to the same state") func duplicates() throws {
         let facts: Set = [
             "opened", "closed", "connectionOpened", "connectionLost", "placeChanged", "tokenChanged", "epochChanged",
             "stateDropped", "subscribed", "lagged", "folded", "unreadable", "turnEnded",
@@ -77,7 +77,7 @@ struct SyncRun {
     private var timers: Set<StreamSync.Timer> = []
     private var isSubscribed = false
     private var holdsState = false
-    /// The first property that does not hold.
+    /// The first property that is false.
     private(set) var problem: String?
     private(set) var last = ""
 
@@ -92,7 +92,8 @@ struct SyncRun {
 
     mutating func random(_ count: Int) -> Int { Int(generator.next() % UInt64(count)) }
 
-    /// Any input; one time in three the one that an honest node and client would give, so that all states are reached.
+    /// Returns any input. One time in three it returns the input of an honest node and client, so that all states are
+    /// reached.
     mutating func randomInput(closes: Bool = true) -> StreamSync.Input {
         if random(3) == 0, let input = honestInput { return input }
         while true {
@@ -112,7 +113,7 @@ struct SyncRun {
         return facts
     }
 
-    /// The next input from a node and a client that work; nil: nothing is missing.
+    /// The next input from a correct node and client; nil: nothing is missing.
     var honestInput: StreamSync.Input? {
         switch StateCase(machine) {
         case .idle: .opened(.init(link: StateCase.link, hasPlace: true))
@@ -136,7 +137,7 @@ struct SyncRun {
         last = "\(input) in \(StateCase(machine))"
         switch input {
         case .loadFinished, .loadFailed:
-            // Cancelled requests give no input.
+            // Cancelled requests cause no input.
             guard requests.remove(.load) != nil else { return }
             if case .loadFinished = input { holdsState = true }
         case .fetchAnswered, .fetchFailed, .fetchPostponed, .refused(_, .fetch): requests.remove(.fetch)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ReelClient
 
-/// All inputs in all states. A state is missing, or is in the table twice, or an input is missing: that fails as well.
+/// Tests all inputs in all states. A missing state, a repeated state and a missing input are failures too.
 @Suite struct StreamSyncTableTests {
     @Test("inputs lead to each state of the table", arguments: StateCase.allCases)
     func reaches(state: StateCase) {
@@ -35,8 +35,8 @@ import Testing
     }
 }
 
-/// The table. A line without indentation is an input. The lines below it are `states -> next | actions`, and `=` is the
-/// same state.
+/// The table. A line without indentation is an input. The lines below it are `states -> next | actions`, and `=` means
+/// the same state.
 enum StreamSyncTable {
     struct Row: Sendable {
         var states: [String]

@@ -50,7 +50,7 @@ import Testing
         #expect(machine.state == .paused(.offline))
     }
 
-    @Test("after three loads that fail, asked of both kinds of node, the stream is read from its events")
+    @Test("after three failed loads from both kinds of node, the device reads the stream from its events")
     func eventsAfterFailures() {
         var (machine, _) = opened(.snapshot, facts())
         var actions: [[String]] = []
@@ -66,7 +66,7 @@ import Testing
         )
     }
 
-    @Test("the state after a new epoch is asked for without an end, and the app is told once")
+    @Test("a device requests the state after a new epoch until it arrives, and notifies the app once")
     func nextEpochIsNeeded() {
         var machine = StateCase.offline.machine()
         _ = machine.handle(.epochChanged, facts())
@@ -81,7 +81,7 @@ import Testing
         #expect(machine.handle(.loadFinished(StateCase.state), facts()).last == .install(.nextEpoch))
     }
 
-    @Test("a truncated delta does not replace the need for the state of the next epoch")
+    @Test("a truncated delta does not replace the state that the next epoch needs")
     func truncatedKeepsNextEpoch() {
         var machine = StateCase.offline.machine()
         _ = machine.handle(.epochChanged, facts())
@@ -90,7 +90,7 @@ import Testing
         #expect(machine.need == .nextEpoch)
     }
 
-    @Test("a delta that does not fit is decided by the subscription, and replaced by a snapshot")
+    @Test("the subscription decides on a delta that does not fit, and a snapshot replaces the delta")
     func contradictedDelta() {
         var (machine, _) = opened(.snapshot, facts())
         _ = machine.handle(.loadFailed(diverged), facts())
@@ -100,7 +100,7 @@ import Testing
         #expect(machine.handle(.loadFinished(StateCase.state), facts()).last == .install(.snapshot))
     }
 
-    @Test("a delta that does not fit beside a live subscription is replaced by a snapshot at once")
+    @Test("a snapshot replaces a delta that does not fit beside a live subscription at once")
     func contradictedWhileLive() {
         var machine = StateCase.jumping.machine()
         let wide = facts(missing: StateCase.wideGap)
@@ -108,7 +108,7 @@ import Testing
         #expect(machine.handle(.timerFired(.retry), wide).first == .load(.snapshot, from: .peer))
     }
 
-    @Test("a subscription far behind takes a delta first, unless the stream begins with its first event")
+    @Test("a subscription that is far behind takes a delta first, unless the stream begins with its first event")
     func farBehind() {
         let far = facts(head: 10 + StreamSync.deltaFromSeqs)
         var machine = StateCase.subscribing.machine()
@@ -118,7 +118,7 @@ import Testing
         #expect(machine.handle(.subscribed(head: far.head), far) == [.notify(.live)])
     }
 
-    @Test("a node whose states do not help is not asked without an end") func uselessStates() {
+    @Test("a device limits its requests to a node whose states do not help") func uselessStates() {
         let far = facts(head: 100_000)
         var machine = StateCase.subscribing.machine()
         _ = machine.handle(.subscribed(head: far.head), far)
@@ -131,7 +131,7 @@ import Testing
         #expect((installed, machine.state) == (StreamSync.loadFailuresMax, .subscribing))
     }
 
-    @Test("a state of another log is requested again, and the need for it stays") func otherLog() {
+    @Test("a device requests a state of another log again, and still needs it") func otherLog() {
         var machine = StateCase.subscribing.machine()
         _ = machine.handle(.refused(.init(.truncated, "gone"), .subscribe), facts())
         _ = machine.handle(.timerFired(.retry), facts())
@@ -139,7 +139,7 @@ import Testing
         #expect((machine.state, machine.need) == (.paused(.retry(.nodeBehind)), .snapshot))
     }
 
-    @Test("the state is complete once it was loaded, or folded up to the head of the subscription")
+    @Test("a state is complete once it was loaded, or folded up to the head of the subscription")
     func completeness() {
         var machine = opened(.all, facts()).0
         _ = machine.handle(.subscribed(head: 20), facts(head: 20))
@@ -175,7 +175,7 @@ import Testing
         )
     }
 
-    @Test("a fetch that fails is asked of the other kind of node, if there is one", arguments: [1, 2])
+    @Test("a device sends a failed fetch to the other kind of node, if there is one", arguments: [1, 2])
     func alternatesSources(nodes: Int) {
         let gap = facts(missing: StateCase.gap, nodes: nodes)
         var machine = StateCase.live.machine()
@@ -185,7 +185,7 @@ import Testing
         #expect(late.contains(.startTimer(.answer, ms: 6_000)))
     }
 
-    @Test("a wide gap is closed by a delta, and by its events if no delta helps") func wideGaps() {
+    @Test("a delta closes a wide gap, and the events close it if no delta helps") func wideGaps() {
         let wide = facts(missing: StateCase.wideGap)
         var machine = StateCase.live.machine()
         for _ in 0..<3 {
@@ -219,13 +219,16 @@ import Testing
         #expect(machine.handle(.refused(diverged, .fetch), facts()).last == .leaveNode(diverged), "it was contradicted")
     }
 
-    @Test("an error that ends a live subscription for the limit leads to polling") func limitWhileLive() {
+    @Test("a limit error on a live subscription leads to polling") func limitWhileLive() {
         var machine = StateCase.live.machine()
         _ = machine.handle(.refused(.init(.limit, "too many"), .subscription), facts())
         #expect(StateCase(machine) == .polled)
     }
 
-    @Test("the time until the next attempt is the node's, from 10 ms to 30 s", arguments: [(0, 10), (99_999, 30_000)])
+    @Test(
+        "the time until the next attempt is the node's time, bounded by 10 ms and 30 s",
+        arguments: [(0, 10), (99_999, 30_000)]
+    )
     func boundsRetries(named: Int64, used: Int64) {
         var machine = StateCase.subscribing.machine()
         let error = ReelError(.overloaded, "busy", retryMs: named)
@@ -234,7 +237,7 @@ import Testing
 
     // MARK: Polling
 
-    @Test("a refused subscription is tried again after half a minute, and not before") func refusedForLimit() {
+    @Test("a device tries a refused subscription again after half a minute, and not before") func refusedForLimit() {
         var machine = StateCase.subscribing.machine()
         _ = machine.handle(.refused(.init(.limit, "too many"), .subscribe), facts(nowMs: 1_000))
         #expect(machine.handle(.placeChanged(true), facts()).isEmpty)
@@ -245,7 +248,8 @@ import Testing
         #expect(actions == [.cancelTimer(.poll), .subscribe(.afterState)])
     }
 
-    @Test("the app is told once that a stream has no subscription, until it has had one") func toldOnce() {
+    @Test("a device notifies the app once about a stream without a subscription, until the stream has had one")
+    func toldOnce() {
         var machine = StateCase.polled.machine()
         _ = machine.handle(.connectionLost, facts())
         let again = machine.handle(.connectionOpened(StateCase.link, hasPlace: false), facts())
@@ -255,7 +259,7 @@ import Testing
         #expect(machine.handle(.placeChanged(false), facts()).contains(.notify(.noPlace(isNew: true))))
     }
 
-    @Test("polls of a blocked queue get rarer, and frequent again when the queue moves") func pollPauses() {
+    @Test("polls of a blocked queue become rarer, and frequent again when the queue moves") func pollPauses() {
         var machine = StateCase.polled.machine()
         var pauses: [StreamSync.Action?] = []
         func poll(isMoving: Bool) {
@@ -269,7 +273,7 @@ import Testing
         #expect(machine.handle(.queueMoved, facts()) == [.startTimer(.poll, ms: 200)])
     }
 
-    @Test("events are handed over in the turn of a poll that has reached the head") func handsOver() {
+    @Test("a device hands over events in the turn of a poll that has reached the head") func handsOver() {
         var machine = StateCase.current.machine()
         #expect(machine.maySend(at: 10))
         _ = machine.handle(.turnEnded, facts())
