@@ -2,11 +2,11 @@ public import ReelClient
 public import ReelCore
 internal import Synchronization
 
-/// An app's own storage: the whole content is in memory, and each commit is a record at the end of one file.
+/// An app's own storage. The whole content is in memory, and each commit is a record at the end of one file.
 ///
-/// A start reads the file and applies its records. A record that was not written to its end has a wrong checksum.
-/// It can only be one of the last ones, so the file is cut there. When the file has become twice as large, the
-/// storage writes the content to a new file, which takes the place of the old one.
+/// A start reads the file and applies its records. An incomplete record has a wrong checksum. It can only be one of the
+/// last records, so the file is cut there. When the file has become twice as large, the storage writes the content to a
+/// new file. The new file replaces the old one.
 public final class OwnStorage: DeviceStorage {
     /// The smallest file in bytes that is compacted.
     private static let compactedMin = 1 << 20
@@ -64,13 +64,13 @@ public final class OwnStorage: DeviceStorage {
         }
     }
 
-    /// Ends the use.
+    /// Closes the storage.
     public func close() {
         state.withLock { $0 = .closed }
         memory.close()
     }
 
-    /// Deletes the file and ends the use.
+    /// Deletes the file and closes the storage.
     public func erase() throws(ReelError) {
         try state.withLock { state throws(ReelError) in
             if case .closed = state { throw ReelError(.closed, "the storage at \(path) is closed") }
@@ -80,13 +80,13 @@ public final class OwnStorage: DeviceStorage {
         }
     }
 
-    /// Writes the content to a new file, which takes the place of the old one.
+    /// Writes the content to a new file, which replaces the old one.
     private func compact() throws(ReelError) -> RecordFile {
         try RecordFile.remove(path + "-new")
         let small = try RecordFile(path: path + "-new")
         try small.readAll { _ in false }
         var changes = StorageChanges()
-        // No key of a client comes after 1,024 such bytes.
+        // Every key of a client comes before 1,024 such bytes.
         let end = [UInt8](repeating: 0xFF, count: 1_024)
         try memory.snapshot().forEach(from: [], to: end) { key, value throws(ReelError) in
             changes.put(Array(key), Array(value))
@@ -99,7 +99,7 @@ public final class OwnStorage: DeviceStorage {
 }
 
 extension StorageChanges {
-    /// The changes as bytes: for each a letter, and two parts with their sizes.
+    /// The changes as bytes. Each change is a letter and two parts with their sizes.
     fileprivate var record: [UInt8] {
         var record: [UInt8] = []
         func add(_ letter: Unicode.Scalar, _ parts: [UInt8]...) {
@@ -119,7 +119,7 @@ extension StorageChanges {
         return record
     }
 
-    /// Reads changes from bytes; nil if they are none.
+    /// Reads changes from bytes; nil if the bytes are invalid.
     fileprivate init?(record: [UInt8]) {
         self.init()
         var rest = record[...]

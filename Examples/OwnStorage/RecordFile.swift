@@ -6,7 +6,8 @@ internal import Glibc
 internal import Darwin
 #endif
 
-/// A file of records, each with its size and its checksum. One client has it at a time, and one thread may use it.
+/// A file of records. Each record has its size and its checksum. Only one client has the file at a time, and one thread
+/// may use it.
 final class RecordFile {
     private static let header = Array("OwnStorage\n".utf8)
     /// The size and the checksum before a record.
@@ -28,7 +29,7 @@ final class RecordFile {
     }
 
     deinit {
-        // A process that is being started by this one has a copy of the descriptor until its program begins.
+        // A child process that is starting has a copy of the descriptor until its program begins.
         flock(descriptor, LOCK_UN)
         close(descriptor)
     }
@@ -52,7 +53,8 @@ final class RecordFile {
         guard ftruncate(descriptor, off_t(size)) == 0 else { throw Self.failed("cut", path) }
     }
 
-    /// Adds a record. If that fails, the next start does not find it, unless the disk does not allow to cut the file.
+    /// Adds a record. If that fails, the next start does not find the record. An exception is a disk that does not let
+    /// the file be cut.
     func append(_ record: [UInt8], durably: Bool) throws(ReelError) {
         do throws(ReelError) {
             try write(Self.prefix(record) + record, at: size)
@@ -64,17 +66,17 @@ final class RecordFile {
         }
     }
 
-    /// Takes the place of another file, whose lock this client has.
+    /// Replaces another file. This client has the other file's lock.
     func takePlace(of other: String) throws(ReelError) {
         guard rename(path, other) == 0 else { throw Self.failed("rename", path) }
         path = other
-        // The folder holds the name of a file, so it must reach the disk too.
+        // The folder contains the name of the file, so the folder must reach the disk too.
         let folder = open(other.lastIndex(of: "/").map { String(other[...$0]) } ?? ".", O_RDONLY | O_CLOEXEC)
         defer { close(folder) }
         guard folder >= 0, fsync(folder) == 0 else { throw Self.failed("write the folder of", other) }
     }
 
-    /// Deletes a file, if it is there.
+    /// Deletes a file if it exists.
     static func remove(_ path: String) throws(ReelError) {
         guard unlink(path) == 0 || errno == ENOENT else { throw failed("delete", path) }
     }

@@ -2,9 +2,9 @@ import ReelClient
 import ReelStorageConformance
 import Testing
 
-/// The behavior that every storage has, for each of them.
+/// The checks that every storage must pass, for each storage.
 @Suite(.timeLimit(.minutes(10))) struct ConformanceTests {
-    @Test("every storage does what a storage must do", arguments: CheckedStorage.all)
+    @Test("every storage passes all checks of the suite", arguments: CheckedStorage.all)
     func aStorageHolds(checked: CheckedStorage) async throws {
         try await checked.suite.run(checked.check)
     }

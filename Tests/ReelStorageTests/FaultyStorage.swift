@@ -20,7 +20,7 @@ final class FaultyStorage: DeviceStorage {
     }
 
     let fault: Fault
-    /// The content, also after the end: the place of this storage.
+    /// The content. It outlives this storage, so that a test can open it again.
     let memory: MemoryStorage
     private let state = Mutex(State())
     private let committing = Mutex(())
@@ -51,7 +51,7 @@ final class FaultyStorage: DeviceStorage {
     func commit(_ changes: StorageChanges, durably: Bool) throws(ReelError) {
         try checkOpen()
         if fault == .losesAConcurrentCommit {
-            // Another commit at the same time is not waited for.
+            // A concurrent commit makes this durable commit skip its wait.
             guard committing.withLockIfAvailable({ _ in }) != nil else { return }
         }
         let number = state.withLock { state in
@@ -62,7 +62,7 @@ final class FaultyStorage: DeviceStorage {
         let faulty = try committing.withLock { _ throws(ReelError) in
             let faulty = self.faulty(changes, number)
             switch fault {
-            // Long enough for another thread to come.
+            // This pause is long enough for a commit of another thread.
             case .losesAConcurrentCommit:
                 usleep(1_000)
                 try memory.commit(faulty, durably: durably)
@@ -97,7 +97,7 @@ final class FaultyStorage: DeviceStorage {
         try memory.commit(all, durably: true)
     }
 
-    /// Opens the place again.
+    /// Opens the same content again.
     func reopened() throws -> FaultyStorage {
         switch fault {
         case .forgetsAtClose: return FaultyStorage(fault)
@@ -107,7 +107,7 @@ final class FaultyStorage: DeviceStorage {
         }
     }
 
-    /// Returns what a crash leaves.
+    /// Returns a storage with the content that is left after a crash.
     func crashed() throws -> FaultyStorage {
         let log = state.withLock { $0.log }
         switch fault {
@@ -128,7 +128,7 @@ final class FaultyStorage: DeviceStorage {
         throw ReelError(fault == .otherErrorAfterClose ? .internal : .closed, "the storage is closed")
     }
 
-    /// The changes that this storage applies for those that it was given.
+    /// Returns the changes that this storage applies in place of the given changes.
     private func faulty(_ changes: StorageChanges, _ number: Int) -> StorageChanges {
         var result = StorageChanges()
         var put: Set<[UInt8]> = []
@@ -212,7 +212,7 @@ private final class FaultySnapshot: StorageSnapshot {
     }
 }
 
-/// Does not return as long as the test runs.
+/// Blocks until the process ends.
 private func stall() {
     while true { sleep(1_000) }
 }

@@ -2,7 +2,7 @@ import ReelClient
 import ReelStorageConformance
 import Testing
 
-/// The suite finds storages that are wrong, and says how.
+/// The suite finds faulty storages and names the fault.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct FaultyStorageTests {
     @Test("the suite finds the fault of a storage and names it", arguments: FaultyStorage.Fault.allCases)
     func findsTheFault(fault: FaultyStorage.Fault) async throws {
@@ -24,7 +24,7 @@ extension FaultyStorage.Fault {
 
     private static let stalled = "did not return within 15.0 seconds from: "
 
-    /// Parts of a message that names the fault; one of them is enough.
+    /// Parts of messages that name the fault. A message must contain one of them.
     var signs: [String] {
         switch self {
         case .losesAWrite: ["after 20 puts: found the pair"]

@@ -7,7 +7,7 @@ import Testing
 
 @testable import storage_writer
 
-/// A process that writes to a storage and is killed, or whose disk fails, at each of its writes.
+/// A process that writes to a storage. At each of its writes, a test kills it or makes the disk fail.
 @Suite(.timeLimit(.minutes(10))) struct KilledWriterTests {
     @Test(
         "after a kill at any write, the file holds the first commits, and all that had returned",
@@ -24,7 +24,7 @@ import Testing
             #expect(run.lines.allSatisfy { $0.error == nil }, "call \(call)")
             let last = try Self.check(path, lastOf: number..<(number + 40), "killed at call \(call)")
             let returned = run.lines.last?.number ?? number - 1
-            // A commit that repeats the one before it leaves no trace.
+            // A commit that repeats the previous commit leaves no trace.
             #expect(last >= returned || (returned % 6 == 0 && last == returned - 1), "killed at call \(call)")
             number = last + 1
         }
@@ -44,7 +44,7 @@ import Testing
             #expect(!run.isKilled, "\(moment)")
             #expect(run.lines.allSatisfy { $0.error == nil || $0.error == code }, "\(moment): \(run.text)")
             guard !run.lines.isEmpty else {
-                // SQLite does not say why it cannot make the -shm.
+                // SQLite does not report why it cannot make the -shm file.
                 #expect([code + "\n", "store_failed\n"].contains(run.text), "\(moment)")
                 try Self.check(path, commits: Array(1...3), moment)
                 continue
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test("a durable commit waits for the disk, and another one does not")
+    @Test("a durable commit waits for the disk, and another commit does not")
     func waitsForTheDisk() throws {
         let folder = try Folder()
         let run = try Writer.run(folder.freshPath, from: 1, count: 8)
@@ -77,12 +77,13 @@ import Testing
         #expect(try Writer.run(path, from: 1, count: 1).text.hasSuffix("closed\n"))
     }
 
-    /// Numbers of calls: the first ones, and random later ones.
+    /// Returns numbers of calls: the first ones, and later random ones.
     private static func calls(_ random: inout SeededNumbers, _ count: Int) -> [Int] {
         (0..<count).map { $0 < 10 ? $0 : Int.random(in: 10..<2_600, using: &random) }
     }
 
-    /// Throws if the file does not hold the first commits up to one of these. Returns its number.
+    /// Checks that the file contains the first commits, up to one of these numbers. Returns the number of the last
+    /// commit.
     private static func check(_ path: String, lastOf numbers: Range<Int>, _ moment: String) throws -> Int {
         let storage = try SQLiteStorage(path: path)
         defer { storage.close() }
@@ -127,7 +128,7 @@ struct Writer {
         var error: String?
     }
 
-    /// Everything that the process has printed.
+    /// All text that the process has printed.
     var text: String
     var isKilled: Bool
 
@@ -140,7 +141,8 @@ struct Writer {
         }
     }
 
-    /// Runs the process to its end. `user`: another user than the present one, who must be root.
+    /// Runs the process to its end.
+    /// - Parameter user: a user other than the present one, who must be root.
     static func run(
         _ path: String,
         from first: Int,

@@ -6,11 +6,11 @@ import Testing
 
 /// Files that are removed, replaced, moved or cut under an open storage.
 @Suite(.timeLimit(.minutes(5))) struct LostFileTests {
-    @Test("a storage that is lost is noticed at the next commit", arguments: FileLoss.allCases, [1, 300])
+    @Test("a lost storage is noticed at the next commit", arguments: FileLoss.allCases, [1, 300])
     func aLossIsNoticed(loss: FileLoss, commits: Int) throws {
         let place = try LosableFile()
         let storage = try SQLiteStorage(path: place.path)
-        // Many commits fill the WAL, so that it is copied and begins again.
+        // Many commits fill the WAL. SQLite then copies its pages and starts it again.
         for _ in 0..<commits {
             try storage.put((0..<10).map { "promised \($0)" }, value: Array(repeating: 1, count: 3_000))
         }
@@ -25,7 +25,7 @@ import Testing
         #expect(try SQLiteStorage(path: place.path).keys.contains("promised 9"))
     }
 
-    @Test("a file that has replaced the one that is open is not read")
+    @Test("a storage does not read a file that has replaced its open file")
     func anotherFileIsNotRead() throws {
         let place = try LosableFile()
         let storage = try SQLiteStorage(path: place.path)
@@ -42,7 +42,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: place.path))
     }
 
-    @Test("a renamed folder that is back before the next commit is no loss")
+    @Test("a storage in a renamed folder that is back before the next commit is not lost")
     func aRenamedFolderThatIsBack() throws {
         let place = try LosableFile()
         let storage = try SQLiteStorage(path: place.path)
@@ -53,7 +53,7 @@ import Testing
         #expect(try storage.keys == ["1", "2"])
     }
 
-    @Test("the lost WAL of a killed process is reported once, at the next start")
+    @Test("a storage reports the lost WAL of a killed process once, at the next start")
     func reportsALostWAL() throws {
         let (killed, copy) = (try LosableFile(), try LosableFile())
         let storage = try SQLiteStorage(path: killed.path)
@@ -77,7 +77,7 @@ import Testing
         #expect(try !SQLiteStorage(path: killed.path).hasLostCommits, "a closed file needs no WAL")
     }
 
-    @Test("a WAL without its file is kept, and the error names it", arguments: [false, true])
+    @Test("a WAL without its database file is kept, and the error names it", arguments: [false, true])
     func aWALWithoutItsFile(isEmptyFileThere: Bool) throws {
         let (killed, copy) = (try LosableFile(), try LosableFile())
         let storage = try SQLiteStorage(path: killed.path)
@@ -90,7 +90,7 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: copy.path + "-wal")) == wal)
     }
 
-    @Test("a file whose WAL is cut after any commit holds the first commits")
+    @Test("a file whose WAL is cut after any commit contains the first commits")
     func cutAfterACommit() throws {
         let (place, copy) = (try LosableFile(), try LosableFile())
         let storage = try SQLiteStorage(path: place.path)

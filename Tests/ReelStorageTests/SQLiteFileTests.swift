@@ -6,7 +6,7 @@ import Testing
 
 @testable import ReelClient
 
-/// Files that are no storage, or none that this user or this version can use; damaged files; files that shrink.
+/// Files that are not a storage, files that this user or this version cannot use, damaged files, and shrinking files.
 @Suite(.timeLimit(.minutes(5))) struct SQLiteFileTests {
     private let folder: Folder
     private let path: String
@@ -16,7 +16,7 @@ import Testing
         path = folder.freshPath
     }
 
-    @Test("an empty file is a new storage")
+    @Test("an empty file becomes a new storage")
     func anEmptyFile() throws {
         #expect(FileManager.default.createFile(atPath: path, contents: nil))
         try SQLiteStorage(path: path).put("a")
@@ -34,7 +34,7 @@ import Testing
         withExtendedLifetime(snapshot) {}
     }
 
-    @Test("an erased storage leaves no file, also behind a link")
+    @Test("an erased storage leaves no file, also if its path is a link")
     func erasedFiles() throws {
         let link = folder.path + "/link"
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
@@ -45,7 +45,7 @@ import Testing
         #expect(folder.names.isEmpty)
     }
 
-    @Test("a storage without references closes its file, and a snapshot is a reference")
+    @Test("a storage without references closes its file, and a snapshot counts as a reference")
     func endsWithItsLastReference() throws {
         var snapshot: (any StorageSnapshot)?
         do {
@@ -59,7 +59,7 @@ import Testing
         #expect(try SQLiteStorage(path: path).keys == ["a"])
     }
 
-    @Test("another program's file is left as it is")
+    @Test("a storage does not change another program's file")
     func anotherProgramsFile() throws {
         for content in [Data("a letter".utf8), Data(repeating: 7, count: 9_000)] {
             try content.write(to: URL(filePath: path))
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test("a storage of a newer format is left as it is, and the error names both formats")
+    @Test("a storage does not change a file of a newer format, and the error names both formats")
     func aNewerFormat() throws {
         try SQLiteStorage(path: path).put("a")
         try Connection(path: path, mode: .readWrite).execute("PRAGMA user_version = \(StorageFormat.number + 1)")
@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(
-        "a path that cannot be used is an error at once",
+        "an unusable path is an error at once",
         arguments: ["", "/nowhere/at/all/a.reel", "/dev/null", "/usr", "/dev/null/a.reel", "a\0b"]
     )
     func unusablePath(path: String) {
@@ -96,7 +96,7 @@ import Testing
     }
 
     @Test(
-        "a file or a folder that this user may not write is an error at once",
+        "a file or a folder that this user may not write to is an error at once",
         .enabled(if: getuid() == 0 && Writer.hasSetpriv)
     )
     func readOnly() throws {
@@ -112,14 +112,14 @@ import Testing
         #expect(try Writer.run(path, from: 1, count: 1, user: "65534").text.hasSuffix("closed\n"))
     }
 
-    @Test("two clients of one process do not have one file at the same time, under no name of it")
+    @Test("two clients of one process cannot open one file at the same time, under any of its names")
     func twoClients() throws {
         let (files, link, name) = (FileManager.default, folder.path + "/link", folder.path + "/name")
         let storage = try SQLiteStorage(path: path)
         try files.createSymbolicLink(atPath: link, withDestinationPath: path)
         try files.linkItem(atPath: path, toPath: name)
         for path in [path, link, name] { expect(.storeBusy, from: path) }
-        // The lock file alone does not hold the lock.
+        // The lock file alone is not the lock.
         try files.removeItem(atPath: path + "-lock")
         expect(.storeBusy, from: path)
         try storage.put("a")
@@ -127,7 +127,7 @@ import Testing
         #expect(try SQLiteStorage(path: link).keys == ["a"])
     }
 
-    @Test("no damage of a file's bytes is a trap, and damage of its structure is an error")
+    @Test("damaged bytes of a file never cause a trap, and damage of its structure is an error")
     func damagedBytes() throws {
         do {
             let storage = try SQLiteStorage(path: path)
@@ -144,7 +144,7 @@ import Testing
             for _ in 0..<Int.random(in: 1...40, using: &random) {
                 bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
             }
-            // A copy that has ended too early.
+            // This copy ends too early.
             if random.oneIn(4) { bytes = bytes.prefix(Int.random(in: 0..<bytes.count, using: &random)) }
             try bytes.write(to: URL(filePath: copy))
             do throws(ReelError) {
@@ -168,7 +168,7 @@ import Testing
         #expect(errors > 20)
     }
 
-    @Test("a pair that is no pair of blobs, and a missing table, are damage")
+    @Test("a pair that is not a pair of blobs is damage, and so is a missing table")
     func wrongTypes() throws {
         for change in [
             "UPDATE pair SET value = 5", "UPDATE pair SET key = 'text'", "DROP TABLE pair", "DROP TABLE mark",
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    @Test("a commit for which there is no room is not taken, and the next one may be")
+    @Test("a storage refuses a commit for which there is no space, and may accept the next one")
     func noRoom() throws {
         let storage = try SQLiteStorage(path: path)
         try storage.put("a")
@@ -195,7 +195,7 @@ import Testing
         #expect(try storage.keys == ["a", "c"])
     }
 
-    @Test("a file becomes smaller when most of its content is removed, in small steps")
+    @Test("a file becomes smaller in small steps when most of its content is removed")
     func shrinks() throws {
         let storage = try SQLiteStorage(path: path)
         for i in 0..<40 {
@@ -205,7 +205,7 @@ import Testing
         var changes = StorageChanges()
         changes.removeRange(from: Array("key 1".utf8), to: [0xFF])
         try storage.commit(changes, durably: false)
-        // Each commit gives back some pages. More commits than these are a fault.
+        // Each commit frees some pages. More commits than these are a fault.
         for i in 0..<4_000 where try size() > large / 8 { try storage.put("a \(i)") }
         #expect(try size() <= large / 8)
         #expect(try storage.keys.contains("key 0"))

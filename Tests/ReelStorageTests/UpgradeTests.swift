@@ -5,7 +5,7 @@ import Testing
 
 @testable import ReelClient
 
-/// Files of earlier formats.
+/// Files in earlier formats.
 @Suite(.timeLimit(.minutes(5))) struct UpgradeTests {
     private let folder: Folder
     private let path: String
@@ -15,7 +15,7 @@ import Testing
         path = folder.freshPath
     }
 
-    @Test("an upgrade reads the earlier tables, and only its pairs are left", arguments: [1, 2, 3])
+    @Test("an upgrade reads the earlier tables, and leaves only its own pairs", arguments: [1, 2, 3])
     func upgrades(format: Int64) throws {
         try write(format)
         let storage = try SQLiteStorage(path: path) { connection, found in
@@ -38,7 +38,7 @@ import Testing
         #expect(try next.keys == ["upgraded"])
     }
 
-    @Test("a file whose upgrade fails is left as it was", arguments: [1, 2, 3])
+    @Test("a failed upgrade does not change the file", arguments: [1, 2, 3])
     func aFailedUpgrade(format: Int64) throws {
         try write(format)
         let before = try Data(contentsOf: URL(filePath: path))
@@ -60,7 +60,7 @@ import Testing
         #expect(try SQLiteStorage(path: path) { _, _ in .puts(["a"], [1]) }.keys == ["a"])
     }
 
-    @Test("a file of an earlier format that has lost its WAL says so")
+    @Test("a file of an earlier format reports that it has lost its WAL")
     func aLostWAL() throws {
         try write(3)
         try Connection(path: path, mode: .readWrite).execute("UPDATE client SET in_use = 1; PRAGMA wal_checkpoint")
@@ -68,7 +68,7 @@ import Testing
         #expect(try SQLiteStorage(path: path) { _, _ in StorageChanges() }.hasLostCommits)
     }
 
-    @Test("an earlier version of the client and this one do not have a file at the same time")
+    @Test("an earlier version of the client and this version cannot open a file at the same time")
     func anEarlierVersion() throws {
         try write(3)
         let earlier = try Connection(path: path, mode: .readWrite)

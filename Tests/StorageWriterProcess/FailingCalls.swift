@@ -1,7 +1,7 @@
 import CSQLite
 import Glibc
 
-/// The system calls by which SQLite changes files, of which one fails, or ends the process.
+/// The system calls with which SQLite changes files. One of them fails or ends the process.
 ///
 /// SQLite lets a program replace its system calls by name. The process has one thread, so plain variables count them.
 enum FailingCalls {
@@ -68,7 +68,7 @@ enum FailingCalls {
 
     private static func replace(_ name: String, _ call: sqlite3_syscall_ptr) {
         let vfs = sqlite3_vfs_find("unix")
-        // A build of SQLite has only some of the calls.
+        // A build of SQLite has only some of these calls.
         guard vfs?.pointee.xGetSystemCall(vfs, name) != nil else { return }
         guard vfs?.pointee.xSetSystemCall(vfs, name, call) == SQLITE_OK else { exit(3) }
     }

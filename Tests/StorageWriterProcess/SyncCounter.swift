@@ -1,14 +1,14 @@
 import CSQLite
 import Glibc
 
-/// A count of SQLite's waits for the disk, by a VFS that is the usual one except for `xSync`.
+/// A count of SQLite's waits for the disk. A VFS counts them; it differs from the usual one only in `xSync`.
 enum SyncCounter {
     /// The number of waits so far.
     private(set) nonisolated(unsafe) static var count = 0
 
     private nonisolated(unsafe) static var vfs = sqlite3_vfs()
     private nonisolated(unsafe) static var usual: UnsafeMutablePointer<sqlite3_vfs>?
-    /// The methods of files, by those that SQLite gives them.
+    /// The file methods with the counter, by the file methods of SQLite.
     private nonisolated(unsafe) static var methods:
         [UnsafePointer<sqlite3_io_methods>: UnsafePointer<sqlite3_io_methods>] =
             [:]

@@ -1,15 +1,16 @@
 import ReelClient
 
-/// The commits of the process. Their numbers alone say what they contain, so that a test can tell what must be there.
+/// The commits of the process. The number of a commit determines its content, so a test can compute the expected
+/// content.
 enum WrittenCommit {
-    /// The key that holds the number of the last commit.
+    /// The key whose value is the number of the last commit.
     static let last: [UInt8] = [0]
 
     /// True if the commit waits for the disk.
     static func isDurable(_ number: Int) -> Bool { number % 3 == 0 }
 
-    /// The changes of a commit: some pages of puts, and at times a large remove. Every sixth commit repeats the one
-    /// before it, so that it changes nothing.
+    /// Returns the changes of a commit: some pages of puts, and sometimes a large remove. Every sixth commit repeats
+    /// the previous commit, so that it changes nothing.
     static func changes(_ number: Int) -> StorageChanges {
         let number = number % 6 == 0 && number > 0 ? number - 1 : number
         var changes = StorageChanges()
@@ -22,7 +23,7 @@ enum WrittenCommit {
         return changes
     }
 
-    /// The bytes of a number, the highest first.
+    /// Returns the bytes of a number, the highest first.
     static func bytes(_ number: Int) -> [UInt8] {
         withUnsafeBytes(of: UInt64(truncatingIfNeeded: number).bigEndian) { Array($0) }
     }

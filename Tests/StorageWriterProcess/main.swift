@@ -1,7 +1,8 @@
-// storage-writer PATH FIRST COUNT [FAULT N]: a process that a test starts, and that fails in a chosen way. It opens the
-// SQLite storage at PATH and makes COUNT commits, of which the first one has the number FIRST (see `WrittenCommit`).
-// For each it prints a line: its number, the waits for the disk during it, and the code of its error if it failed. The
-// faults are in `FailingCalls`; they begin at the N-th call that changes a file.
+// storage-writer PATH FIRST COUNT [FAULT N]: a process that a test starts and that fails in a chosen way.
+//
+// It opens the SQLite storage at PATH and makes COUNT commits. FIRST is the number of the first commit (see
+// `WrittenCommit`). The process prints a line for each commit: its number, the number of its waits for the disk, and
+// the error code if it failed. The faults are in `FailingCalls`. They begin at the N-th call that changes a file.
 
 import Glibc
 import ReelClient
@@ -33,7 +34,7 @@ do {
     say("\(error.code.rawValue)\n")
 }
 
-/// One write for a line, so that a killed process leaves whole lines.
+/// Writes a line with one call, so that a killed process leaves only complete lines.
 func say(_ line: String) {
     _ = line.withCString { write(1, $0, strlen($0)) }
 }
