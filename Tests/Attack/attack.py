@@ -5,12 +5,12 @@
 turn, it requests the head of a stream and publishes with the outcome, with pauses of 10 ms. Its times are measured
 alone, beside a process that only computes, and beside each attack. The process that computes shows how much an attacker
 slows this machine without any request to the node. The script prints the p99 of both requests, and their ratios to the
-p99 beside that process. It exits with 1 if a ratio is above LIMIT and the p99 is higher by more than SLACK_MS, or if a
-request of the good client fails.
+p99 beside that process. It exits with 1 if a ratio is above LIMIT and the p99 is higher by more than SLACK_MS. It also
+exits with 1 if a request of the good client fails, or if the process of an attacker dies.
 
 `attack.py REEL all MINUTES` runs all attacks except `idle` together on one node, and reads the node's memory and
 descriptors every 5 s. It exits with 1 if one of them grows: its maximum in the last third of the time is above GROWTH
-times that in the second third. It also exits with 1 if a request of the good client fails.
+times that in the second third. It also exits with 1 if a request of the good client fails or an attacker dies.
 
 Attackers run with the lowest priority, because they share the cores with the node, and real attackers do not.
 The script needs only Python's own library; the attack `idle` also needs HAProxy.
@@ -128,15 +128,24 @@ def good(node, results, connected, begun, seconds=SECONDS):
     results.put((times, failures))
 
 
+def check_alive(attacker):
+    """Ends the run if the process of an attacker has ended. Attacks run until they are killed."""
+    if not attacker.is_alive():
+        raise SystemExit(f"the attacker {attacker.name} died with exit code {attacker.exitcode}")
+
+
 def start(attack, node):
     """Starts an attack and waits until it has begun."""
     def run(node, begun):
         os.nice(19)
         attack(node, begun)
     begun = multiprocessing.Event()
-    attacker = multiprocessing.Process(target=run, args=(node, begun), daemon=True)
+    attacker = multiprocessing.Process(target=run, args=(node, begun), name=attack.__name__, daemon=True)
     attacker.start()
-    assert begun.wait(timeout=120), f"{attack.__name__} has not begun"
+    until = time.monotonic() + 120
+    while not begun.wait(timeout=0.1):
+        check_alive(attacker)
+        assert time.monotonic() < until, f"{attack.__name__} has not begun"
     return attacker
 
 
@@ -154,9 +163,13 @@ def measure(node, attacks, seconds=SECONDS, meanwhile=lambda: None):
     begun.set()
     while results.empty() and client.is_alive():
         meanwhile()
+        for attacker in attackers:
+            check_alive(attacker)
         time.sleep(0.1)
     times, failures = results.get(timeout=60)
     client.join()
+    for attacker in attackers:
+        check_alive(attacker)
     for attacker in attackers:
         attacker.kill()
         attacker.join()
@@ -178,6 +191,19 @@ def quietly(action):
         return None
 
 
+def is_closed(client):
+    """Reads what has arrived, without waiting. Returns true if the node has closed the connection."""
+    client.setblocking(False)
+    try:
+        return client.recv(1 << 20) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    finally:
+        client.setblocking(True)
+
+
 def computes(node, begun):
     """No attack: the process only creates events and sends none."""
     begun.set()
@@ -195,8 +221,9 @@ def waits(node, begun):
     while True:
         time.sleep(0.02)
         old = clients.pop(0)
-        old.close()
-        clients.append(begin())
+        if old:
+            old.close()
+        clients.append(quietly(begin))
 
 
 def signatures(node, begun):
@@ -228,8 +255,13 @@ def web_socket(node, token=None):
         f"GET /v1/socket HTTP/1.1\r\nHost: 127.0.0.1:{node.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: reel.v1\r\n"
         "Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n").encode())
-    while b"\r\n\r\n" not in client.recv(4096):
-        pass
+    head = b""
+    while b"\r\n\r\n" not in head:
+        piece = client.recv(4096)
+        if not piece:
+            client.close()
+            raise ConnectionError("the node closed the connection before its answer was complete")
+        head += piece
     if token:
         client.sendall(frame(json.dumps({"t": "hello", "client": "attack", "token": token}).encode()))
     return client
@@ -286,9 +318,8 @@ def subscribes(node, begun):
                                         "after": 9007199254740000}).encode()) for number in range(1000)]
             client.setblocking(False)
             quietly(lambda: client.sendall(b"".join(frames)))
-            if quietly(lambda: client.recv(1 << 20)) == b"":
+            if is_closed(client):
                 clients[index] = quietly(lambda: web_socket(node, node.eve)) or client
-            clients[index].setblocking(True)
         time.sleep(0.5)
 
 
@@ -334,18 +365,21 @@ def slow_readers(node, begun):
         node.ask("POST", "/v1/streams/eve-big/events", events([
             {"site": site, "op": op, "type": "insert", "model": "m", "id": str(op),
              "fields": {"t": str(random.random()) * 11000}}]), node.eve)
-    clients = []
-    for _ in range(70):
+
+    def begin():
         client = socket.socket()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.connect(("127.0.0.1", node.port))
         client.sendall((f"GET /v1/streams/eve-big/snapshot HTTP/1.1\r\nHost: a\r\n"
                         f"Authorization: Bearer {node.eve}\r\n\r\n").encode())
-        clients.append(client)
+        return client
+    clients = [begin() for _ in range(70)]
     begun.set()
     while True:
-        for client in clients:
-            quietly(lambda: client.recv(1200))
+        for index, client in enumerate(clients):
+            if not quietly(lambda: client.recv(1200)):
+                client.close()
+                clients[index] = quietly(begin) or client
         time.sleep(3)
 
 
@@ -370,14 +404,13 @@ def filters(node, begun):
     clients = [web_socket(node, node.eve) for _ in range(4)]
     begun.set()
     while True:
-        for client in clients:
+        for index, client in enumerate(clients):
             for number in range(100):
                 name = f"eve-{random.randrange(1000)}"
                 text = json.dumps({"t": "subscribe", "stream": name, "after": "now", "models": models})
                 quietly(lambda: client.sendall(frame(text.encode(), packed=True)))
-            client.setblocking(False)
-            quietly(lambda: client.recv(1 << 20))
-            client.setblocking(True)
+            if is_closed(client):
+                clients[index] = quietly(lambda: web_socket(node, node.eve)) or client
         time.sleep(0.1)
 
 
