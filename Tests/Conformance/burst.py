@@ -119,15 +119,21 @@ class Inside:
                 return frame
 
     async def publish(self, client):
-        """Publishes each event once the previous one is acked. After a nack it sends the same event again."""
+        """Publishes each event once the previous one is acked. After a nack it sends the same event again.
+
+        At least one event is published after the end, because a subscriber that waits for a frame notices the end only
+        after the next event."""
         site = str(uuid.uuid4())
         event = {"type": "insert", "site": site, "model": "m", "id": "1"}
-        while not self.is_over:
+        is_last = False
+        while not is_last:
+            is_over = self.is_over
             text = {"t": "publish", "stream": "burst", "events": [{**event, "op": self.published}]}
             await client.send(json.dumps(text))
             frame = await self.hear(client, "ack", "nack")
             if frame["t"] == "ack":
                 self.published += 1
+                is_last = is_over
             else:
                 assert frame["code"] == "overloaded", frame
             await asyncio.sleep(0.01)
@@ -159,6 +165,8 @@ class Inside:
     def __exit__(self, *_):
         self.is_over = True
         self.thread.join(60)
+        if self.thread.is_alive():
+            self.failure = self.failure or "the clients have not ended after 60 s"
 
 
 @contextlib.contextmanager
