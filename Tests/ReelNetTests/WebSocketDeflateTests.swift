@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import ReelNet
@@ -96,7 +97,8 @@ import Testing
 
     @Test("a frame sends a message unchanged when compression does not make it smaller") func skipsUselessCompression()
     {
-        let noise = (0..<70_000).map { _ in UInt8.random(in: .min ... .max) }
+        var random = SeededNumbers(TestSeed.value)
+        let noise = (0..<70_000).map { _ in UInt8.random(in: .min ... .max, using: &random) }
         #expect(packed(noise, .binary) == WebSocketFrame.binary(noise).bytes)
         let short = [UInt8](repeating: 7, count: MessageDeflater.bytesMin - 1)
         #expect(packed(short, .binary) == WebSocketFrame.binary(short).bytes)

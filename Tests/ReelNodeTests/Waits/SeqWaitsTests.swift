@@ -1,4 +1,5 @@
 import ReelNode
+import TestSupport
 import Testing
 
 /// Compares the waits for a seq with a list that is searched from end to end.
@@ -17,7 +18,7 @@ import Testing
     }
 
     @Test("a thousand random waits end as in a list") func aThousandRandomWaits() {
-        var random = SystemRandomNumberGenerator()
+        var random = SeededNumbers(TestSeed.value)
         var waits = SeqWaits<Int>()
         var list: [(name: Int, seq: Int64, untilMs: Int64, ticket: SeqWaits<Int>.Ticket)] = []
         for name in 0..<1_000 {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import ReelLab
@@ -5,7 +6,7 @@ import Testing
 /// Tests that every quantile is exact to one part in 128, for values of any size, in any order of adding.
 @Suite struct LatencyHistogramTests {
     @Test("quantiles are within one part in 128") func quantilesAreWithinOne() {
-        var random = SystemRandomNumberGenerator()
+        var random = SeededNumbers(TestSeed.value)
         for highest in [100, 10_000, 10_000_000, Int64.max / 2] {
             let values = (0..<5_000).map { _ in Int64.random(in: 0...highest, using: &random) }.sorted()
             var histogram = LatencyHistogram()
