@@ -10,12 +10,14 @@ import Testing
 
 /// Tests two authors who type into one text through two gateways, one of which is killed.
 @Suite(.timeLimit(.minutes(20))) struct RecordedSessionTests {
-    @Test("two authors end with their text though a gateway is killed") func twoAuthorsEndWith() async throws {
-        guard let traces = ProcessInfo.processInfo.environment["REEL_TRACES"] else {
-            return print(
-                "NOT TESTED: REEL_TRACES names no folder of recorded sessions; two authors through two gateways"
-            )
-        }
+    private static let traces = ProcessInfo.processInfo.environment["REEL_TRACES"]
+
+    @Test(
+        "two authors end with their text though a gateway is killed",
+        .enabled(if: traces != nil, "REEL_TRACES names no folder of recorded sessions")
+    )
+    func twoAuthorsEndWith() async throws {
+        let traces = try #require(Self.traces)
         let file = traces + "/friendsforever.json.gz"
         let session = try EditingSession(file: Array(Data(contentsOf: URL(filePath: file))))
         let folder = try TemporaryFolder(prefix: "reel-session-")
