@@ -52,7 +52,7 @@ struct Todo {
             words.removeFirst(2)
         }
         let client = try SyncClient(nodes: nodes, store: store)
-        let notices = await client.notices
+        let notices = await client.notices()
         let todo = try await client.open("todo")
         // A device without data first waits a moment, so that it can read the list.
         if !nodes.isEmpty { await moment { await todo.seq >= 0 } }
@@ -64,7 +64,7 @@ struct Todo {
         case ("list", nil): show(try todo.objects("task"))
         case ("watch", nil):
             if !nodes.isEmpty, await client.connectedNode == nil { say("no node answers yet; trying again") }
-            let changes = await todo.changes
+            let changes = await todo.changes()
             show(try todo.objects("task"))
             for await _ in changes { show(try todo.objects("task")) }
         case ("feed", nil):
@@ -76,7 +76,7 @@ struct Todo {
         }
         // New events get a moment to reach a node. The others wait in the store for the next run.
         if !nodes.isEmpty { await moment { await isDone(client, todo) } }
-        let (isConnected, waiting) = (await client.connectedNode != nil, await todo.queued)
+        let (isConnected, waiting) = (await client.connectedNode != nil, await todo.pendingCount)
         await client.close()
         if !nodes.isEmpty, !isConnected { await say(whyNot: notices) }
         if waiting > 0, case .memory = store { end("without --store the tasks that no node has are lost") }
@@ -101,7 +101,7 @@ struct Todo {
     /// Returns true if a node is connected and has confirmed all own events.
     static func isDone(_ client: SyncClient, _ todo: SyncStream) async -> Bool {
         guard await client.connectedNode != nil else { return false }
-        return await todo.queued == 0
+        return await todo.pendingCount == 0
     }
 
     /// Waits until the condition is true, for at most about a second.

@@ -50,7 +50,7 @@ private final class AwayDevices {
     func publish(_ times: Int) async throws {
         for client in clients {
             let stream = try await client.open(Self.stream)
-            var last: Publication?
+            var last: PublishHandle?
             for _ in 0..<times {
                 last = try await stream.publish(.update("counter", "1", operations: ["total": .increment(1)]))
             }

@@ -8,15 +8,15 @@ import Testing
     @Test("an insert and a delete of an id that was drawn at random cancel each other, and all events between them")
     func randomIDsCancel() throws {
         var outbox = Outbox(seed: 1)
-        let change = Change.insert("m", ["a": 1])
-        let insert = outbox.add(Event(change), base: 0, isKnown: false)
+        let change = SyncChange.insert("m", ["a": 1])
+        let insert = outbox.add(SyncEvent(change), base: 0, isKnown: false)
         _ = outbox.add(.insert("m", "2"), base: 0, isKnown: false)
         _ = outbox.add(.update("m", change.id, ["a": 2]), base: 0, isKnown: false)
         let delete = outbox.add(.delete("m", change.id), base: 0, isKnown: false)
         #expect(outbox.entries.map(\.event) == [.insert("m", "2")])
         let settled = outbox.takeNotices()
-        #expect(settled.contains(.settled(number: insert, .reduced)))
-        #expect(settled.contains(.settled(number: delete, .reduced)))
+        #expect(settled.contains(.settled(number: insert, .superseded)))
+        #expect(settled.contains(.settled(number: delete, .superseded)))
         #expect(outbox.isCancelled(.insert("m", change.id)))
         // In a stream with the object's tombstone, another delete changes nothing. The same is true here.
         _ = outbox.add(.delete("m", change.id), base: 0, isKnown: false)
@@ -38,8 +38,8 @@ import Testing
     func insertIsKept() {
         for variant in 0..<3 {
             var outbox = Outbox(seed: 1)
-            let change = Change.insert("m", ["a": 1])
-            _ = outbox.add(variant == 1 ? .batch([change]) : Event(change), base: 0, isKnown: false)
+            let change = SyncChange.insert("m", ["a": 1])
+            _ = outbox.add(variant == 1 ? .batch([change]) : SyncEvent(change), base: 0, isKnown: false)
             if variant == 0 { _ = outbox.nextBatch(OutboxTests.wide, base: 0, horizon: -1, nowMs: 0) }
             if variant == 2 { outbox = RevivalTests.restarted(outbox) }
             _ = outbox.add(.insert("m", change.id), base: 0, isKnown: false)
@@ -51,12 +51,12 @@ import Testing
 
     @Test("an id that the app sets is not random, and random ids are 26 distinguishable letters and digits")
     func randomIDs() {
-        var change = Change.insert("m")
+        var change = SyncChange.insert("m")
         #expect(change.hasRandomID && change.id.utf8.count == 26)
         #expect(change.id.allSatisfy { "0123456789abcdefghjkmnpqrstvwxyz".contains($0) })
-        #expect(Change.insert("m").id != change.id)
+        #expect(SyncChange.insert("m").id != change.id)
         change.id = "1"
         #expect(!change.hasRandomID)
-        #expect(Event.insert("m", ["a": 1]).changes[0].fields["a"] == 1)
+        #expect(SyncEvent.insert("m", ["a": 1]).changes[0].fields["a"] == 1)
     }
 }

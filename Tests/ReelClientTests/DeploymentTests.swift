@@ -9,7 +9,7 @@ import Testing
     private static let other = Deployment(0xb)
 
     private func count(_ network: FakeNetwork) async throws -> Double? {
-        let value = try await network.on { network -> JSON? in
+        let value = try await network.on { network -> JSONValue? in
             let object = network.fold(StreamName("s")!).object(model: "m", id: "0")
             return object.map {
                 SyncObject($0, readAt: ReadPosition(epoch: nil, seq: 0, withdrawals: .max))["n"] ?? .null
@@ -19,7 +19,7 @@ import Testing
         return number
     }
 
-    private func add(_ stream: SyncStream) async throws -> Publication {
+    private func add(_ stream: SyncStream) async throws -> PublishHandle {
         try await stream.publish(.update("m", "0", operations: ["n": .increment(1)]))
     }
 
@@ -34,7 +34,7 @@ import Testing
         try await network.on { $0.number = 1 }
         var client = try network.client(nodes: ["a", "b"], store: .file(path))
         var stream = try await client.open("s")
-        try await stream.publish(.insert("m", "old")).fate()
+        try await stream.publish(.insert("m", "old")).outcome()
         #expect(await client.state.deployment == "0000000000000001")
         try await network.on { network in
             network.down = ["a", "b"]
@@ -46,7 +46,7 @@ import Testing
             client = try network.client(nodes: ["a", "b"], store: .file(path))
             stream = try await client.open("s")
         }
-        let notices = await client.notices
+        let notices = await client.notices()
         try await network.on { network in
             network.makeAnew(Self.other, number: number)
             (network.down, network.greeted, network.subscribes) = ([], [], [])
@@ -65,10 +65,10 @@ import Testing
         #expect(state.otherDeployment == Self.other.description && state.connectedNode == nil)
         let said = try await network.on { ($0.log.count, $0.subscribes.count) }
         #expect(said == (0, 0))
-        #expect(await stream.queued == 3)
+        #expect(await stream.pendingCount == 3)
 
         try await client.adopt(deployment: try #require(state.otherDeployment))
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         #expect(try stream.objects("m").map(\.name.id) == ["0", "1", "2"], "the former state is not mixed in")
         let after = await client.state
         #expect(after.problems.isEmpty && after.deployment == Self.other.description && after.otherDeployment == nil)
@@ -76,7 +76,7 @@ import Testing
         // The adoption is stored.
         client = try network.client(nodes: ["a", "b"], store: .file(path))
         stream = try await client.open("s")
-        try await stream.publish(.insert("m", "3")).fate()
+        try await stream.publish(.insert("m", "3")).outcome()
         #expect(await client.state.deployment == Self.other.description)
         await client.close()
     }
@@ -86,7 +86,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
         try await network.on { $0.number = 1 }
-        try await client.open("s").publish(.insert("m", "0")).fate()
+        try await client.open("s").publish(.insert("m", "0")).outcome()
         try await network.on { network in
             network.number = 0
             network.kill("a")
@@ -111,7 +111,7 @@ import Testing
         defer { removeStore(path) }
         var client = try network.client(store: .file(path))
         var stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["n": 0])).fate()
+        try await stream.publish(.insert("m", "0", ["n": 0])).outcome()
         // The log gets two more events. The device hears nothing about them.
         try await network.on { ($0.dropsAcks, $0.isSilent) = (true, true) }
         for added in 1...2 {
@@ -134,7 +134,7 @@ import Testing
         // identifier.
         try await client.adopt(deployment: Self.other.description)
         try await network.on { $0.down = [] }
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         // If the backup lacks the object, the updates have no object to change.
         #expect(try await count(network) == (kept == 0 ? nil : 3))
         let seen = try stream.object("m", "0")?["n"]
@@ -147,21 +147,23 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["text": "old", "n": 0])).fate()
+        try await stream.publish(.insert("m", "0", ["text": "old", "n": 0])).outcome()
         let seen = try #require(try stream.confirmed.object("m", "0")?.fields["n"]?.seq)
         try await network.on { network in
             network.down = ["a"]
             network.kill("a")
             network.makeAnew(Self.other)
         }
-        let splice = try await stream.publish(.update("m", "0", operations: ["text": .splice([Splice(3, 0, "er")])]))
-        let guarded = try await stream.publish(Event(.update("m", "0", ["n": 1]).guarded(["n": seen])))
+        let splice = try await stream.publish(
+            .update("m", "0", operations: ["text": .splice([TextSplice(at: 3, removing: 0, inserting: "er")])])
+        )
+        let guarded = try await stream.publish(SyncEvent(.update("m", "0", ["n": 1]).guarded(["n": seen])))
         let plain = try await stream.publish(.insert("m", "1"))
         try await client.adopt(deployment: Self.other.description)
         try await network.on { $0.down = [] }
-        guard case .applied = try await plain.fate() else { return #expect(Bool(false)) }
+        guard case .applied = try await plain.outcome() else { return #expect(Bool(false)) }
         for publication in [splice, guarded] {
-            guard case .refused(let error) = try await publication.fate() else { return #expect(Bool(false)) }
+            guard case .failed(let error) = try await publication.outcome() else { return #expect(Bool(false)) }
             #expect(error.code == .epochChanged)
         }
         #expect(try stream.objects("m").map(\.name.id) == ["1"])
@@ -174,7 +176,7 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         var client = try network.client(store: .file(path))
-        for name in ["s", "t"] { try await client.open(name).publish(.insert("m", "0")).fate() }
+        for name in ["s", "t"] { try await client.open(name).publish(.insert("m", "0")).outcome() }
         try await network.on { network in
             network.down = ["a"]
             network.kill("a")
@@ -193,7 +195,7 @@ import Testing
         client = try network.client(store: .file(path))
         for name in ["s", "t"] {
             let stream = try await client.open(name)
-            try await eventually { await stream.queued == 0 }
+            try await eventually { await stream.pendingCount == 0 }
             let ids = try stream.objects("m").map(\.name.id)
             #expect(ids == ["0", "1"])
         }
@@ -205,13 +207,13 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0")).fate()
+        try await stream.publish(.insert("m", "0")).outcome()
         try await network.on { network in
             network.deployment = nil
             network.kill("a")
             network.down = []
         }
-        try await stream.publish(.insert("m", "1")).fate()
+        try await stream.publish(.insert("m", "1")).outcome()
         #expect(await client.state.deployment == "0000000000000001")
         await client.close()
     }
@@ -222,7 +224,7 @@ import Testing
         let client = try network.client(nodes: ["a"])
         try await network.on { ($0.deployment, $0.number) = (nil, 1) }
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0")).fate()
+        try await stream.publish(.insert("m", "0")).outcome()
         try await network.on { network in
             network.makeAnew(Self.other)
             network.kill("a")
@@ -232,7 +234,7 @@ import Testing
         try await eventually { await client.state.otherDeployment == Self.other.description }
         #expect(await client.state.problems.contains { $0.code == .nodeBehind })
         try await client.adopt(deployment: Self.other.description)
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         await client.close()
     }
 

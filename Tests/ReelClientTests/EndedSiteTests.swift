@@ -14,7 +14,7 @@ import Testing
         return try await network.on { network in
             let sites = Set(
                 network.log.compactMap { value -> Site? in
-                    let text = value.withUnsafeBytes { JSON(parsing: $0) }?.object?["site"]?.string
+                    let text = value.withUnsafeBytes { JSONValue(parsing: $0) }?.object?["site"]?.string
                     return text.flatMap { Site($0) }
                 }
             )
@@ -33,7 +33,7 @@ import Testing
         let first = try network.client(store: .file(path, user: "ann"))
         for name in ["todo", "other", "read"] {
             let stream = try await first.open(name)
-            if name != "read" { try await stream.publish(.insert("task", "1")).fate() }
+            if name != "read" { try await stream.publish(.insert("task", "1")).outcome() }
         }
         await first.close()
         let client = try network.client(store: .file(path, user: "ann"))
@@ -58,7 +58,7 @@ import Testing
         defer { removeStore(path) }
         let client = try network.client(store: .file(path, user: "ann"))
         let stream = try await client.open("todo")
-        try await stream.publish(.insert("task", "1")).fate()
+        try await stream.publish(.insert("task", "1")).outcome()
         try await network.on { network in
             network.down = ["a"]
             for connection in network.connections { connection.end("reset") }
@@ -67,10 +67,10 @@ import Testing
         let error = await #expect(throws: ReelError.self) { try await client.erase() }
         #expect(error?.code == .storeWaits)
         try await stream.publish(.insert("task", "3"))
-        #expect(await stream.queued == 2, "nothing has changed")
+        #expect(await stream.pendingCount == 2, "nothing has changed")
         try await network.on { $0.down = [] }
         _ = try? await client.erase(discardsQueue: true)
-        _ = try? await publication.fate()
+        _ = try? await publication.outcome()
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
@@ -83,7 +83,7 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         let first = try network.client(store: .file(path))
-        try await first.open("todo").publish(.insert("task", "1")).fate()
+        try await first.open("todo").publish(.insert("task", "1")).outcome()
         await first.close()
         try await network.on { $0.down = ["a"] }
         let client = try network.client(nodes: hasNodes ? ["a"] : [], store: .file(path))
@@ -97,7 +97,7 @@ import Testing
         let (path, copy) = (temporaryPath(), temporaryPath())
         defer { for path in [path, copy] { removeStore(path) } }
         let first = try network.client(store: .file(path))
-        try await first.open("todo").publish(.insert("task", "1")).fate()
+        try await first.open("todo").publish(.insert("task", "1")).outcome()
         try await network.on { $0.dropsAcks = true }
         let eraser = Task { try await first.erase(withinSeconds: 1) }
         try await eventually { try await ends(network) == [true] }
@@ -109,7 +109,7 @@ import Testing
         let client = try network.client(store: .file(copy))
         let stream = try await client.open("todo")
         let publication = try await stream.publish(.insert("task", "2"))
-        guard case .applied = try await publication.fate() else { throw NeverCame(description: "applied") }
+        guard case .applied = try await publication.outcome() else { throw NeverCame(description: "applied") }
         #expect(try await ends(network).sorted { !$0 && $1 } == [false, true])
         await client.close()
     }
@@ -121,7 +121,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let reader = try await client.open("read")
-        try await client.open("todo").publish(.insert("task", "1")).fate()
+        try await client.open("todo").publish(.insert("task", "1")).outcome()
         try await eventually { await reader.seq >= 0 }
         await client.close()
         #expect(try await ends(network) == [true])
@@ -133,7 +133,7 @@ import Testing
         let network = try FakeNetwork()
         (network.subscriptionsMax, network.subscriptionsTaken) = (1, 1)
         let client = try network.client()
-        for name in ["read", "todo"] { try await client.open(name).publish(.insert("task", "1")).fate() }
+        for name in ["read", "todo"] { try await client.open(name).publish(.insert("task", "1")).outcome() }
         await client.close()
         #expect(try await ends(network) == [true])
     }
@@ -144,7 +144,7 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         let client = try network.client(store: .file(path))
-        try await client.open("todo").publish(.insert("task", "1")).fate()
+        try await client.open("todo").publish(.insert("task", "1")).outcome()
         await client.close()
         #expect(try await ends(network) == [false])
     }
@@ -154,7 +154,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("todo")
-        try await stream.publish(.insert("task", "1")).fate()
+        try await stream.publish(.insert("task", "1")).outcome()
         try await network.on { ($0.dropsAcks, $0.isSilent, $0.heldPauses) = (true, true, [SyncClient.closeMs]) }
         let close = Task { await client.close() }
         try await eventually { (try? await network.on { !$0.deadlines.isEmpty }) == true }
@@ -169,7 +169,7 @@ import Testing
     func twice() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        try await client.open("todo").publish(.insert("task", "1")).fate()
+        try await client.open("todo").publish(.insert("task", "1")).outcome()
         try await network.on { ($0.dropsAcks, $0.isSilent, $0.heldPauses) = (true, true, [SyncClient.closeMs]) }
         let close = Task { await client.close() }
         try await eventually { (try? await network.on { !$0.deadlines.isEmpty }) == true }

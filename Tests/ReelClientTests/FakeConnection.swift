@@ -186,7 +186,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
     }
 }
 
-final class FakeRequest: TransportRequest, @unchecked Sendable {
+final class FakeRequest: TransportHandle, @unchecked Sendable {
     var isCancelled = false
     var timer: LoopTimer?
 

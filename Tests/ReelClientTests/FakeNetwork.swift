@@ -7,7 +7,7 @@ import Synchronization
 /// A transport with nodes in memory: one partition, one log, several node names, and faults on demand.
 ///
 /// A test can switch nodes off. Everything runs on one loop, which tests reach through `on`.
-final class FakeNetwork: Transport, @unchecked Sendable {
+final class FakeNetwork: SyncTransport, @unchecked Sendable {
     let loop: EventLoop
     var log: [[UInt8]] = []
     /// The stream of each record. The seqs of other streams are nil.
@@ -145,8 +145,8 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     /// `m/1`, …
     func author(of count: Int, on node: String) async throws -> (SyncClient, SyncStream) {
         let client = try client(nodes: [node], seed: 6)
-        let stream = try await client.open("s", from: .all)
-        for id in 0..<count { try await stream.publish(.insert("m", "\(id)")).fate() }
+        let stream = try await client.open("s", from: .beginning)
+        for id in 0..<count { try await stream.publish(.insert("m", "\(id)")).outcome() }
         return (client, stream)
     }
 
@@ -171,7 +171,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         _ target: String,
         token: String?,
         _ receive: @escaping @Sendable (TransportResponse) -> Void
-    ) -> any TransportRequest {
+    ) -> any TransportHandle {
         let request = FakeRequest()
         loop.execute { [self] in
             if hung.contains(node) || othersHang && !connections.contains(where: { $0.node == node }) { return }
@@ -208,7 +208,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         heldAnswers = []
     }
 
-    func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
+    func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportHandle {
         let request = FakeRequest()
         if heldPauses.contains(ms) {
             deadlines.append((request, body))
@@ -239,7 +239,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
         if loop.isCurrent { body() } else { loop.execute(body) }
     }
 
-    func atTurnEnd(_ body: @escaping @Sendable () -> Void) { loop.beforeFlush(body) }
+    func onBatchEnd(_ body: @escaping @Sendable () -> Void) { loop.beforeFlush(body) }
 
     // MARK: Nodes
 
@@ -254,7 +254,7 @@ final class FakeNetwork: Transport, @unchecked Sendable {
     }
 
     /// Appends an event of another device to the stream `s`, as a gateway would.
-    func author(_ event: Event) {
+    func author(_ event: SyncEvent) {
         append(StreamName("s")!, event.encoded(base: head, author: .init(site: Site(high: 1, low: 1), op: authored)))
         authored += 1
     }

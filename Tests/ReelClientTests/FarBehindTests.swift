@@ -9,20 +9,20 @@ import Testing
     private let name = StreamName("s")!
 
     /// Returns a device that was live at seq 0 and has lost its node.
-    private func lost(_ network: FakeNetwork, _ start: SyncStart) async throws -> (SyncClient, SyncStream) {
+    private func lost(_ network: FakeNetwork, _ start: StartPosition) async throws -> (SyncClient, SyncStream) {
         let client = try network.client()
         let stream = try await client.open("s", from: start)
-        try await stream.publish(.insert("m", "0")).fate()
+        try await stream.publish(.insert("m", "0")).outcome()
         try await network.on { $0.kill("a") }
         return (client, stream)
     }
 
     @Test(
         "a device sends nothing before it has folded the head of its subscription",
-        arguments: [SyncStart.snapshot, .now, .all]
+        arguments: [StartPosition.snapshot, .latest, .beginning]
     )
     func nothingIsSentBefore(
-        start: SyncStart
+        start: StartPosition
     ) async throws {
         let network = try FakeNetwork()
         let (client, stream) = try await lost(network, start)
@@ -39,24 +39,24 @@ import Testing
             network.isSilent = false
             network.pushAll()
         }
-        #expect(try await publication.fate() == .applied(6))
+        #expect(try await publication.outcome() == .applied(6))
         await client.close()
     }
 
     @Test("a device rebases an event when the horizon passes its base, and the fold applies it")
     func rebasesQueuedEvent() async throws {
         let network = try FakeNetwork()
-        let (client, stream) = try await lost(network, .all)
+        let (client, stream) = try await lost(network, .beginning)
         let publication = try await stream.publish(.insert("m", "mine"))
         let count = Int(Limits.markEvery) * Limits.marks
         try await network.on { [name] network in
             let site = Site(high: 1, low: 1)
             for op in 0..<count {
-                network.append(name, Event.delete("m", "0").encoded(base: 0, author: .init(site: site, op: Op(op))))
+                network.append(name, SyncEvent.delete("m", "0").encoded(base: 0, author: .init(site: site, op: Op(op))))
             }
             network.down = []
         }
-        #expect(try await publication.fate() == .applied(Seq(count) + 1))
+        #expect(try await publication.outcome() == .applied(Seq(count) + 1))
         await client.close()
     }
 
@@ -69,17 +69,17 @@ import Testing
             network.skip(Int(StreamSync.deltaFromSeqs))
             network.down = []
         }
-        #expect(try await stream.publish(.insert("m", "1")).fate() == .applied(StreamSync.deltaFromSeqs + 1))
+        #expect(try await stream.publish(.insert("m", "1")).outcome() == .applied(StreamSync.deltaFromSeqs + 1))
         #expect(await client.statistics.deltas == 1)
         await client.close()
     }
 
     @Test(
         "without any snapshot node, a device closes a wide gap with the events",
-        arguments: [SyncStart.snapshot, .now, .all]
+        arguments: [StartPosition.snapshot, .latest, .beginning]
     )
     func withoutAnySnapshotNode(
-        start: SyncStart
+        start: StartPosition
     ) async throws {
         let network = try FakeNetwork()
         try await network.on { network in
@@ -88,14 +88,14 @@ import Testing
         }
         let client = try network.client()
         let stream = try await client.open("s", from: start)
-        try await stream.publish(.insert("m", "0")).fate()
+        try await stream.publish(.insert("m", "0")).outcome()
         try await network.on { network in
             network.kill("a")
             network.skip(Int(StreamSync.deltaFromSeqs))
             network.down = []
         }
         let head = try await network.on { $0.head }
-        #expect(try await stream.publish(.insert("m", "1")).fate() == .applied(head + 1))
+        #expect(try await stream.publish(.insert("m", "1")).outcome() == .applied(head + 1))
         await client.close()
     }
 
@@ -114,7 +114,7 @@ import Testing
             network.isSilent = false
             network.pushAll()
         }
-        guard case .applied = try await publication.fate() else { throw Wrong() }
+        guard case .applied = try await publication.outcome() else { throw Wrong() }
         #expect(await client.statistics.deltas == Int64(StreamSync.loadFailuresMax))
         await client.close()
     }
@@ -129,7 +129,7 @@ import Testing
         }
         let client = try network.client(nodes: ["a", "b"])
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0")).fate()
+        try await stream.publish(.insert("m", "0")).outcome()
         #expect(await client.statistics.snapshots == 1)
         await client.close()
     }
@@ -140,7 +140,7 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { ($0.hung, $0.haste) = (["a"], 100) }
         let client = try network.client()
-        try await client.open("s").publish(.insert("m", "0")).fate()
+        try await client.open("s").publish(.insert("m", "0")).outcome()
         #expect(await client.statistics.snapshots == 0)
         await client.close()
     }

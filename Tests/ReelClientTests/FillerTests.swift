@@ -14,17 +14,17 @@ import Testing
         init(fields: [String]) {
             var random = SeededGenerator(seed: 1)
             (maker, site) = (Site.random(using: &random), Site.random(using: &random))
-            let texts = fields.reduce(into: Members<JSON>()) { $0[$1] = "text" }
+            let texts = fields.reduce(into: FieldMap<JSONValue>()) { $0[$1] = "text" }
             #expect(apply(.insert("m", "1", texts), maker, 0, base: -1) == .applied)
         }
 
-        private mutating func apply(_ event: Event, _ site: Site, _ op: Op, base: Seq) -> Outcome {
-            let value = event.encoded(base: base, author: Event.Author(site: site, op: op))
+        private mutating func apply(_ event: SyncEvent, _ site: Site, _ op: Op, base: Seq) -> Outcome {
+            let value = event.encoded(base: base, author: SyncEvent.Author(site: site, op: op))
             return OverlaySimulation.apply(value, to: &fold, at: fold.seq + 1)
         }
 
         /// Applies an event of the site. The site has read the object as it was made.
-        mutating func write(_ event: Event) -> Outcome {
+        mutating func write(_ event: SyncEvent) -> Outcome {
             defer { op += 1 }
             return apply(event, site, op, base: 0)
         }
@@ -41,9 +41,9 @@ import Testing
             var ground = Ground(fields: fields + ["other"])
             let parts = (0..<changes).map { part in
                 let own = fields.indices.filter { $0 % changes == part }
-                return Change.update("m", "1", own.reduce(into: Members<JSON>()) { $0[fields[$1]] = "new" })
+                return SyncChange.update("m", "1", own.reduce(into: FieldMap<JSONValue>()) { $0[fields[$1]] = "new" })
             }
-            let event = changes == 1 ? Event(parts[0]) : .batch(parts)
+            let event = changes == 1 ? SyncEvent(parts[0]) : .batch(parts)
             let filler = event.filler
             #expect(filler.isFiller && filler.encoded(base: 0).count < 10 << 10)
             guard case .rejected = ground.write(filler) else {
@@ -51,11 +51,19 @@ import Testing
                 return
             }
             for field in fields {
-                let splice = Event.update("m", "1", operations: [field: .splice([Splice(0, 0, "x")])])
+                let splice = SyncEvent.update(
+                    "m",
+                    "1",
+                    operations: [field: .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]
+                )
                 #expect(ground.write(splice) == .rejected(.stale), "\(count) fields of \(length), \(field.prefix(5))")
             }
             // If the filler cannot name so many fields, the fold rejects all splices of the site with an earlier base.
-            let splice = Event.update("m", "1", operations: ["other": .splice([Splice(0, 0, "x")])])
+            let splice = SyncEvent.update(
+                "m",
+                "1",
+                operations: ["other": .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]
+            )
             #expect(ground.write(splice) == (count <= 16 ? .applied : .rejected(.stale)), "\(count) of \(length)")
             #expect(ground.write(.update("m", "1", [fields[0]: "plain"])) == .applied)
         }
@@ -63,7 +71,7 @@ import Testing
 
     @Test("a filler of an event without a text is a noop")
     func noText() {
-        for event in [Event.update("m", "1", ["n": 1, "b": true]), .delete("m", "1"), .insert("m", "2"), .noop] {
+        for event in [SyncEvent.update("m", "1", ["n": 1, "b": true]), .delete("m", "1"), .insert("m", "2"), .noop] {
             #expect(event.filler == .noop)
         }
     }

@@ -13,14 +13,14 @@ import Testing
         try await network.on { network in
             for number in 0..<Limits.sites {
                 let site = Site(high: 1, low: UInt64(number))
-                network.append(name, Event.noop.encoded(base: Seq(number) - 1, author: .init(site: site, op: 0)))
+                network.append(name, SyncEvent.noop.encoded(base: Seq(number) - 1, author: .init(site: site, op: 0)))
             }
         }
         let client = try network.client()
-        let notices = await client.notices
-        let stream = try await client.open("todo", from: .all)
+        let notices = await client.notices()
+        let stream = try await client.open("todo", from: .beginning)
         try await stream.publish(.insert("task", "1"))
-        for await case .held(_, let reason) in notices {
+        for await case .publishingPaused(_, let reason) in notices {
             #expect(reason.hasPrefix("too_many_sites"))
             break
         }

@@ -19,8 +19,8 @@ import Testing
             let client = try network.client(store: .file(path))
             gone = client
             let stream = try await client.open("s")
-            try await stream.publish(.insert("m", "0")).fate()
-            let (changes, notices) = (await stream.changes, await client.notices)
+            try await stream.publish(.insert("m", "0")).outcome()
+            let (changes, notices) = (await stream.changes(), await client.notices())
             loops = [Task { for await _ in changes {} }, Task { for await _ in notices {} }]
             try await eventually { await client.hasWaitingReader }
             try await eventually { await client.noticeFeeds.all.contains(where: \.isAwaited) }
@@ -39,7 +39,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        let changes = await stream.changes
+        let changes = await stream.changes()
         let loops = (0..<2).map { _ in
             Task {
                 var seen: Set<ObjectName> = []
@@ -51,7 +51,7 @@ import Testing
             }
         }
         try await eventually { await client.waitingReaders == 2 }
-        for id in ["1", "2", "last"] { try await stream.publish(.insert("m", id)).fate() }
+        for id in ["1", "2", "last"] { try await stream.publish(.insert("m", id)).outcome() }
         for loop in loops {
             #expect(await loop.value.isSuperset(of: ["1", "2", "last"].map { ObjectName("m", $0) }))
         }
@@ -62,10 +62,10 @@ import Testing
     func twoLoopsOverNotices() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a", "b"])
-        let notices = await client.notices
+        let notices = await client.notices()
         let loops = (0..<2).map { _ in Task { await notices.reduce(into: [SyncNotice]()) { $0.append($1) } } }
         try await eventually { await client.noticeFeeds.all.count { $0.isAwaited } == 2 }
-        try await client.open("s").publish(.insert("m", "0")).fate()
+        try await client.open("s").publish(.insert("m", "0")).outcome()
         await client.close()
         let heard = [await loops[0].value, await loops[1].value]
         #expect(heard[0].count > 0 && heard[0] == heard[1])
@@ -76,9 +76,9 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        let changes = await stream.changes
+        let changes = await stream.changes()
         for id in ["1", "2"] {
-            try await stream.publish(.insert("m", id)).fate()
+            try await stream.publish(.insert("m", id)).outcome()
             var found = false
             for await batch in changes where batch.objects.contains(ObjectName("m", id)) {
                 found = true
@@ -100,7 +100,7 @@ import Testing
         let calls: [@Sendable () async throws -> Void] = [
             { try await client.open("s") }, { try await client.open("t") }, { _ = try await client.streams() },
             { try await stream.publish(.insert("m", "2")) }, { try await stream.waitUntil(seq: 5) },
-            { try await publication.acked() }, { try await publication.fate() },
+            { try await publication.acked() }, { try await publication.outcome() },
             { _ = try stream.object("m", "1") }, { _ = try stream.confirmed.objects("m") },
         ]
         for call in calls {
@@ -109,12 +109,12 @@ import Testing
         }
         let cancelled = Task {
             while !Task.isCancelled { await Task.yield() }
-            try await publication.fate()
+            try await publication.outcome()
         }
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
-        for await _ in await stream.changes { throw Wrong() }
-        for await _ in await client.notices { throw Wrong() }
+        for await _ in await stream.changes() { throw Wrong() }
+        for await _ in await client.notices() { throw Wrong() }
     }
 
     @Test(

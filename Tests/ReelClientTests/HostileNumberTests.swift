@@ -31,8 +31,8 @@ import Testing
         let network = try FakeNetwork()
         network.haste = 100
         let client = try network.client()
-        let stream = try await client.open("s", from: seed.isMultiple(of: 2) ? .all : .snapshot)
-        try await stream.publish(.insert("m", "0")).fate()
+        let stream = try await client.open("s", from: seed.isMultiple(of: 2) ? .beginning : .snapshot)
+        try await stream.publish(.insert("m", "0")).outcome()
         let site = await client.site
         var random = SeededGenerator(seed: seed)
         for _ in 0..<300 {
@@ -58,12 +58,12 @@ import Testing
         network.subscriptionsMax = 0
         network.forged = (member, number)
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
+        let stream = try await client.open("s", from: .beginning)
         let publication = try await stream.publish(.insert("m", "0"))
         try await eventually { (try? await network.on { $0.requests.count > 2 }) == true }
         try await network.on { $0.forged = nil }
         // A device believes a seq that a node has proven, but it checks the partition.
-        if member == "partition" { guard case .applied = try await publication.fate() else { throw Wrong() } }
+        if member == "partition" { guard case .applied = try await publication.outcome() else { throw Wrong() } }
         await client.close()
     }
 }

@@ -21,7 +21,7 @@ import Testing
             let network = try FakeNetwork()
             let client = try network.client(store: .file(path))
             let todo = try await client.open("todo")
-            try await eventually { await todo.queued == 0 }
+            try await eventually { await todo.pendingCount == 0 }
             let tasks = Set(try todo.objects("task").map(\.name.id))
             #expect(!promised.isEmpty)
             #expect(tasks.isSuperset(of: promised), "seed \(seed): of \(promised.count) promised events some are lost")
@@ -45,7 +45,7 @@ import Testing
         let file = try Data(contentsOf: URL(filePath: path))
         try file.write(to: URL(filePath: copy))
         let client = try network.client(store: .file(copy))
-        #expect(try await client.open("s").queued == 1)
+        #expect(try await client.open("s").pendingCount == 1)
         await client.close()
     }
 
@@ -62,7 +62,7 @@ import Testing
         defer { removeStore(path) }
         do {
             let client = try network.client(store: .file(path))
-            let stream = try await client.open("s", from: .all)
+            let stream = try await client.open("s", from: .beginning)
             try await network.on { $0.kill("a") }
             try await stream.publish(.insert("m", "1"))
             await client.close()
@@ -75,7 +75,7 @@ import Testing
         }
         let error = await #expect(throws: ReelError.self) {
             let client = try network.client(store: .file(path))
-            _ = try await client.open("s", from: .all)
+            _ = try await client.open("s", from: .beginning)
         }
         #expect(
             error?.code == .storeDamaged && error?.message.contains("damaged value") == true,
@@ -115,11 +115,11 @@ import Testing
         let network = try FakeNetwork()
         let (path, copy) = (temporaryPath(), temporaryPath())
         defer { for store in [path, copy] { removeStore(store) } }
-        let author = try await network.client().open("s", from: .all)
+        let author = try await network.client().open("s", from: .beginning)
         let client = try network.client(store: .file(path))
-        let stream = try await client.open("s", from: .all)
+        let stream = try await client.open("s", from: .beginning)
         for id in 0..<6 {
-            try await author.publish(.insert("m", "\(id)")).fate()
+            try await author.publish(.insert("m", "\(id)")).outcome()
             try await stream.waitUntil(seq: Int64(id))
         }
         let file = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -131,7 +131,7 @@ import Testing
             try file.write(to: URL(fileURLWithPath: copy))
             try wal.prefix(end).write(to: URL(fileURLWithPath: copy + "-wal"))
             let late = try network.client(store: .file(copy))
-            let found = try await late.open("s", from: .all)
+            let found = try await late.open("s", from: .beginning)
             let seq = await found.seq
             #expect(try found.objects("m").count == seq + 1, "up to byte \(end) of the WAL")
             seqs.insert(seq)

@@ -13,7 +13,7 @@ import Testing
         let stream = try await client.open("s")
         let publication = try await stream.publish(.insert("m", "0"))
         let waits: [@Sendable () async throws -> Void] = [
-            { _ = try await publication.acked() }, { _ = try await publication.fate() },
+            { _ = try await publication.acked() }, { _ = try await publication.outcome() },
             { try await stream.waitUntil(seq: 7) },
         ]
         for wait in waits {
@@ -31,7 +31,7 @@ import Testing
         let waiting = Task { try await stream.waitUntil(seq: 0) }
         try await network.on { $0.down = [] }
         try await waiting.value
-        guard case .applied = try await publication.fate() else { throw Wrong() }
+        guard case .applied = try await publication.outcome() else { throw Wrong() }
         await client.close()
     }
 
@@ -39,17 +39,17 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        weak var feed: Feed<ChangeBatch>?
+        weak var feed: Feed<ObjectChangeBatch>?
         do {
-            let changes = await stream.changes
+            let changes = await stream.changes()
             feed = changes.makeAsyncIterator().lease.feed
             #expect(feed != nil)
             _ = changes
         }
         // A caller on another thread may keep a reference for a moment.
         while feed != nil { await Task.yield() }
-        var reader = await stream.changes.makeAsyncIterator()
-        try await stream.publish(.insert("m", "0")).fate()
+        var reader = await stream.changes().makeAsyncIterator()
+        try await stream.publish(.insert("m", "0")).outcome()
         #expect(await reader.next()?.objects == [ObjectName("m", "0")], "the others go on")
         await client.close()
     }
@@ -59,8 +59,8 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        let changes = await stream.changes
-        let first = Task { () -> ChangeBatch? in
+        let changes = await stream.changes()
+        let first = Task { () -> ObjectChangeBatch? in
             var reader = changes.makeAsyncIterator()
             return await reader.next()
         }
@@ -71,7 +71,7 @@ import Testing
             return false
         }
         try await eventually { await client.hasWaitingReader }
-        try await stream.publish(.insert("m", "0")).fate()
+        try await stream.publish(.insert("m", "0")).outcome()
         #expect(await reading.value)
         await client.close()
         var reader = changes.makeAsyncIterator()
@@ -84,7 +84,7 @@ import Testing
         do {
             let client = try network.client()
             gone = client
-            try await client.open("s").publish(.insert("m", "0")).fate()
+            try await client.open("s").publish(.insert("m", "0")).outcome()
             #expect(try await network.on { $0.connections.count } == 1)
         }
         try await eventually { (try? await network.on { $0.connections.isEmpty }) == true }
@@ -96,23 +96,23 @@ import Testing
     {
         let network = try FakeNetwork()
         network.down = ["a"]
-        let publication: Publication
+        let publication: PublishHandle
         let notices: SyncNotices
         do {
             let client = try network.client()
-            notices = await client.notices
+            notices = await client.notices()
             publication = try await client.open("s").publish(.insert("m", "0"))
         }
-        await #expect(throws: ReelError.closed) { try await publication.fate() }
+        await #expect(throws: ReelError.closed) { try await publication.outcome() }
         for await notice in notices { guard case .disconnected = notice else { throw Wrong() } }
     }
 
     @Test("a client drops notice feeds that have no reader") func dropsUnreadNotices() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let kept = await client.notices
-        for _ in 0..<10 { _ = await client.notices }
-        try await client.open("s").publish(.insert("m", "0")).fate()
+        let kept = await client.notices()
+        for _ in 0..<10 { _ = await client.notices() }
+        try await client.open("s").publish(.insert("m", "0")).outcome()
         #expect(await client.noticeFeeds.all.count == 1)
         await client.close()
         #expect(await kept.contains(.connected(node: "a")))

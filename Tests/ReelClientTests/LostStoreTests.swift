@@ -13,7 +13,7 @@ import Testing
         let place = try LosableFile()
         let network = try FakeNetwork()
         let client = try SyncClient(nodes: [], store: .file(place.path), transport: network)
-        var notices = await client.notices.makeAsyncIterator()
+        var notices = await client.notices().makeAsyncIterator()
         let stream = try await client.open("s")
         try await stream.publish(.insert("m", "promised"))
         try place.apply(loss)
@@ -111,7 +111,7 @@ import Testing
         try FileManager.default.copyItem(atPath: killed.path, toPath: copy.path)
         do {
             let next = try SyncClient(nodes: [], store: .file(copy.path), transport: network)
-            var notices = await next.notices.makeAsyncIterator()
+            var notices = await next.notices().makeAsyncIterator()
             guard case .storeLost = await notices.next() else { throw Wrong() }
             #expect(await next.state.problems.map(\.code) == [.storeLost], "not only as one notice")
             try await next.open("s").publish(.insert("m", "2"))

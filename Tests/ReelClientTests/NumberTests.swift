@@ -6,18 +6,18 @@ import Testing
 
 /// Numbers that the log cannot contain, in every place of an event.
 @Suite(.timeLimit(.minutes(5))) struct NumberTests {
-    static let bad: [JSON] = [
+    static let bad: [JSONValue] = [
         .number(.nan), .number(.infinity), .number(-.infinity), 9_007_199_254_740_993, .integer(.max),
         -9_007_199_254_740_993,
     ]
 
     @Test("publish throws bad_number for a number that no double can hold, anywhere in the event", arguments: bad)
-    func badNumbers(number: JSON) async throws {
+    func badNumbers(number: JSONValue) async throws {
         let client = try FakeNetwork().client()
         let stream = try await client.open("s")
         var deep = number
         for level in 0..<20 { deep = level.isMultiple(of: 2) ? ["x": deep] : [1, deep] }
-        var events: [Event] = [
+        var events: [SyncEvent] = [
             .insert("m", "1", ["x": number]), .insert("m", ["x": number]),
             .update("m", "1", ["y": 1, "x": [1, number]]),
             .update("m", "1", ["x": deep]),
@@ -27,8 +27,11 @@ import Testing
         ]
         if case .number(let amount) = number { events.append(.update("m", "1", operations: ["x": .increment(amount)])) }
         if case .integer(let integer) = number {
-            events.append(Event(.insert("m", "1").guarded(["x": integer])))
-            for splice in [Splice(integer, 0, ""), Splice(0, integer, "")] {
+            events.append(SyncEvent(.insert("m", "1").guarded(["x": integer])))
+            for splice in [
+                TextSplice(at: integer, removing: 0, inserting: ""),
+                TextSplice(at: 0, removing: integer, inserting: ""),
+            ] {
                 events.append(.update("m", "1", operations: ["x": .splice([splice])]))
             }
         }
@@ -36,7 +39,7 @@ import Testing
             let error = await #expect(throws: ReelError.self) { try await stream.publish(event) }
             #expect(error?.code == .badNumber, "\(event)")
         }
-        #expect(await stream.queued == 0)
+        #expect(await stream.pendingCount == 0)
         await client.close()
     }
 
@@ -44,17 +47,17 @@ import Testing
     func exactIntegers() async throws {
         let client = try FakeNetwork().client()
         let stream = try await client.open("s")
-        let values: Members<JSON> = [
+        let values: FieldMap<JSONValue> = [
             "a": 9_007_199_254_740_992, "b": 9_007_199_254_740_994, "c": .integer(1 << 60), "d": .integer(-5), "e": 0,
             "f": .integer(.min),
         ]
-        try await stream.publish(.insert("m", "1", values)).fate()
+        try await stream.publish(.insert("m", "1", values)).outcome()
         let object = try #require(try stream.object("m", "1"))
         for (name, value) in values { #expect(object[name] == value, "\(name)") }
         #expect(object["c"]?.number == 1_152_921_504_606_846_976)
-        #expect(JSON.integer(5) == 5 && JSON.integer(5) != 6 && JSON.number(5) == .integer(5))
-        #expect(JSON.integer(.max) != .number(Double(Int64.max)), "that double is another number")
-        #expect(JSON.integer(.max).number == nil && JSON.integer(7).number == 7)
+        #expect(JSONValue.integer(5) == 5 && JSONValue.integer(5) != 6 && JSONValue.number(5) == .integer(5))
+        #expect(JSONValue.integer(.max) != .number(Double(Int64.max)), "that double is another number")
+        #expect(JSONValue.integer(.max).number == nil && JSONValue.integer(7).number == 7)
         await client.close()
     }
 
@@ -62,19 +65,22 @@ import Testing
     func otherLimits() async throws {
         let client = try FakeNetwork().client()
         let stream = try await client.open("s")
-        var deep: JSON = 1
+        var deep: JSONValue = 1
         for _ in 0..<30 { deep = [deep] }
         try await stream.publish(.insert("m", "deep", ["x": deep]))
         for _ in 0..<1_000 { deep = [deep] }
         let long = String(repeating: "é", count: 65)
-        let events: [(Event, ErrorCode)] = [
+        let events: [(SyncEvent, ErrorCode)] = [
             (.insert("", "1"), .badEvent), (.insert("m", ""), .badEvent), (.insert("m", long), .badEvent),
             (.insert(long, "1"), .badEvent), (.insert("m", "a\nb"), .badEvent), (.insert("m", "1", ["": 1]), .badEvent),
             (.insert("m", "1", ["a\u{0}": 1]), .badEvent),
             (.update("m", "1", operations: [long: .increment(1)]), .badEvent),
-            (Event(.update("m", "1").guarded(["": -1])), .badEvent),
-            (Event(.update("m", "1").guarded(["a": -2])), .badEvent),
-            (.update("m", "1", operations: ["a": .splice([Splice(-1, 0, "")])]), .badEvent),
+            (SyncEvent(.update("m", "1").guarded(["": -1])), .badEvent),
+            (SyncEvent(.update("m", "1").guarded(["a": -2])), .badEvent),
+            (
+                .update("m", "1", operations: ["a": .splice([TextSplice(at: -1, removing: 0, inserting: "")])]),
+                .badEvent
+            ),
             (.update("m", "1", operations: ["a": .splice([])]), .badEvent), (.batch([]), .badEvent),
             (.batch(Array(repeating: .insert("m", "1"), count: 101)), .badEvent),
             (.insert("m", "1", ["x": deep]), .badJSON),
@@ -92,9 +98,9 @@ import Testing
     func counters() async throws {
         let client = try FakeNetwork().client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "1", ["n": 9_007_199_254_740_992, "large": .number(1e308)])).fate()
-        let add = Event.update("m", "1", operations: ["n": .increment(1)])
-        guard case .applied = try await stream.publish(add).fate() else { throw Wrong() }
+        try await stream.publish(.insert("m", "1", ["n": 9_007_199_254_740_992, "large": .number(1e308)])).outcome()
+        let add = SyncEvent.update("m", "1", operations: ["n": .increment(1)])
+        guard case .applied = try await stream.publish(add).outcome() else { throw Wrong() }
         #expect(try stream.object("m", "1")?["n"] == 9_007_199_254_740_992)
         let error = await #expect(throws: ReelError.self) {
             try await stream.publish(.update("m", "1", operations: ["large": .increment(1e308)]))

@@ -6,7 +6,7 @@ import ReelCore
 /// committed writes. After a kill, only these writes are left.
 struct OutboxSimulation {
     struct Record: Equatable {
-        var author: Event.Author
+        var author: SyncEvent.Author
         var content: [UInt8]
         var outcome: Outcome
         /// The name of its author's token.
@@ -14,8 +14,8 @@ struct OutboxSimulation {
     }
 
     enum Answer {
-        case ack(Event.Author, Seq)
-        case nack(Event.Author, ReelError, ref: Int64)
+        case ack(SyncEvent.Author, Seq)
+        case nack(SyncEvent.Author, ReelError, ref: Int64)
     }
 
     var random: SeededGenerator
@@ -32,7 +32,7 @@ struct OutboxSimulation {
     var user = "ann"
     /// The number of events that were published, and the result of each by the id of its object.
     var count = 0
-    var fates: [String: Fate] = [:]
+    var outcomes: [String: PublishOutcome] = [:]
     /// The sites that the device's own fold has.
     var known: [Site: (op: Op, seq: Seq, user: String)] = [:]
     /// The device sends nothing before it has folded this seq.
@@ -50,13 +50,13 @@ struct OutboxSimulation {
     var inbox: [Outbox.PublishBatch] = []
     var answers: [Answer] = []
     var refusing: [Site: Op] = [:]
-    var late: [(Event.Author, [UInt8], user: String)] = []
+    var late: [(SyncEvent.Author, [UInt8], user: String)] = []
     var isConnected = false
 
-    var published: [Int64: Event] = [:]
+    var published: [Int64: SyncEvent] = [:]
     var reduced: Set<Int64> = []
     var refused: Set<Int64> = []
-    var settled: [Int64: Fate] = [:]
+    var settled: [Int64: PublishOutcome] = [:]
     var isStuck = false
 
     init(seed: UInt64) {
@@ -78,18 +78,18 @@ struct OutboxSimulation {
         storedFolded = folded
         for notice in outbox.takeNotices() {
             if notice == .stuck { isStuck = true }
-            guard case .settled(let number, let fate) = notice else { continue }
-            settled[number] = fate
-            if let id = published[number]?.single?.id { fates[id] = fate }
-            switch fate {
-            case .reduced: reduced.insert(number)
-            case .refused: refused.insert(number)
+            guard case .settled(let number, let outcome) = notice else { continue }
+            settled[number] = outcome
+            if let id = published[number]?.single?.id { outcomes[id] = outcome }
+            switch outcome {
+            case .superseded: reduced.insert(number)
+            case .failed: refused.insert(number)
             default: break
             }
         }
     }
 
-    mutating func publish(_ event: Event) {
+    mutating func publish(_ event: SyncEvent) {
         let number = outbox.add(event, base: folded, isKnown: false)
         commit()
         if outbox.entries.contains(where: { $0.number == number }) { published[number] = event }
@@ -146,10 +146,10 @@ struct OutboxSimulation {
         inbox.append(parcel)
     }
 
-    func author(of bytes: [UInt8]) -> Event.Author {
-        let json = bytes.withUnsafeBytes { JSON(parsing: $0) }?.object
+    func author(of bytes: [UInt8]) -> SyncEvent.Author {
+        let json = bytes.withUnsafeBytes { JSONValue(parsing: $0) }?.object
         let site = json?["site"]?.string.flatMap { Site($0) } ?? Site(high: 0, low: 0)
-        return Event.Author(site: site, op: Op(json?["op"]?.number ?? -1))
+        return SyncEvent.Author(site: site, op: Op(json?["op"]?.number ?? -1))
     }
 
     func isBad(_ bytes: [UInt8]) -> Bool { String(decoding: bytes, as: UTF8.self).contains(#""bad":"#) }
@@ -187,7 +187,7 @@ struct OutboxSimulation {
     }
 
     @discardableResult
-    mutating func append(_ author: Event.Author, _ bytes: [UInt8], _ user: String) -> Seq {
+    mutating func append(_ author: SyncEvent.Author, _ bytes: [UInt8], _ user: String) -> Seq {
         let op = consumedOps[author.site] ?? -1
         var outcome: Outcome = author.op <= op ? .duplicate : author.op == op + 1 ? .applied : .gap
         if let owner = users[author.site], owner != user { outcome = .foreign }
@@ -265,14 +265,14 @@ struct OutboxSimulation {
         return false
     }
 
-    mutating func randomEvent() -> Event {
+    mutating func randomEvent() -> SyncEvent {
         // No event is merged, so that each event can be counted in the log.
         if renames {
             defer { count += 1 }
             return .insert("m", "\(count)")
         }
         let id = String(Int.random(in: 0..<4, using: &random))
-        let value = JSON.number(Double(outbox.nextNumber))
+        let value = JSONValue.number(Double(outbox.nextNumber))
         return switch Int.random(in: 0..<10, using: &random) {
         case 0..<3: .insert("m", id, ["n": value])
         case 3..<8: .update("m", id, ["n": value])

@@ -11,7 +11,7 @@ import Testing
     private func restored() -> Outbox {
         let site = Site(high: 1, low: 1)
         let entries = (0..<4).map { (number: Int64) -> Outbox.Entry in
-            let author = number < 3 ? Event.Author(site: site, op: number) : nil
+            let author = number < 3 ? SyncEvent.Author(site: site, op: number) : nil
             return Outbox.Entry(number: number + 1, event: .insert("m", "\(number)"), base: 0, author: author)
         }
         return Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
@@ -29,9 +29,9 @@ import Testing
         #expect(notices.contains(.settled(number: 3, .unknown(error))))
         #expect(notices.last == .leftSite(.init(site: was, consumed: 1, moved: 0, unknown: 2)))
         let parcel = outbox.nextBatch(Self.wide, base: 9, horizon: -1, nowMs: 0)
-        let author = Event.Author(site: outbox.site, op: 0)
+        let author = SyncEvent.Author(site: outbox.site, op: 0)
         #expect(outbox.site != was)
-        #expect(parcel?.events == [Event.insert("m", "3").encoded(base: 0, author: author)])
+        #expect(parcel?.events == [SyncEvent.insert("m", "3").encoded(base: 0, author: author)])
         outbox.leaveForeignSites { $0 == was ? .init(op: 0, seq: 9, isForeign: true) : nil }
         #expect(outbox.takeNotices() == [], "a site is left once")
     }
@@ -42,7 +42,7 @@ import Testing
         for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let was = outbox.site
-        let author = Event.Author(site: was, op: 0)
+        let author = SyncEvent.Author(site: was, op: 0)
         outbox.acked(author, seq: 5, folded: 4, nowMs: 0)
         outbox.folded(author, seq: 5, .foreign, content: [], base: 7, nowMs: 0)
         outbox.connected()
@@ -51,7 +51,7 @@ import Testing
         #expect(outbox.takeNotices().last == .leftSite(.init(site: was, consumed: 0, moved: 3, unknown: 0)))
         let again = outbox.nextBatch(Self.wide, base: 7, horizon: -1, nowMs: 0)
         let expected = (0..<3).map { id in
-            Event.insert("m", "\(id)").encoded(base: 0, author: .init(site: outbox.site, op: Op(id)))
+            SyncEvent.insert("m", "\(id)").encoded(base: 0, author: .init(site: outbox.site, op: Op(id)))
         }
         #expect(outbox.site != was)
         #expect(again?.events == expected)
@@ -87,7 +87,11 @@ import Testing
     func splicesAfterSiteChange() {
         let site = Site(high: 1, low: 1)
         func splice(_ number: Int64, base: Seq) -> Outbox.Entry {
-            let event = Event.update("page", "1", operations: ["text": .splice([Splice(0, 0, "x")])])
+            let event = SyncEvent.update(
+                "page",
+                "1",
+                operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]
+            )
             return .init(number: number, event: event, base: base)
         }
         func kept(_ bases: [Seq]) -> [Int64] {
@@ -118,7 +122,7 @@ import Testing
         #expect(asks(hasRoom: true))
         let first = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let parcel = try #require(first)
-        let author = Event.Author(site: outbox.site, op: 0)
+        let author = SyncEvent.Author(site: outbox.site, op: 0)
         outbox.acked(author, seq: 5, folded: 4, nowMs: 0)
         outbox.folded(author, seq: 5, .tooManySites, content: parcel.events[0], base: 5, nowMs: 0)
         for _ in 0..<100 {
@@ -147,10 +151,10 @@ import Testing
         let noop = #"{"base":0,"last":true,"op":1,"site":"\#(was)","type":"noop"}"#
         #expect(parcel.events[1] == Array(noop.utf8))
         #expect(outbox.site != was)
-        let next = Event.insert("m", "2").encoded(base: 0, author: .init(site: outbox.site, op: 0))
+        let next = SyncEvent.insert("m", "2").encoded(base: 0, author: .init(site: outbox.site, op: 0))
         #expect(parcel.events[2] == next)
         var base = Seq.none
-        let stored = Event.last.encoded(base: 4).withUnsafeBytes { Event(encoded: $0, base: &base) }
+        let stored = SyncEvent.last.encoded(base: 4).withUnsafeBytes { SyncEvent(encoded: $0, base: &base) }
         #expect(stored == .last && base == 4)
     }
 
@@ -166,15 +170,15 @@ import Testing
             }
             var count: [String: Int] = [:]
             for record in world.log where record.outcome == .applied {
-                let json = record.content.withUnsafeBytes { JSON(parsing: $0) }?.object
+                let json = record.content.withUnsafeBytes { JSONValue(parsing: $0) }?.object
                 if let id = json?["id"]?.string { count[id, default: 0] += 1 }
             }
             for id in 0..<world.count {
                 let id = String(id)
-                switch world.fates[id] {
+                switch world.outcomes[id] {
                 case .applied, .consumed: #expect(count[id] == 1, "seed \(seed): event \(id)")
                 case .unknown: #expect(count[id, default: 0] <= 1, "seed \(seed): event \(id)")
-                case let fate: Issue.record("seed \(seed): event \(id) is \(fate.map { "\($0)" } ?? "lost")")
+                case let outcome: Issue.record("seed \(seed): event \(id) is \(outcome.map { "\($0)" } ?? "lost")")
                 }
             }
         }

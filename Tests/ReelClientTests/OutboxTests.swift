@@ -94,7 +94,7 @@ import Testing
         let notices = outbox.takeNotices()
         // An earlier copy that was sent may still reach the log.
         switch notices.first {
-        case .settled(large, .refused(let error)): #expect(error.code == .tooLarge && !hasOp)
+        case .settled(large, .failed(let error)): #expect(error.code == .tooLarge && !hasOp)
         case .settled(large, .unknown(let error)): #expect(error.code == .tooLarge && hasOp)
         default: Issue.record("\(notices)")
         }
@@ -107,7 +107,7 @@ import Testing
         let insert = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: false)
         _ = outbox.add(.delete("m", "1"), base: 5, isKnown: true)
         #expect(outbox.entries.map(\.event) == [.delete("m", "1")])
-        #expect(outbox.takeNotices() == [.settled(number: insert, .reduced)])
+        #expect(outbox.takeNotices() == [.settled(number: insert, .superseded)])
     }
 
     @Test("a device reports a refused event and fills its op") func aRefusedEventIs() {
@@ -117,16 +117,16 @@ import Testing
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.takeNotices()
         let error = ReelError(.tooLarge, "300 KiB found, at most 256 KiB expected")
-        outbox.nacked(Event.Author(site: outbox.site, op: 0), error, ref: parcel?.ref, nowMs: 0)
+        outbox.nacked(SyncEvent.Author(site: outbox.site, op: 0), error, ref: parcel?.ref, nowMs: 0)
         outbox.nacked(
-            Event.Author(site: outbox.site, op: 1),
+            SyncEvent.Author(site: outbox.site, op: 1),
             ReelError(.gap, "", retryMs: 0),
             ref: parcel?.ref,
             nowMs: 0
         )
-        #expect(outbox.takeNotices() == [.settled(number: bad, .refused(error))])
+        #expect(outbox.takeNotices() == [.settled(number: bad, .failed(error))])
         let again = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: Outbox.retryMaxMs)
-        let noop = Event.noop.encoded(base: 0, author: Event.Author(site: outbox.site, op: 0))
+        let noop = SyncEvent.noop.encoded(base: 0, author: SyncEvent.Author(site: outbox.site, op: 0))
         #expect(again?.events.first == noop)
         #expect(again?.events.count == 2)
     }
@@ -137,8 +137,8 @@ import Testing
         let name = try #require(StreamName("s"))
         var outbox = Outbox(seed: 1)
         var fold = Fold(stream: name, partition: 0, epoch: Epoch(1))
-        func splice(_ offset: Int64, _ text: String) -> Event {
-            .update("page", "1", operations: ["text": .splice([Splice(offset, 0, text)])])
+        func splice(_ offset: Int64, _ text: String) -> SyncEvent {
+            .update("page", "1", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
         }
         func take(_ parcel: Outbox.PublishBatch?, from seq: Seq) throws -> [Outcome] {
             try #require(parcel).events.enumerated().map { index, bytes in
@@ -155,7 +155,7 @@ import Testing
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         // The device makes one splice of the shown text before the refusal, and one after it.
         _ = outbox.add(splice(4, "x"), base: 0, isKnown: true)
-        let author = { [site = outbox.site] in Event.Author(site: site, op: $0) }
+        let author = { [site = outbox.site] in SyncEvent.Author(site: site, op: $0) }
         outbox.acked(author(0), seq: 0, folded: -1, nowMs: 0)
         outbox.nacked(author(1), ReelError(.tooLarge, ""), ref: parcel?.ref, nowMs: 0)
         _ = outbox.add(splice(5, "y"), base: 0, isKnown: true)
@@ -183,17 +183,17 @@ import Testing
         for (op, error) in [(0, gap), (1, error), (2, gap)] as [(Op, ReelError)] {
             outbox.nacked(.init(site: outbox.site, op: op), error, ref: parcel?.ref, nowMs: 0)
         }
-        #expect(outbox.takeNotices() == [.settled(number: bad, .refused(error))])
+        #expect(outbox.takeNotices() == [.settled(number: bad, .failed(error))])
         let again = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: Outbox.retryMaxMs)
         #expect(again?.events.count == 3)
-        #expect(again?.events[1] == Event.noop.encoded(base: 0, author: .init(site: outbox.site, op: 1)))
+        #expect(again?.events[1] == SyncEvent.noop.encoded(base: 0, author: .init(site: outbox.site, op: 1)))
     }
 
     @Test("a device waits for answers to all sent events before it resends any") func waitsBeforeResend() {
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        let author = { [site = outbox.site] in Event.Author(site: site, op: $0) }
+        let author = { [site = outbox.site] in SyncEvent.Author(site: site, op: $0) }
         outbox.nacked(author(1), ReelError(.overloaded, "", retryMs: 200), ref: parcel?.ref, nowMs: 0)
         #expect(outbox.nextSendMs == nil, "two are on their way")
         outbox.nacked(author(2), ReelError(.gap, "", retryMs: 0), ref: parcel?.ref, nowMs: 0)
@@ -246,7 +246,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        outbox.acked(Event.Author(site: outbox.site, op: 0), seq: 10, folded: 5, nowMs: 0)
+        outbox.acked(SyncEvent.Author(site: outbox.site, op: 0), seq: 10, folded: 5, nowMs: 0)
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0) == nil, "it waits for the other acks")
         outbox.connected()
         let again = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -257,8 +257,8 @@ import Testing
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.insert("m", "1"), base: -1, isKnown: false)
         let parcel = outbox.nextBatch(Self.wide, base: 900, horizon: 400, nowMs: 0)
-        let author = Event.Author(site: outbox.site, op: 0)
-        #expect(parcel?.events == [Event.insert("m", "1").encoded(base: 900, author: author)])
+        let author = SyncEvent.Author(site: outbox.site, op: 0)
+        #expect(parcel?.events == [SyncEvent.insert("m", "1").encoded(base: 900, author: author)])
     }
 
     @Test("a device holds its queue until the next connection after an error that no event caused") func holdsQueue() {
@@ -267,7 +267,7 @@ import Testing
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let error = ReelError(.forbidden, "no")
         for op in 0..<2 as Range<Op> {
-            outbox.nacked(Event.Author(site: outbox.site, op: op), error, ref: parcel?.ref, nowMs: 0)
+            outbox.nacked(SyncEvent.Author(site: outbox.site, op: op), error, ref: parcel?.ref, nowMs: 0)
         }
         #expect(outbox.takeNotices() == [.held(error)], "one reason, said once")
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 1_000_000) == nil)
@@ -277,7 +277,7 @@ import Testing
 
     @Test("a device bounds the bytes in flight without an answer") func boundsInFlightBytes() {
         var outbox = Outbox(seed: 1)
-        let text = JSON.string(String(repeating: "x", count: 20_000))
+        let text = JSONValue.string(String(repeating: "x", count: 20_000))
         for id in 0..<40 { _ = outbox.add(.insert("m", "\(id)", ["text": text]), base: 0, isKnown: false) }
         var sent = 0
         func nextBatch() {
@@ -289,7 +289,7 @@ import Testing
         let most = Outbox.inFlightBytesMax / 20_000 + 1
         #expect(sent == most, "the last one may go beyond")
         for op in 0..<40 {
-            outbox.acked(Event.Author(site: outbox.site, op: Op(op)), seq: Seq(op), folded: -1, nowMs: 0)
+            outbox.acked(SyncEvent.Author(site: outbox.site, op: Op(op)), seq: Seq(op), folded: -1, nowMs: 0)
             nextBatch()
             #expect(sent == min(40, most + op + 1))
         }
@@ -303,7 +303,7 @@ import Testing
             outbox.connected()
             let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)
             outbox.nacked(
-                Event.Author(site: outbox.site, op: 0),
+                SyncEvent.Author(site: outbox.site, op: 0),
                 ReelError(.logUnavailable, "", retryMs: retry),
                 ref: parcel?.ref,
                 nowMs: 100
@@ -316,7 +316,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         var nowMs: Int64 = 0
         for op in 0..<10 as Range<Op> {
-            let author = Event.Author(site: outbox.site, op: op)
+            let author = SyncEvent.Author(site: outbox.site, op: op)
             _ = outbox.add(.insert("m", "\(op)"), base: 0, isKnown: false)
             let refused = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: nowMs)
             outbox.nacked(author, ReelError(.rateLimited, "", retryMs: 100), ref: refused?.ref, nowMs: nowMs)
@@ -334,10 +334,10 @@ import Testing
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         for op in 0..<3 {
-            outbox.acked(Event.Author(site: outbox.site, op: Op(op)), seq: Seq(10 + op), folded: 5, nowMs: 0)
+            outbox.acked(SyncEvent.Author(site: outbox.site, op: Op(op)), seq: Seq(10 + op), folded: 5, nowMs: 0)
         }
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0) == nil)
-        let author = Event.Author(site: outbox.site, op: 1)
+        let author = SyncEvent.Author(site: outbox.site, op: 1)
         outbox.folded(author, seq: 11, .gap, content: parcel?.events[1] ?? [], base: 11, nowMs: 0)
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
     }
@@ -346,7 +346,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        outbox.acked(Event.Author(site: outbox.site, op: 0), seq: 7, folded: 8, nowMs: 0)
+        outbox.acked(SyncEvent.Author(site: outbox.site, op: 0), seq: 7, folded: 8, nowMs: 0)
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
     }
 
@@ -357,16 +357,16 @@ import Testing
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
         // The other device's event has op 0.
-        let author = Event.Author(site: was, op: 0)
+        let author = SyncEvent.Author(site: was, op: 0)
         outbox.acked(author, seq: 4, folded: 2, nowMs: 0)
         _ = outbox.takeNotices()
-        let theirs = Event.delete("m", "9").encoded(base: 0, author: author)
+        let theirs = SyncEvent.delete("m", "9").encoded(base: 0, author: author)
         outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
         #expect(outbox.site != was)
         #expect(outbox.takeNotices() == [.newSite(was: was, now: outbox.site)])
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)
         let expected = ["1", "2"].enumerated().map { op, id in
-            Event.update("m", id, ["a": 1]).encoded(base: 0, author: .init(site: outbox.site, op: Op(op)))
+            SyncEvent.update("m", id, ["a": 1]).encoded(base: 0, author: .init(site: outbox.site, op: Op(op)))
         }
         #expect(parcel?.events == expected)
     }
@@ -374,19 +374,19 @@ import Testing
     @Test("a cloned device refuses splices that depend on its former site's text") func aCloneRefusesWhat() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
-        func splice(_ offset: Int64) -> Event {
-            .update("page", "1", operations: ["text": .splice([Splice(offset, 0, "x")])])
+        func splice(_ offset: Int64) -> SyncEvent {
+            .update("page", "1", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: "x")])])
         }
         let handedOver = outbox.add(splice(0), base: 0, isKnown: true)
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let queued = outbox.add(splice(1), base: 0, isKnown: true)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
-        let author = Event.Author(site: was, op: 0)
+        let author = SyncEvent.Author(site: was, op: 0)
         outbox.acked(author, seq: 4, folded: 2, nowMs: 0)
-        let theirs = Event.delete("m", "9").encoded(base: 0, author: author)
+        let theirs = SyncEvent.delete("m", "9").encoded(base: 0, author: author)
         outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
         let refused = outbox.takeNotices().compactMap { notice -> Int64? in
-            if case .settled(let number, .refused(let error)) = notice, error.code == .stale { number } else { nil }
+            if case .settled(let number, .failed(let error)) = notice, error.code == .stale { number } else { nil }
         }
         #expect(Set(refused) == [handedOver, queued])
         #expect(outbox.entries.map(\.event) == [.update("m", "1", ["a": 1])])
@@ -398,11 +398,11 @@ import Testing
         let was = outbox.site
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        for op in 0..<3 { outbox.acked(Event.Author(site: was, op: Op(op)), seq: Seq(4 + op), folded: 2, nowMs: 0) }
+        for op in 0..<3 { outbox.acked(SyncEvent.Author(site: was, op: Op(op)), seq: Seq(4 + op), folded: 2, nowMs: 0) }
         _ = outbox.takeNotices()
         for op in 0..<3 {
-            let author = Event.Author(site: was, op: Op(op))
-            let theirs = Event.delete("m", "9").encoded(base: 0, author: author)
+            let author = SyncEvent.Author(site: was, op: Op(op))
+            let theirs = SyncEvent.delete("m", "9").encoded(base: 0, author: author)
             outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
         }
         #expect(outbox.takeNotices() == [.newSite(was: was, now: outbox.site)])
@@ -413,7 +413,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         _ = outbox.takeNotices()
-        outbox.folded(Event.Author(site: was, op: 0), seq: 3, .applied, content: [], base: 3, nowMs: 0)
+        outbox.folded(SyncEvent.Author(site: was, op: 0), seq: 3, .applied, content: [], base: 3, nowMs: 0)
         #expect(outbox.takeNotices() == [.newSite(was: was, now: outbox.site)])
         var other = Outbox(seed: 2)
         let site = other.site
@@ -441,20 +441,20 @@ import Testing
         let was = outbox.site
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         let splice = outbox.add(
-            .update("m", "1", operations: ["t": .splice([Splice(0, 0, "x")])]),
+            .update("m", "1", operations: ["t": .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]),
             base: 0,
             isKnown: true
         )
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         for op in 0..<2 as Range<Op> { outbox.acked(.init(site: was, op: op), seq: 70_000 + op, folded: 0, nowMs: 0) }
         _ = outbox.takeNotices()
-        outbox.folded(Event.Author(site: was, op: 0), seq: 70_000, .stale, content: [], base: 70_000, nowMs: 0)
+        outbox.folded(SyncEvent.Author(site: was, op: 0), seq: 70_000, .stale, content: [], base: 70_000, nowMs: 0)
         #expect(outbox.site != was)
-        let author = Event.Author(site: outbox.site, op: 0)
-        let again = Event.update("m", "1", ["a": 1]).encoded(base: 70_000, author: author)
+        let author = SyncEvent.Author(site: outbox.site, op: 0)
+        let again = SyncEvent.update("m", "1", ["a": 1]).encoded(base: 70_000, author: author)
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == [again])
         let refused = outbox.takeNotices().contains {
-            if case .settled(splice, .refused(let error)) = $0 { error.code == .stale } else { false }
+            if case .settled(splice, .failed(let error)) = $0 { error.code == .stale } else { false }
         }
         #expect(refused, "a splice counts on a text that is gone")
     }
@@ -462,36 +462,45 @@ import Testing
     @Test("in a new epoch, a device keeps its queue and applies it to the new state") func aNewEpochKeeps() {
         var outbox = Outbox(seed: 1)
         for id in 0..<2 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 50, isKnown: true) }
-        let guarded = outbox.add(Event(.delete("m", "1").guarded(["a": 3])), base: 50, isKnown: true)
+        let guarded = outbox.add(SyncEvent(.delete("m", "1").guarded(["a": 3])), base: 50, isKnown: true)
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let site = outbox.site
         outbox.connected()
         outbox.epochChanged(consumed: { $0 == site ? (0, 6) : nil }, seq: 7)
         #expect(outbox.site == site)
-        let author = { Event.Author(site: site, op: $0) }
+        let author = { SyncEvent.Author(site: site, op: $0) }
         let expected = [
-            Event.update("m", "1", ["a": 1]).encoded(base: 7, author: author(1)),
-            Event.noop.encoded(base: 7, author: author(2)),
+            SyncEvent.update("m", "1", ["a": 1]).encoded(base: 7, author: author(1)),
+            SyncEvent.noop.encoded(base: 7, author: author(2)),
         ]
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)?.events == expected)
         let refused = outbox.takeNotices().contains {
-            if case .settled(guarded, .refused(let error)) = $0 { error.code == .epochChanged } else { false }
+            if case .settled(guarded, .failed(let error)) = $0 { error.code == .epochChanged } else { false }
         }
         #expect(refused)
     }
 
     @Test("a stored event decodes to the same event and base") func storedEventRoundTrips() {
-        let events: [Event] = [
+        let events: [SyncEvent] = [
             .insert("tä\"sk", "1\u{7}", ["a": [1, "x\n", nil, ["k": true]], "b": 1.5e300]),
             .update("m", "i", ["x": nil], operations: ["n": .increment(-2), "s": .change(add: ["a"], remove: [1])]),
-            .update("m", "i", operations: ["t": .splice([Splice(3, 1, "héllo"), Splice(0, 0, "")])]),
-            Event(.delete("m", "i").guarded(["a": 4, "b": -1])),
+            .update(
+                "m",
+                "i",
+                operations: [
+                    "t": .splice([
+                        TextSplice(at: 3, removing: 1, inserting: "héllo"),
+                        TextSplice(at: 0, removing: 0, inserting: ""),
+                    ])
+                ]
+            ),
+            SyncEvent(.delete("m", "i").guarded(["a": 4, "b": -1])),
             .batch([.insert("m", "1"), .delete("m", "2")]), .noop,
         ]
         for event in events {
             var base: Seq = 0
             let bytes = event.encoded(base: 17)
-            #expect(bytes.withUnsafeBytes { Event(encoded: $0, base: &base) } == event)
+            #expect(bytes.withUnsafeBytes { SyncEvent(encoded: $0, base: &base) } == event)
             #expect(base == 17)
         }
     }

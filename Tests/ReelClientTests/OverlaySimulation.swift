@@ -17,14 +17,14 @@ struct OverlaySimulation {
     var otherOps: [Op]
     /// The batches that were handed over and have not arrived.
     var parcels: [Outbox.PublishBatch] = []
-    var fates: [Fate] = []
+    var outcomes: [PublishOutcome] = []
     /// The objects of a reader of changes that reads only the objects in the batches of changes.
     var told: [Overlay.Key: ObjectState] = [:]
     /// True if the reader must read all objects again.
     var isReset = false
     /// Objects in a batch of changes that own events had touched and that were unchanged for the reader.
     var falseNews: [Overlay.Key] = []
-    var feed: Feed<ChangeBatch>?
+    var feed: Feed<ObjectChangeBatch>?
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
@@ -38,7 +38,7 @@ struct OverlaySimulation {
     }
 
     static func device(_ outbox: Outbox, _ fold: Fold) -> StreamState {
-        let stream = StreamState(name, start: .all, row: 0, outbox: outbox)
+        let stream = StreamState(name, start: .beginning, row: 0, outbox: outbox)
         var own = Fold(stream: name, partition: 0, epoch: Epoch(1), listsChanges: true)
         if fold.seq >= 0 { own = fold }
         stream.view = View(own, partitions: 1)
@@ -119,7 +119,7 @@ struct OverlaySimulation {
     /// Appends an event of another device.
     mutating func write(_ other: Int) {
         let event = randomEvent(visible: false)
-        let author = Event.Author(site: others[other], op: otherOps[other])
+        let author = SyncEvent.Author(site: others[other], op: otherOps[other])
         otherOps[other] += 1
         append(event.encoded(base: truth.seq, author: author))
     }
@@ -200,7 +200,7 @@ struct OverlaySimulation {
         }
         stream.news = []
         isReset = false
-        for case .settled(_, let fate) in stream.outbox.takeNotices() { fates.append(fate) }
+        for case .settled(_, let outcome) in stream.outbox.takeNotices() { outcomes.append(outcome) }
     }
 
     func shown(_ key: Overlay.Key) -> ObjectState? {
@@ -222,14 +222,14 @@ struct OverlaySimulation {
                 let rest = entry.event.changes.indices.filter { !gone.contains($0) }
                 // An event without a text that later splices depend on is not sent. Otherwise a filler with the same
                 // texts is sent.
-                guard Event(batch: rest.map { entry.event.changes[$0] }).namesText else { continue }
+                guard SyncEvent(batch: rest.map { entry.event.changes[$0] }).namesText else { continue }
                 entry.event = entry.event.filler
             }
             let site = entry.author?.site ?? stream.outbox.site
             let op = entry.author?.op ?? ops[site] ?? stream.outbox.nextOp
             ops[site] = op + 1
             let base = entry.event.dependsOnBase ? entry.base : fold.seq
-            let value = entry.event.encoded(base: base, author: Event.Author(site: site, op: op))
+            let value = entry.event.encoded(base: base, author: SyncEvent.Author(site: site, op: op))
             switch Self.apply(value, to: &fold, at: fold.seq + 1) {
             case .applied, .rejected: break
             default: return nil
@@ -246,15 +246,15 @@ struct OverlaySimulation {
         }
     }
 
-    private func author(of value: [UInt8]) -> Event.Author {
+    private func author(of value: [UInt8]) -> SyncEvent.Author {
         let author = value.withUnsafeBytes { EventIntake.author(of: $0) }
-        return Event.Author(site: author?.site ?? stream.outbox.site, op: author?.op ?? -1)
+        return SyncEvent.Author(site: author?.site ?? stream.outbox.site, op: author?.op ?? -1)
     }
 
     // MARK: Events
 
-    mutating func randomEvent(visible: Bool) -> Event {
-        let number = JSON.number(Double(Int.random(in: 0..<100, using: &random)))
+    mutating func randomEvent(visible: Bool) -> SyncEvent {
+        let number = JSONValue.number(Double(Int.random(in: 0..<100, using: &random)))
         let id = Self.ids.randomElement(using: &random)!
         switch Int.random(in: 0..<20, using: &random) {
         case 0..<4: return .insert("m", id, ["n": number, "text": "ab"])
@@ -269,25 +269,25 @@ struct OverlaySimulation {
             return .batch([.update("m", id, ["n": number]), .insert("m", second, ["of": .string(id)])])
         case 18:
             let seq = stream.confirmed("m", id)?.fields["n"]?.seq ?? -1
-            return Event(Change.update("m", id, ["n": number, "note": "g"]).guarded(["n": seq]))
+            return SyncEvent(SyncChange.update("m", id, ["n": number, "note": "g"]).guarded(["n": seq]))
         default: return visible ? .update("m", id, ["bad": number, "n": number]) : .delete("m", id)
         }
     }
 
     /// A write of a text with a guard: no other device has changed the object's number.
-    private mutating func guardedTitle() -> Event {
+    private mutating func guardedTitle() -> SyncEvent {
         let id = Self.ids.randomElement(using: &random)!
         let seq = stream.confirmed("m", id)?.fields["n"]?.seq ?? -1
-        return Event(Change.update("m", id, ["text": "title"]).guarded(["n": seq]))
+        return SyncEvent(SyncChange.update("m", id, ["text": "title"]).guarded(["n": seq]))
     }
 
     /// An edit of the text that its author sees.
-    private mutating func splice(_ id: String, _ visible: Bool) -> Splice {
+    private mutating func splice(_ id: String, _ visible: Bool) -> TextSplice {
         let state = visible ? shown(Fold.key(model: "m", id: id)) : truth.object(model: "m", id: id)
-        let text = state?.value("text").flatMap { $0.withUnsafeBytes { JSON(parsing: $0) }?.string } ?? ""
+        let text = state?.value("text").flatMap { $0.withUnsafeBytes { JSONValue(parsing: $0) }?.string } ?? ""
         let count = Int64(text.unicodeScalars.count)
         let offset = Int64.random(in: 0...count, using: &random)
         let removed = Int64.random(in: 0...min(2, count - offset), using: &random)
-        return Splice(offset, removed, visible ? "own" : "other")
+        return TextSplice(at: offset, removing: removed, inserting: visible ? "own" : "other")
     }
 }

@@ -24,7 +24,7 @@ import Testing
                 let shown = simulation.shown(key)
                 #expect(shown == simulation.truth.object(key), "seed \(seed)")
             }
-            applied += simulation.fates.count { if case .applied = $0 { true } else { false } }
+            applied += simulation.outcomes.count { if case .applied = $0 { true } else { false } }
         }
         #expect(applied > 50, "nothing has happened")
     }
@@ -33,17 +33,17 @@ import Testing
     func hidesDependentSplice() throws {
         var simulation = OverlaySimulation(seed: 1)
         let other = simulation.others[0]
-        func others(_ event: Event, _ op: Op) -> [UInt8] {
-            event.encoded(base: -1, author: Event.Author(site: other, op: op))
+        func others(_ event: SyncEvent, _ op: Op) -> [UInt8] {
+            event.encoded(base: -1, author: SyncEvent.Author(site: other, op: op))
         }
         simulation.append(others(.batch([.insert("m", "0"), .insert("m", "1", ["text": "ab"])]), 0))
         simulation.fold(1)
         let stream = simulation.stream
-        func edit(_ id: String, _ offset: Int64, _ text: String) -> Change {
-            .update("m", id, operations: ["text": .splice([Splice(offset, 0, text)])])
+        func edit(_ id: String, _ offset: Int64, _ text: String) -> SyncChange {
+            .update("m", id, operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
         }
         _ = stream.outbox.add(.batch([edit("0", 0, "own"), edit("1", 2, "c")]), base: 0, isKnown: true)
-        _ = stream.outbox.add(Event(edit("1", 3, "d")), base: 0, isKnown: true)
+        _ = stream.outbox.add(SyncEvent(edit("1", 3, "d")), base: 0, isKnown: true)
         #expect(stream.visible("m", "0")?["text"] == "own" && stream.visible("m", "1")?["text"] == "abcd")
         // The other device deletes the first object before the log has the remaining events.
         simulation.append(others(.delete("m", "0"), 1))
@@ -66,10 +66,10 @@ import Testing
         simulation.send()
         try expectAsItMustBe(&simulation, "sent")
         // Another device has written under the same site.
-        simulation.append(Event.insert("m", "1").encoded(base: -1, author: Event.Author(site: was, op: 0)))
+        simulation.append(SyncEvent.insert("m", "1").encoded(base: -1, author: SyncEvent.Author(site: was, op: 0)))
         simulation.fold(1)
         #expect(stream.outbox.site != was)
-        let edit = Operation.splice([Splice(2, 0, "c")])
+        let edit = FieldOperation.splice([TextSplice(at: 2, removing: 0, inserting: "c")])
         _ = stream.outbox.add(.update("m", "0", operations: ["text": edit]), base: 0, isKnown: true)
         try expectAsItMustBe(&simulation, "as another site")
     }
@@ -77,10 +77,10 @@ import Testing
     @Test("a device hides a sent event as soon as the horizon passes the event's base") func hidesBelowHorizon() throws
     {
         var simulation = OverlaySimulation(seed: 3)
-        let (stream, author) = (simulation.stream, Event.Author(site: simulation.others[0], op: 0))
-        simulation.append(Event.insert("m", "0", ["text": "ab"]).encoded(base: -1, author: author))
+        let (stream, author) = (simulation.stream, SyncEvent.Author(site: simulation.others[0], op: 0))
+        simulation.append(SyncEvent.insert("m", "0", ["text": "ab"]).encoded(base: -1, author: author))
         simulation.fold(1)
-        let edit = Operation.splice([Splice(2, 0, "c")])
+        let edit = FieldOperation.splice([TextSplice(at: 2, removing: 0, inserting: "c")])
         _ = stream.outbox.add(.update("m", "0", operations: ["text": edit]), base: 0, isKnown: true)
         _ = stream.outbox.add(.insert("m", "1"), base: 0, isKnown: false)
         simulation.send()
@@ -99,8 +99,8 @@ import Testing
 
     @Test("a reader reads all objects after a new fold, without a list of changed names") func readsAllAfterSnapshot() {
         var simulation = OverlaySimulation(seed: 5)
-        let author = Event.Author(site: simulation.others[0], op: 0)
-        simulation.append(Event.insert("m", "0").encoded(base: -1, author: author))
+        let author = SyncEvent.Author(site: simulation.others[0], op: 0)
+        simulation.append(SyncEvent.insert("m", "0").encoded(base: -1, author: author))
         simulation.loadSnapshot()
         simulation.stream.follow()
         #expect(simulation.stream.visible("m", "0") != nil)

@@ -58,12 +58,12 @@ import Testing
     }
 
     /// Returns the fold's outcome. Nil: the fold has already consumed an event of the queue.
-    private static func verdict(_ event: Event, _ base: Seq, _ simulation: OverlaySimulation) -> (
+    private static func verdict(_ event: SyncEvent, _ base: Seq, _ simulation: OverlaySimulation) -> (
         code: ErrorCode?, Void
     )? {
         guard var fold = simulation.expected() else { return nil }
         let site = simulation.stream.outbox.site
-        let author = Event.Author(site: site, op: (fold.site(site)?.op ?? -1) + 1)
+        let author = SyncEvent.Author(site: site, op: (fold.site(site)?.op ?? -1) + 1)
         let value = event.encoded(base: event.dependsOnBase ? base : fold.seq, author: author)
         switch OverlaySimulation.apply(value, to: &fold, at: fold.seq + 1) {
         case .applied: return (nil, ())
@@ -72,17 +72,17 @@ import Testing
         }
     }
 
-    private static func event(_ simulation: inout OverlaySimulation) -> Event {
-        guard simulation.chance(30) else { return Event(change(&simulation)) }
+    private static func event(_ simulation: inout OverlaySimulation) -> SyncEvent {
+        guard simulation.chance(30) else { return SyncEvent(change(&simulation)) }
         let count = Int.random(in: 1...4, using: &simulation.random)
         return .batch((0..<count).map { _ in change(&simulation) })
     }
 
-    private static func change(_ simulation: inout OverlaySimulation) -> Change {
+    private static func change(_ simulation: inout OverlaySimulation) -> SyncChange {
         let id = ["0", "1", "2", "new"].randomElement(using: &simulation.random)!
         let name = ["n", "text", "set", "sum"].randomElement(using: &simulation.random)!
-        let value: JSON = [1, "ab", [1], nil].randomElement(using: &simulation.random)!
-        var change: Change
+        let value: JSONValue = [1, "ab", [1], nil].randomElement(using: &simulation.random)!
+        var change: SyncChange
         switch Int.random(in: 0..<10, using: &simulation.random) {
         case 0: change = .insert("m", id)
         case 1: change = .insert("m", id, [name: value])
@@ -94,7 +94,11 @@ import Testing
             let (offset, removed) = (
                 Int64.random(in: 0...5, using: &simulation.random), Int64.random(in: 0...2, using: &simulation.random)
             )
-            change = .update("m", id, operations: ["text": .splice([Splice(offset, removed, "x")])])
+            change = .update(
+                "m",
+                id,
+                operations: ["text": .splice([TextSplice(at: offset, removing: removed, inserting: "x")])]
+            )
         }
         if simulation.chance(20) { change.guards = [name: -1] }
         if simulation.chance(10) {
@@ -107,30 +111,30 @@ import Testing
     func ownView() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("n", "1", ["text": "twelve chars", "n": 1])).fate()
-        try await stream.publish(.insert("n", "gone")).fate()
-        try await stream.publish(.delete("n", "gone")).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("n", "1", ["text": "twelve chars", "n": 1])).outcome()
+        try await stream.publish(.insert("n", "gone")).outcome()
+        try await stream.publish(.delete("n", "gone")).outcome()
         try await network.on { $0.down = ["a"] }
         try await network.on { $0.kill("a") }
         let read = try #require(try stream.object("n", "1"))
         let seq = try #require(read.fields["n"]?.seq)
-        func splice(_ offset: Int64) -> Event {
-            .update("n", "1", operations: ["text": .splice([Splice(offset, 0, "x")])])
+        func splice(_ offset: Int64) -> SyncEvent {
+            .update("n", "1", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: "x")])])
         }
-        let large = JSON.string(String(repeating: "x", count: 250 << 10))
+        let large = JSONValue.string(String(repeating: "x", count: 250 << 10))
         for name in ["large", "larger", "largest"] { try await stream.publish(.update("n", "1", [name: large])) }
-        let cases: [(Event, ErrorCode?)] = [
+        let cases: [(SyncEvent, ErrorCode?)] = [
             (splice(18), .range), (splice(12), nil), (splice(13), nil), (splice(15), .range),
-            (.update("n", "1", operations: ["n": .splice([Splice(0, 0, "x")])]), .type),
+            (.update("n", "1", operations: ["n": .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]), .type),
             (.update("n", "1", operations: ["text": .increment(1)]), .type),
             (.update("n", "1", operations: ["n": .change(add: [1], remove: [])]), .type),
-            (Event(.update("n", "1", ["n": 2]).guarded(["n": seq + 1])), .guard),
+            (SyncEvent(.update("n", "1", ["n": 2]).guarded(["n": seq + 1])), .guard),
             // The device does not know the event that will have that seq.
-            (Event(.update("n", "1", ["n": 2]).guarded(["n": seq + 10])), nil),
-            (Event(.update("n", "1", ["n": 2]).guarded(["n": seq])), nil),
-            (Event(.insert("n", "1").guarded(["text": -1])), .guard),
-            (Event(.update("n", "1", ["n": 2]).guarded(["n": seq])), .guard),
+            (SyncEvent(.update("n", "1", ["n": 2]).guarded(["n": seq + 10])), nil),
+            (SyncEvent(.update("n", "1", ["n": 2]).guarded(["n": seq])), nil),
+            (SyncEvent(.insert("n", "1").guarded(["text": -1])), .guard),
+            (SyncEvent(.update("n", "1", ["n": 2]).guarded(["n": seq])), .guard),
             (.insert("n", "gone"), .deleted), (.update("n", "gone"), .deleted), (.delete("n", "gone"), nil),
             (.update("n", "unknown"), .noObject), (.delete("n", "unknown"), .noObject),
             (.batch([.insert("n", "new"), .update("n", "gone")]), .deleted),
@@ -166,7 +170,7 @@ import Testing
         #expect(error?.code == .type && error?.message.contains("m/1") == true)
         try await network.on { $0.down = [] }
         for publication in [update, batch] {
-            guard case .applied = try await publication.fate() else { throw Wrong() }
+            guard case .applied = try await publication.outcome() else { throw Wrong() }
         }
         await client.close()
         await writer.close()
@@ -182,7 +186,7 @@ import Testing
             (network.isSilent, network.dropsFetches) = (true, true)
         }
         var client = try network.client(store: .file(path))
-        var stream = try await client.open("s", from: .all)
+        var stream = try await client.open("s", from: .beginning)
         try await eventually { await client.phases("s") == [.live] }
         try await network.on { $0.push(upTo: 1) }
         try await stream.waitUntil(seq: 1)
@@ -190,7 +194,7 @@ import Testing
         await client.close()
         try await network.on { $0.kill("a") }
         client = try network.client(store: .file(path))
-        stream = try await client.open("s", from: .all)
+        stream = try await client.open("s", from: .beginning)
         try await stream.publish(.update("m", "4", ["a": 1]))
         await client.close()
     }
@@ -204,18 +208,18 @@ import Testing
                 defer { removeStore(path) }
                 if !isOnline { try await network.on { $0.down = ["a"] } }
                 var client = try network.client(store: .file(path))
-                let drawn = Change.insert("n", ["a": 1])
-                for insert in [Change.insert("n", "x"), drawn] {
+                let drawn = SyncChange.insert("n", ["a": 1])
+                for insert in [SyncChange.insert("n", "x"), drawn] {
                     if insert.hasRandomID, isStartedAgain, !isOnline { continue }
-                    for event in [Event(insert), .delete("n", insert.id)] {
+                    for event in [SyncEvent(insert), .delete("n", insert.id)] {
                         try await client.open("s").publish(event)
-                        if isOnline { try await eventually { try await client.open("s").queued == 0 } }
+                        if isOnline { try await eventually { try await client.open("s").pendingCount == 0 } }
                         guard isStartedAgain else { continue }
                         await client.close()
                         client = try network.client(store: .file(path))
                     }
                     let error = await #expect(throws: ReelError.self) {
-                        try await client.open("s").publish(Event(insert))
+                        try await client.open("s").publish(SyncEvent(insert))
                     }
                     #expect(error?.code == .deleted, "online \(isOnline), \(isStartedAgain), \(insert.id)")
                 }
@@ -237,7 +241,7 @@ import Testing
         #expect(try stream.object("m", "0") == nil)
         #expect(try other.object("m", "0") != nil, "each stream has its own objects")
         try await network.on { $0.down = [] }
-        guard case .applied(let seq) = try await delete.fate() else { throw Wrong() }
+        guard case .applied(let seq) = try await delete.outcome() else { throw Wrong() }
         try await source.waitUntil(seq: seq)
         #expect(try source.object("m", "0") == nil)
         await client.close()

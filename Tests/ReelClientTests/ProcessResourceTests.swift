@@ -57,13 +57,13 @@ import Testing
                 ? try SyncClient(nodes: [node.url], store: store)
                 : try network.client(store: store, seed: UInt64(number))
             gone = client
-            let changes = await client.notices
+            let changes = await client.notices()
             let stream = try await client.open("s")
             let publication = try await stream.publish(.insert("m", "\(number)"))
             if isReal {
                 try await eventually("the node hears a client") { node.greeted > greeted }
             } else {
-                try await publication.fate()
+                try await publication.outcome()
             }
             if isClosed { await client.close() }
             withExtendedLifetime(changes) {}

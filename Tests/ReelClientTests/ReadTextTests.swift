@@ -12,7 +12,7 @@ import Testing
     )
     func appliedAfterAll(isConsumed: Bool) throws {
         var device = LoggedDevice(.insert("m", "0", ["text": "title"]))
-        try device.publish(Event(.update("m", "0", ["text": "lost"]).guarded(["f": -1])))
+        try device.publish(SyncEvent(.update("m", "0", ["text": "lost"]).guarded(["f": -1])))
         let sent = device.send()
         device.write(.update("m", "0", ["f": 1]))
         let read = try #require(device.stream.visible("m", "0"))
@@ -27,9 +27,9 @@ import Testing
     @Test("a splice is stale if the text's own event was refused at hand-over after the author had read it")
     func lostAtHandOver() throws {
         let device = LoggedDevice(.insert("m", "0", ["text": "old", "f": 1]))
-        let pad = JSON.string(String(repeating: "p", count: 2_000))
+        let pad = JSONValue.string(String(repeating: "p", count: 2_000))
         try device.publish(.update("m", "0", ["f": nil, "pad": pad]))
-        try device.publish(Event(.update("m", "0", ["text": "hello"]).guarded(["f": -1])))
+        try device.publish(SyncEvent(.update("m", "0", ["text": "hello"]).guarded(["f": -1])))
         let read = try #require(device.stream.visible("m", "0"))
         #expect(read["text"] == "hello")
         #expect(device.send(.init(events: 10, bytes: 5_000, event: 1_000)).count == 2, "the first one is too large")
@@ -51,7 +51,7 @@ import Testing
 
     @Test("a device does not merge an update into an event that will be rejected")
     func mergedIntoALoser() throws {
-        let fields = (0..<Limits.fields - 1).reduce(into: Members<JSON>()) { $0["a\($1)"] = 0 }
+        let fields = (0..<Limits.fields - 1).reduce(into: FieldMap<JSONValue>()) { $0["a\($1)"] = 0 }
         var device = LoggedDevice(.insert("m", "0", fields))
         try device.publish(.update("m", "0", ["z": 1]))
         device.write(.update("m", "0", ["y": 1]))
@@ -77,12 +77,16 @@ import Testing
     func unrelatedBatch() throws {
         var device = LoggedDevice(.insert("m", "0", ["text": "title", "n": 0]))
         device.write(.insert("m", "other", ["text": "x"]))
-        let title = try device.publish(Event(.update("m", "0", ["text": "lost"]).guarded(["n": 0])))
+        let title = try device.publish(SyncEvent(.update("m", "0", ["text": "lost"]).guarded(["n": 0])))
         let sent = device.send()
         device.write(.update("m", "0", ["n": 1]))
         let splice = try device.publish(LoggedDevice.edit(5, "a"))
         #expect(device.stream.outbox.waiting == [title: [splice]])
-        let edit = Change.update("m", "other", operations: ["text": .splice([Splice(1, 0, "y")])])
+        let edit = SyncChange.update(
+            "m",
+            "other",
+            operations: ["text": .splice([TextSplice(at: 1, removing: 0, inserting: "y")])]
+        )
         try device.publish(.batch([.update("m", "other", ["n": 1]), edit]))
         // The second splice depends on the first one in the same text. The device cannot express this batch in another
         // way, so it sends the batch unchanged.
@@ -96,17 +100,17 @@ import Testing
 
 /// A device, and a log that other devices write to.
 struct LoggedDevice {
-    let stream = StreamState(StreamName("s")!, start: .all, row: 0, outbox: Outbox(seed: 1))
+    let stream = StreamState(StreamName("s")!, start: .beginning, row: 0, outbox: Outbox(seed: 1))
     var log = RevivalTests.Log()
 
     /// Makes a device that has read an event of another device.
-    init(_ event: Event) {
+    init(_ event: SyncEvent) {
         stream.sync.isComplete = true
         write(event)
     }
 
-    static func edit(_ offset: Int64, _ text: String) -> Event {
-        .update("m", "0", operations: ["text": .splice([Splice(offset, 0, text)])])
+    static func edit(_ offset: Int64, _ text: String) -> SyncEvent {
+        .update("m", "0", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
     }
 
     /// Reads the log to its end.
@@ -117,13 +121,13 @@ struct LoggedDevice {
     }
 
     /// Appends an event of another device, and reads it.
-    mutating func write(_ event: Event) {
+    mutating func write(_ event: SyncEvent) {
         log.write(event)
         read()
     }
 
     @discardableResult
-    func publish(_ event: Event, read object: SyncObject? = nil) throws -> Int64 {
+    func publish(_ event: SyncEvent, read object: SyncObject? = nil) throws -> Int64 {
         try stream.add(event, base: object?.readAt.seq ?? stream.seq, read: object?.readAt.withdrawals)
     }
 

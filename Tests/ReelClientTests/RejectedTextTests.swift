@@ -12,7 +12,7 @@ import Testing
     enum Rejection: CaseIterable {
         case deleted, guarded, type, replaced, tooLarge
 
-        var others: Event? {
+        var others: SyncEvent? {
             switch self {
             case .deleted: .delete("m", "a")
             case .guarded: .update("m", "a", ["n": 1])
@@ -22,26 +22,27 @@ import Testing
             }
         }
 
-        var own: Change {
+        var own: SyncChange {
             switch self {
             case .deleted: .update("m", "a", ["title": "new"])
             case .guarded: .update("m", "a", ["title": "new"]).guarded(["n": 0])
-            case .replaced: .update("m", "a", operations: ["title": .splice([Splice(5, 0, "new")])])
+            case .replaced:
+                .update("m", "a", operations: ["title": .splice([TextSplice(at: 5, removing: 0, inserting: "new")])])
             case .type: .update("m", "a", ["title": "new"], operations: ["n": .increment(1)])
             case .tooLarge: .update("m", "a", ["title": .string(String(repeating: "x", count: 60 << 10))])
             }
         }
     }
 
-    private static func letter(_ offset: Int, _ id: String = "b") -> Event {
-        .update("m", id, operations: ["text": .splice([Splice(Int64(offset), 0, "x")])])
+    private static func letter(_ offset: Int, _ id: String = "b") -> SyncEvent {
+        .update("m", id, operations: ["text": .splice([TextSplice(at: Int64(offset), removing: 0, inserting: "x")])])
     }
 
     private func stream(_ network: FakeNetwork) async throws -> (SyncClient, SyncStream) {
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        let make = Event.batch([.insert("m", "a", ["n": 0, "title": "title"]), .insert("m", "b", ["text": ""])])
-        guard case .applied(0) = try await stream.publish(make).fate() else { throw Wrong() }
+        let stream = try await client.open("s", from: .beginning)
+        let make = SyncEvent.batch([.insert("m", "a", ["n": 0, "title": "title"]), .insert("m", "b", ["text": ""])])
+        guard case .applied(0) = try await stream.publish(make).outcome() else { throw Wrong() }
         return (client, stream)
     }
 
@@ -57,15 +58,15 @@ import Testing
             network.kill("a")
             if let others = rejection.others { network.author(others) }
         }
-        let title = try await stream.publish(Event(rejection.own))
+        let title = try await stream.publish(SyncEvent(rejection.own))
         for offset in 0..<50 { try await stream.publish(Self.letter(offset)) }
         try await network.on { network in
             if rejection == .tooLarge { network.frameBytes = 32 << 10 }
             network.down = []
         }
-        let fate = try await title.fate()
-        #expect(fate.isLoss, "\(fate)")
-        try await eventually { await stream.queued == 0 }
+        let outcome = try await title.outcome()
+        #expect(outcome.isLoss, "\(outcome)")
+        try await eventually { await stream.pendingCount == 0 }
         #expect(try stream.confirmed.object("m", "b")?["text"]?.string?.count == 50)
         await client.close()
     }
@@ -79,7 +80,7 @@ import Testing
             network.isSilent = true
             network.author(.delete("m", "a"))
         }
-        var letters: [Publication] = []
+        var letters: [PublishHandle] = []
         for offset in 0..<120 {
             if offset == 10 { try await stream.publish(.update("m", "a", ["title": "new"])) }
             if offset == 60 {
@@ -90,7 +91,7 @@ import Testing
             }
             letters.append(try await stream.publish(Self.letter(offset)))
         }
-        for letter in letters { guard case .applied = try await letter.fate() else { throw Wrong() } }
+        for letter in letters { guard case .applied = try await letter.outcome() else { throw Wrong() } }
         #expect(try stream.confirmed.object("m", "b")?["text"]?.string?.count == 120)
         await client.close()
     }
@@ -103,20 +104,20 @@ import Testing
             network.isSilent = true
             network.author(.update("m", "b", ["text": "replaced "]))
         }
-        var early: [Publication] = []
+        var early: [PublishHandle] = []
         for offset in 0..<10 { early.append(try await stream.publish(Self.letter(offset))) }
         try await eventually { try await network.on { $0.log.count } == 12 }
         // The device reads only the other device's event. Its own letters have not returned yet.
         try await network.on { $0.push(upTo: 1) }
         try await eventually { try stream.object("m", "b")?["text"] == "replaced " }
-        var late: [Publication] = []
+        var late: [PublishHandle] = []
         for offset in 0..<10 { late.append(try await stream.publish(Self.letter(9 + offset))) }
         try await network.on { network in
             network.isSilent = false
             network.pushAll()
         }
-        for letter in early { guard case .rejected(.stale, _) = try await letter.fate() else { throw Wrong() } }
-        for letter in late { guard case .applied = try await letter.fate() else { throw Wrong() } }
+        for letter in early { guard case .rejected(.stale, _) = try await letter.outcome() else { throw Wrong() } }
+        for letter in late { guard case .applied = try await letter.outcome() else { throw Wrong() } }
         #expect(try stream.confirmed.object("m", "b")?["text"] == "replaced xxxxxxxxxx")
         await client.close()
     }

@@ -16,7 +16,7 @@ import Testing
         case arrived
     }
 
-    private func add(_ stream: SyncStream) async throws -> Publication {
+    private func add(_ stream: SyncStream) async throws -> PublishHandle {
         try await stream.publish(.update("m", "0", operations: ["n": .increment(1)]))
     }
 
@@ -43,13 +43,13 @@ import Testing
     func retiredWhileConnected() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let notices = await client.notices
+        let notices = await client.notices()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["n": 0])).fate()
-        try await add(stream).fate()
+        try await stream.publish(.insert("m", "0", ["n": 0])).outcome()
+        try await add(stream).outcome()
         try await network.on { [name] network in network.retire(before: network.head, name) }
         for _ in 0..<3 {
-            guard case .applied = try await add(stream).fate() else { throw NeverCame(description: "applied") }
+            guard case .applied = try await add(stream).outcome() else { throw NeverCame(description: "applied") }
         }
         #expect(try await count(network) == 4)
         #expect(try await sites(network).sorted { !$0 && $1 } == [false, true])
@@ -66,8 +66,8 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["n": 0])).fate()
-        try await add(stream).fate()
+        try await stream.publish(.insert("m", "0", ["n": 0])).outcome()
+        try await add(stream).outcome()
         // The log gets the barrier before the events of the next publish. The device gets both together.
         try await network.on { [name] network in
             network.isSilent = true
@@ -80,7 +80,7 @@ import Testing
             network.pushAll()
         }
         for publication in publications {
-            guard case .applied = try await publication.fate() else { throw NeverCame(description: "applied") }
+            guard case .applied = try await publication.outcome() else { throw NeverCame(description: "applied") }
         }
         #expect(try await count(network) == 3)
         #expect(await client.statistics.reconnects == 0)
@@ -116,11 +116,11 @@ import Testing
             defer { removeStore(path) }
             try await beRetired(network, path, last, isForgotten: false, isNewEpoch: isNewEpoch)
             let client = try network.client(store: .file(path))
-            let notices = await client.notices
+            let notices = await client.notices()
             let stream = try await client.open("s")
-            try await eventually { await stream.queued == 0 }
+            try await eventually { await stream.pendingCount == 0 }
             #expect(try await count(network) == 3, "one was seen, one was sent, one was not")
-            try await add(stream).fate()
+            try await add(stream).outcome()
             #expect(try await count(network) == 4)
             for await case .newSite in notices { break }
             await client.close()
@@ -137,16 +137,16 @@ import Testing
             let before = last == .arrived ? 2.0 : 1
             #expect(try await count(network) == before)
             let client = try network.client(store: .file(path))
-            let notices = await client.notices
+            let notices = await client.notices()
             let stream = try await client.open("s")
-            try await eventually { await stream.queued == 0 }
+            try await eventually { await stream.pendingCount == 0 }
             #expect(try await count(network) == before + 1, "only what was never sent has gone")
-            for await case .notApplied("s", _, let fate) in notices {
-                #expect(fate == .unknown(Outbox.forgotten))
+            for await case .notApplied("s", _, let outcome) in notices {
+                #expect(outcome == .unknown(Outbox.forgotten))
                 break
             }
             for await case .newSite in notices { break }
-            try await add(stream).fate()
+            try await add(stream).outcome()
             #expect(try await count(network) == before + 2)
             await client.close()
         }
@@ -168,7 +168,7 @@ import Testing
         try await network.on { $0.down = [] }
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s")
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         let log = try await network.on { $0.log.count }
         #expect(log == 5, "the first attempt is the last")
         #expect(try await count(network) == 1)
@@ -179,8 +179,8 @@ import Testing
     private func leave(_ network: FakeNetwork, _ path: String, _ last: Last) async throws {
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["n": 0])).fate()
-        try await add(stream).fate()
+        try await stream.publish(.insert("m", "0", ["n": 0])).outcome()
+        try await add(stream).outcome()
         try await network.on { network in
             if last == .lost {
                 network.losesPublishes = true

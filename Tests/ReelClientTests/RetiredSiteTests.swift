@@ -8,7 +8,7 @@ import Testing
     private static let wide = Outbox.Window(events: 100, bytes: 1 << 20)
     private let epoch = Epoch(7)
     private let site = Site(high: 1, low: 1)
-    private let unknown = Fate.unknown(Outbox.forgotten)
+    private let unknown = PublishOutcome.unknown(Outbox.forgotten)
 
     /// Returns a queue on a fold at seq 10. Three inserts were handed over there, and one was not.
     private func queue() -> Outbox {
@@ -16,7 +16,7 @@ import Testing
         return Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
     }
 
-    private func entry(_ op: Op, _ event: Event, base: Seq = 9, isSent: Bool = true) -> Outbox.Entry {
+    private func entry(_ op: Op, _ event: SyncEvent, base: Seq = 9, isSent: Bool = true) -> Outbox.Entry {
         var entry = Outbox.Entry(number: op + 1, event: event, base: base)
         guard isSent else { return entry }
         entry.author = .init(site: site, op: op)
@@ -32,17 +32,17 @@ import Testing
         { [site] in $0 == site ? .init(op: op, seq: seq, isForeign: false, isEnded: true) : nil }
     }
 
-    private func settled(_ notices: [Outbox.Notice]) -> [Int64: Fate] {
-        var fates: [Int64: Fate] = [:]
-        for case .settled(let number, let fate) in notices { fates[number] = fate }
-        return fates
+    private func settled(_ notices: [Outbox.Notice]) -> [Int64: PublishOutcome] {
+        var outcomes: [Int64: PublishOutcome] = [:]
+        for case .settled(let number, let outcome) in notices { outcomes[number] = outcome }
+        return outcomes
     }
 
     /// Returns the ids that the queue sends next. Checks that they are events of the present site from op 0 on.
     private func ids(_ outbox: inout Outbox, base: Seq = 90, horizon: Seq = 50) throws -> [String] {
         let parcel = outbox.nextBatch(Self.wide, base: base, horizon: horizon, nowMs: 0)
         return try (parcel?.events ?? []).enumerated().map { op, bytes in
-            let json = try #require(bytes.withUnsafeBytes { JSON(parsing: $0) }?.object)
+            let json = try #require(bytes.withUnsafeBytes { JSONValue(parsing: $0) }?.object)
             #expect(json["site"]?.string == outbox.site.description && json["op"] == .number(Double(op)))
             #expect(json["base"] == .number(Double(base)), "no site begins with what was made before the barrier")
             return json["id"]?.string ?? ""
@@ -99,7 +99,7 @@ import Testing
         #expect(outbox.takeNotices() == [])
         #expect(outbox.site == site)
         let parcel = outbox.nextBatch(Self.wide, base: 90_000, horizon: -1, nowMs: 0)
-        #expect(parcel?.events.first == Event.insert("m", "0").encoded(base: 10, author: .init(site: site, op: 0)))
+        #expect(parcel?.events.first == SyncEvent.insert("m", "0").encoded(base: 10, author: .init(site: site, op: 0)))
     }
 
     @Test("an event that an earlier version of the client has sent counts as sent before the barrier")
@@ -128,15 +128,19 @@ import Testing
     @Test("a device refuses splices that may depend on a text that may be lost")
     func lostText() {
         let write = entry(0, .update("m", "1", ["text": "ab"]))
-        let splice = Event.update("m", "1", operations: ["text": .splice([Splice(2, 0, "c")])])
+        let splice = SyncEvent.update(
+            "m",
+            "1",
+            operations: ["text": .splice([TextSplice(at: 2, removing: 0, inserting: "c")])]
+        )
         let entries = [write, entry(1, splice, base: 89, isSent: false)]
         var outbox = Outbox(site: site, nextOp: 1, entries: entries, seed: 1)
         outbox.position = position(90, retired: 50, horizon: 60)
         outbox.leaveEndedSites { _ in nil }
-        let fates = settled(outbox.takeNotices())
-        #expect(fates[1] == unknown)
-        guard case .refused(let error)? = fates[2] else {
-            Issue.record("found \(fates)")
+        let outcomes = settled(outbox.takeNotices())
+        #expect(outcomes[1] == unknown)
+        guard case .failed(let error)? = outcomes[2] else {
+            Issue.record("found \(outcomes)")
             return
         }
         #expect(error.code == .stale)
@@ -160,8 +164,12 @@ import Testing
 
     @Test("splices move with the text that they depend on, unless their author had not read all of the old site's text")
     func splices() throws {
-        func fates(bases: [Seq]) -> [Int64: Fate] {
-            let event = Event.update("m", "1", operations: ["text": .splice([Splice(0, 0, "x")])])
+        func outcomes(bases: [Seq]) -> [Int64: PublishOutcome] {
+            let event = SyncEvent.update(
+                "m",
+                "1",
+                operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]
+            )
             let insert = entry(1, .insert("m", "1", ["text": ""]))
             let entries = bases.enumerated().map { entry(Op($0) + 2, event, base: $1, isSent: $0 == 0) }
             var outbox = Outbox(site: site, nextOp: 3, entries: [insert] + entries, seed: 1)
@@ -169,15 +177,19 @@ import Testing
             outbox.leaveEndedSites(ended(0, at: 20))
             return settled(outbox.takeNotices())
         }
-        #expect(fates(bases: [20, 30]) == [:])
-        #expect(fates(bases: [19, 30]).count == 2)
-        #expect(fates(bases: [20, 19]).count == 1)
+        #expect(outcomes(bases: [20, 30]) == [:])
+        #expect(outcomes(bases: [19, 30]).count == 2)
+        #expect(outcomes(bases: [20, 19]).count == 1)
     }
 
     @Test("a guarded first event of a new site gets a base after the barrier, and the later events keep their bases")
     func beginningWithAGuard() throws {
-        let guarded = Event(.update("m", "1", ["n": 1]).guarded(["n": 3]))
-        let splice = Event.update("m", "1", operations: ["text": .splice([Splice(0, 0, "x")])])
+        let guarded = SyncEvent(.update("m", "1", ["n": 1]).guarded(["n": 3]))
+        let splice = SyncEvent.update(
+            "m",
+            "1",
+            operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]
+        )
         let entries = [guarded, splice].enumerated().map { entry(Op($0), $1, isSent: false) }
         var outbox = Outbox(site: site, nextOp: 0, entries: entries, seed: 1)
         outbox.position = position(90, retired: 50)
@@ -195,7 +207,9 @@ import Testing
         var device = LoggedDevice(.insert("m", "0", ["text": "title"]))
         try device.publish(LoggedDevice.edit(5, "x"))
         try device.publish(LoggedDevice.edit(6, "y"))
-        device.write(.update("m", "0", operations: ["text": .splice([Splice(0, 0, "My ")])]))
+        device.write(
+            .update("m", "0", operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "My ")])])
+        )
         device.log.fold.apply(.retire(before: -1, stream: OverlaySimulation.name), seq: device.log.fold.seq + 1)
         device.read()
         let stream = device.stream
@@ -229,7 +243,7 @@ import Testing
         var outbox = Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
         outbox.position = position(90, retired: 50)
         outbox.leaveEndedSites(ended(0, at: 20))
-        #expect(settled(outbox.takeNotices()) == [2: .reduced])
+        #expect(settled(outbox.takeNotices()) == [2: .superseded])
         #expect(outbox.entries.map(\.number) == [3])
     }
 

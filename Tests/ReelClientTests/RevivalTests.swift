@@ -13,7 +13,7 @@ import Testing
         private var op: Op = 0
 
         @discardableResult
-        mutating func write(_ event: Event) -> Outcome {
+        mutating func write(_ event: SyncEvent) -> Outcome {
             defer { op += 1 }
             return take(event.encoded(base: fold.seq, author: .init(site: site, op: op)))
         }
@@ -48,7 +48,7 @@ import Testing
         return parcel?.events ?? []
     }
 
-    static func add(_ event: Event, to outbox: inout Outbox, over log: Log) -> Int64 {
+    static func add(_ event: SyncEvent, to outbox: inout Outbox, over log: Log) -> Int64 {
         outbox.add(event, base: log.fold.seq) { log.fold.holds(model: $0.model, id: $0.id) }
     }
 
@@ -59,7 +59,7 @@ import Testing
             entries[index].acked = nil
             var base = Seq.none
             let stored = entries[index].event.encoded(base: entries[index].base)
-            let event = stored.withUnsafeBytes { Event(encoded: $0, base: &base) }
+            let event = stored.withUnsafeBytes { SyncEvent(encoded: $0, base: &base) }
             if let event { entries[index].event = event }
         }
         return Outbox(site: outbox.site, nextOp: outbox.nextOp, entries: entries, seed: 9)
@@ -67,17 +67,17 @@ import Testing
 
     static func codes(_ outbox: inout Outbox) -> [ErrorCode] {
         outbox.takeNotices().compactMap { notice in
-            if case .settled(_, .refused(let error)) = notice { error.code } else { nil }
+            if case .settled(_, .failed(let error)) = notice { error.code } else { nil }
         }
     }
 
     @Test("a device sends an insert of a known object as an update, and a guard of −1 keeps the insert")
     func insertsBecomeUpdates() throws {
         var (log, outbox) = (Log(), Outbox(seed: 1))
-        let guarded = Change.insert("n", "x", ["c": 1]).guarded(["c": -1])
+        let guarded = SyncChange.insert("n", "x", ["c": 1]).guarded(["c": -1])
         // These events were published before the device had read anything.
         for event in [
-            Event.insert("n", "x", ["a": 1]), Event(guarded), .batch([.insert("n", "x"), .insert("n", "y")]),
+            SyncEvent.insert("n", "x", ["a": 1]), SyncEvent(guarded), .batch([.insert("n", "x"), .insert("n", "y")]),
         ] {
             _ = outbox.add(event, base: -1, isKnown: false)
         }
@@ -94,9 +94,9 @@ import Testing
         arguments: [false, true]
     )
     func refusesGoneObject(isStartedAgain: Bool) throws {
-        let guarded = Change.insert("n", "x", ["c": 1]).guarded(["c": -1])
-        let events: [Event] = [
-            .insert("n", "x", ["a": 1]), .insert("n", "x"), Event(guarded), .update("n", "x", ["a": nil]),
+        let guarded = SyncChange.insert("n", "x", ["c": 1]).guarded(["c": -1])
+        let events: [SyncEvent] = [
+            .insert("n", "x", ["a": 1]), .insert("n", "x"), SyncEvent(guarded), .update("n", "x", ["a": nil]),
             .batch([.insert("n", "y"), .insert("n", "x")]), .batch([.update("n", "x", ["a": 2]), .insert("n", "y")]),
         ]
         for event in events {
@@ -139,8 +139,8 @@ import Testing
     func lostEventsReviveNothing(isBatch: Bool) {
         var (log, outbox) = (Log(), Outbox(seed: 1))
         log.write(.insert("n", "x", ["b": 1]))
-        let insert = Change.insert("n", "x", ["a": 1])
-        _ = Self.add(isBatch ? .batch([insert, .insert("n", "y")]) : Event(insert), to: &outbox, over: log)
+        let insert = SyncChange.insert("n", "x", ["a": 1])
+        _ = Self.add(isBatch ? .batch([insert, .insert("n", "y")]) : SyncEvent(insert), to: &outbox, over: log)
         let lost = Self.send(&outbox, to: log)
         #expect(lost.count == 1)
         log.write(.delete("n", "x"))
@@ -150,7 +150,7 @@ import Testing
         let again = Self.send(&outbox, to: log)
         #expect(again == lost)
         #expect(log.take(again[0]) == .stale)
-        let author = Event.Author(site: outbox.site, op: 0)
+        let author = SyncEvent.Author(site: outbox.site, op: 0)
         let seq = log.fold.seq
         outbox.folded(author, seq: seq, .stale, content: again[0], base: seq, nowMs: 0)
         #expect(outbox.site != author.site)
@@ -166,8 +166,8 @@ import Testing
     func newEpochRevivesNothing(times: Int) throws {
         var (log, outbox) = (Log(), Outbox(seed: 1))
         log.write(.insert("n", "x", ["b": 1]))
-        let guarded = Change.insert("n", "x", ["a": 1]).guarded(["a": -1])
-        _ = Self.add(Event(guarded), to: &outbox, over: log)
+        let guarded = SyncChange.insert("n", "x", ["a": 1]).guarded(["a": -1])
+        _ = Self.add(SyncEvent(guarded), to: &outbox, over: log)
         _ = Self.add(.insert("n", "y"), to: &outbox, over: log)
         for _ in 0..<times {
             outbox.connected()
@@ -188,8 +188,8 @@ import Testing
     func lostTextIsFilled() {
         var (log, outbox) = (Log(), Outbox(seed: 1))
         log.write(.batch([.insert("n", "x"), .insert("n", "y", ["text": "ab"])]))
-        let edit = Operation.splice([Splice(2, 0, "c")])
-        let batch = Event.batch([.update("n", "x", ["a": 1]), .update("n", "y", operations: ["text": edit])])
+        let edit = FieldOperation.splice([TextSplice(at: 2, removing: 0, inserting: "c")])
+        let batch = SyncEvent.batch([.update("n", "x", ["a": 1]), .update("n", "y", operations: ["text": edit])])
         _ = Self.add(batch, to: &outbox, over: log)
         log.write(.delete("n", "x"))
         let sent = Self.send(&outbox, to: log)
@@ -199,9 +199,9 @@ import Testing
 
     @Test("a guard of −1 survives an epoch and the horizon, and the state of the object decides")
     func guardsOfAbsentFields() throws {
-        let guarded = Event(Change.insert("n", "x", ["a": 1]).guarded(["a": -1]))
+        let guarded = SyncEvent(SyncChange.insert("n", "x", ["a": 1]).guarded(["a": -1]))
         #expect(!guarded.dependsOnBase)
-        #expect(Event(Change.update("n", "x").guarded(["a": -1, "b": 0])).dependsOnBase)
+        #expect(SyncEvent(SyncChange.update("n", "x").guarded(["a": -1, "b": 0])).dependsOnBase)
         for isTaken in [false, true] {
             var (log, outbox) = (Log(), Outbox(seed: 1))
             _ = Self.add(guarded, to: &outbox, over: log)
@@ -227,12 +227,12 @@ import Testing
         defer { removeStore(path) }
         var client = try network.client(store: .file(path))
         var stream = try await client.open("s")
-        try await stream.publish(.insert("n", "x", ["a": 0])).fate()
+        try await stream.publish(.insert("n", "x", ["a": 0])).outcome()
         try await network.on { $0.kill("a") }
         // The first event depends on no field. The second event requires that a field is absent, and no device has made
         // its object.
         try await stream.publish(.insert("n", "x", ["a": 1]))
-        let guarded = Event(Change.insert("n", "y", ["a": 1]).guarded(["a": -1]))
+        let guarded = SyncEvent(SyncChange.insert("n", "y", ["a": 1]).guarded(["a": -1]))
         try await stream.publish(guarded)
         await client.close()
         try await network.on { network in
@@ -242,13 +242,13 @@ import Testing
             network.down = []
         }
         client = try network.client(store: .file(path))
-        let notices = await client.notices
+        let notices = await client.notices()
         stream = try await client.open("s")
-        for await case .notApplied("s", let event, .refused(let error)) in notices {
+        for await case .notApplied("s", let event, .failed(let error)) in notices {
             #expect(event == .insert("n", "x", ["a": 1]) && error.code == .deleted)
             break
         }
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         #expect(try stream.objects("n").map(\.name.id) == ["y"])
         let nodes = try await network.on { $0.fold(StreamName("s")!) }
         #expect(nodes.object(model: "n", id: "x") == nil && nodes.object(model: "n", id: "y") != nil)

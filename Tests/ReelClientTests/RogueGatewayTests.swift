@@ -35,10 +35,10 @@ import Testing
     /// Publishes while only the rogue node is reachable, and waits until the device has left it. Then lets the device
     /// reach the honest node. Returns the reason for which the device left the rogue node.
     @discardableResult
-    private func meet(_ network: FakeNetwork, from start: SyncStart = .all) async throws -> String {
+    private func meet(_ network: FakeNetwork, from start: StartPosition = .beginning) async throws -> String {
         try await network.on { $0.down = ["b"] }
         let client = try network.client(nodes: ["a", "b"])
-        var notices = await client.notices.makeAsyncIterator()
+        var notices = await client.notices().makeAsyncIterator()
         let stream = try await client.open("s", from: start)
         let publication = try await stream.publish(.insert("m", "own", ["n": 1]))
         var reason = ""
@@ -47,10 +47,10 @@ import Testing
             reason = found
             break
         }
-        #expect(await stream.queued == 1, "the queue is kept")
+        #expect(await stream.pendingCount == 1, "the queue is kept")
         #expect(try stream.object("m", "own") != nil)
         try await network.on { $0.down = [] }
-        guard case .applied = try await publication.fate() else {
+        guard case .applied = try await publication.outcome() else {
             Issue.record("the event was not applied")
             return reason
         }
@@ -118,7 +118,7 @@ import Testing
         let network = try network(hello: [Self.welcome], subscribe: [Self.subscribed, lie])
         try await network.on { $0.down = ["b"] }
         let client = try network.client(nodes: ["a", "b"])
-        let stream = try await client.open("s", from: .all)
+        let stream = try await client.open("s", from: .beginning)
         let publication = try await stream.publish(.insert("m", "own"))
         try await eventually("the device says what it found") {
             await client.state.problems.contains { $0.stream == "s" }
@@ -127,7 +127,7 @@ import Testing
             network.down = ["a"]
             for connection in network.connections { connection.end("reset") }
         }
-        guard case .applied = try await publication.fate() else { throw Wrong() }
+        guard case .applied = try await publication.outcome() else { throw Wrong() }
         try await eventually("no problem is left") { await client.state.problems.isEmpty }
         await client.close()
     }
@@ -155,13 +155,13 @@ import Testing
         }
         try await network.on { $0.down = ["b"] }
         let client = try network.client(nodes: ["a", "b"])
-        var notices = await client.notices.makeAsyncIterator()
-        let stream = try await client.open("s", from: .all)
+        var notices = await client.notices().makeAsyncIterator()
+        let stream = try await client.open("s", from: .beginning)
         try await stream.publish(.insert("m", "own", ["n": 1]))
         while let notice = await notices.next() {
             if case .newSite("s", _, _) = notice { break }
         }
-        #expect(await stream.queued == 1, "the queue is kept")
+        #expect(await stream.pendingCount == 1, "the queue is kept")
         // A gateway compares the device's last event with its log.
         try await network.on { network in
             (network.down, network.refusal) = (["a"], ReelError(.aheadOfLog, "the log ends at -1"))
@@ -170,7 +170,7 @@ import Testing
         try await eventually("the device says what the honest node has found") {
             await client.state.problems.contains { $0.stream == "s" && $0.code == .aheadOfLog }
         }
-        #expect(await stream.queued == 1)
+        #expect(await stream.pendingCount == 1)
         var lines: [String] = []
         for try await line in client.queueLines { lines.append(line) }
         #expect(lines.count == 1 && lines[0].contains(#""n":1"#), "the app can take it elsewhere: \(lines)")
@@ -193,7 +193,7 @@ import Testing
             network.down = ["a"]
             for connection in network.connections { connection.end("reset") }
         }
-        guard case .applied = try await publication.fate() else { throw Wrong() }
+        guard case .applied = try await publication.outcome() else { throw Wrong() }
         try await eventually("it has all") {
             let (gaps, seq) = (await stream.gaps, await stream.seq)
             return gaps.isEmpty && seq == 0
@@ -208,14 +208,14 @@ import Testing
         network.nack = ReelError(.overloaded, "later", retryMs: largestInteger)
         network.down = ["b"]
         let client = try network.client(nodes: ["a", "b"])
-        let stream = try await client.open("s", from: .all)
+        let stream = try await client.open("s", from: .beginning)
         let publication = try await stream.publish(.insert("m", "own"))
         try await eventually("it was nacked") { await client.state.problems.contains { $0.code == .overloaded } }
         try await network.on { network in
             (network.nack, network.down) = (nil, ["a"])
             for connection in network.connections { connection.end("reset") }
         }
-        guard case .applied = try await publication.fate() else { throw Wrong() }
+        guard case .applied = try await publication.outcome() else { throw Wrong() }
         await client.close()
     }
 
@@ -237,7 +237,7 @@ import Testing
             network.down = ["b"]
         }
         let client = try network.client(nodes: ["a", "b"])
-        let stream = try await client.open("s", from: .all)
+        let stream = try await client.open("s", from: .beginning)
         try await eventually("the rogue has shown a log without events") { await stream.seq == 1 }
         #expect(try stream.objects("m").isEmpty)
         try await network.on { network in
@@ -245,7 +245,7 @@ import Testing
             for connection in network.connections { connection.end("reset") }
         }
         try await eventually("all is read") { try stream.objects("m").count == 2 }
-        try await stream.publish(.insert("m", "own")).fate()
+        try await stream.publish(.insert("m", "own")).outcome()
         #expect(try stream.objects("m").count == 3)
         await client.close()
     }
@@ -256,8 +256,8 @@ import Testing
         network.haste = 100
         network.number = 999_999
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0")).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "0")).outcome()
         try await network.on { network in
             network.number = 0
             for connection in network.connections { connection.end("reset") }
@@ -267,7 +267,7 @@ import Testing
             await client.state.problems.contains { $0.code == .nodeBehind && $0.message.contains("999999") }
         }
         try await client.adopt(deployment: "\(Deployment(1))")
-        guard case .applied = try await publication.fate() else { throw Wrong() }
+        guard case .applied = try await publication.outcome() else { throw Wrong() }
         #expect(try stream.objects("m").count == 2)
         await client.close()
     }
@@ -308,7 +308,7 @@ import Testing
         try await network.on { $0.down = [] }
         try await eventually("the objects are there") { try stream.objects("m").count == 3 }
         for id in ["0", "1", "2"] { #expect(try stream.object("m", id) != nil) }
-        try await stream.publish(.insert("m", "own")).fate()
+        try await stream.publish(.insert("m", "own")).outcome()
         await client.close()
     }
 

@@ -8,7 +8,7 @@ enum SDKPage {
         let todo = try await client.open("todo")
         try await todo.publish(.insert("task", "1", ["title": "Milk"]))  // returns when safe on this device
         print(try todo.objects("task"))  // it is seen at once, with or without a network
-        for await batch in await todo.changes { print(batch.seq, batch.objects) }
+        for await batch in await todo.changes() { print(batch.seq, batch.objects) }
     }
 
     static func connect(_ saved: String) throws -> SyncClient {
@@ -27,7 +27,7 @@ enum SDKPage {
     private static func newToken() async throws -> String { throw CancellationError() }
 
     static func list(_ client: SyncClient) async throws {
-        for held in try await client.streams() { print(held.id, held.queued) }
+        for held in try await client.streams() { print(held.id, held.pendingCount) }
     }
 
     static func close(_ client: SyncClient) async -> (node: String?, traffic: SyncStatistics) {
@@ -72,7 +72,7 @@ enum SDKPage {
     }
 
     static func draw(_ todo: SyncStream) async throws {
-        let list = Change.insert("list", ["title": "Shop"])
+        let list = SyncChange.insert("list", ["title": "Shop"])
         try await todo.publish(.batch([list, .insert("task", ["title": "Milk", "list": .string(list.id)])]))
     }
 
@@ -96,7 +96,7 @@ enum SDKPage {
         return lists.count + tasks.count
     }
 
-    static func readApart(_ todo: SyncStream) async throws -> (agreed: SyncObject?, waiting: [Event]) {
+    static func readApart(_ todo: SyncStream) async throws -> (agreed: SyncObject?, waiting: [SyncEvent]) {
         let agreed = try todo.confirmed.object("task", "1")
         let waiting = await todo.pending.map(\.event)
         return (agreed, waiting)
@@ -107,7 +107,7 @@ enum SDKPage {
         showAll: () async -> Void,
         show: (Set<ObjectName>) async -> Void
     ) async {
-        for await batch in await todo.changes {
+        for await batch in await todo.changes() {
             if batch.isReset { await showAll() } else { await show(batch.objects) }
         }
     }
@@ -116,7 +116,7 @@ enum SDKPage {
         _ todo: SyncStream,
         show: @escaping @Sendable (Set<ObjectName>) async -> Void
     ) async -> Task<Void, Never> {
-        let changes = await todo.changes
+        let changes = await todo.changes()
         let task = Task { for await batch in changes { await show(batch.objects) } }
         return task
     }
@@ -143,26 +143,26 @@ enum SDKPage {
 
     static func compareAndSet(_ todo: SyncStream) async throws {
         let seen = try todo.confirmed.object("task", "1")?.fields["title"]?.seq ?? -1
-        let change = Change.update("task", "1", ["title": "Oat milk"]).guarded(["title": seen])
-        let publication = try await todo.publish(Event(change))
-        switch try await publication.fate() {
+        let change = SyncChange.update("task", "1", ["title": "Oat milk"]).guarded(["title": seen])
+        let publication = try await todo.publish(SyncEvent(change))
+        switch try await publication.outcome() {
         case .applied(let seq): print("in the stream at \(seq)")
         case .rejected(let code, _): print("the stream has rejected it: \(code)")
-        case .refused(let error): print("it is not in the stream: \(error)")
+        case .failed(let error): print("it is not in the stream: \(error)")
         case .unknown(let error): print("it was sent, and its outcome cannot be told: \(error)")
-        case .consumed, .reduced: break
+        case .consumed, .superseded: break
         }
     }
 
     static func hear(_ client: SyncClient) async {
-        for await notice in await client.notices {
-            if case .notApplied(_, let event, let fate) = notice { print(event, fate) }
+        for await notice in await client.notices() {
+            if case .notApplied(_, let event, let outcome) = notice { print(event, outcome) }
         }
     }
 
     static func edit(_ todo: SyncStream) async throws {
         if let page = try todo.object("page", "1"), let text = page["text"]?.string {
-            let edit = Splice(Int64(text.unicodeScalars.count), 0, " and more")
+            let edit = TextSplice(at: Int64(text.unicodeScalars.count), removing: 0, inserting: " and more")
             try await todo.publish(.update("page", "1", operations: ["text": .splice([edit])]), base: page.readAt)
         }
     }

@@ -30,7 +30,14 @@ import Testing
         #expect(first.entries.map(\.base) == [4, 4, 4, 4, 4])
         #expect(first.entries.map(\.author?.op) == [1, nil, nil, nil, nil])
         #expect(first.entries.allSatisfy { $0.firstSent == nil && $0.held.isEmpty && $0.waits == nil })
-        #expect(first.entries[2].event == .update("m", "own", operations: ["text": .splice([Splice(5, 0, " word")])]))
+        #expect(
+            first.entries[2].event
+                == .update(
+                    "m",
+                    "own",
+                    operations: ["text": .splice([TextSplice(at: 5, removing: 0, inserting: " word")])]
+                )
+        )
         #expect(try store.readEvents(first.row)?.isEmpty == true)
         let last = try store.open(try #require(StreamName("u")), newSite: unused)
         #expect(last.site.description == "57bb9081-b9ad-4060-a031-b6e88887a1e2")
@@ -96,7 +103,7 @@ import Testing
         }
         let client = try network.client(store: .file(path))
         let stream = try await client.open("u")
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         #expect(try stream.confirmed.objects("m").map(\.name.id) == ["unsent"])
         await client.close()
     }
@@ -117,11 +124,11 @@ import Testing
         let pending = await stream.pending
         #expect(pending.count == 5)
         for publication in pending where publication.event.dependsOnBase {
-            guard case .refused(let error) = try await publication.fate(), error.code == .epochChanged else {
+            guard case .failed(let error) = try await publication.outcome(), error.code == .epochChanged else {
                 throw Wrong()
             }
         }
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         #expect(try stream.confirmed.object("m", "new") != nil)
         await client.close()
     }
@@ -184,7 +191,7 @@ import Testing
         let insert = try connection.prepare(
             "INSERT INTO outbox VALUES (1, 7, ?, ?, 2, '0000000000000009', -1, '0,3', '3,5', 0)"
         )
-        insert.bind(1, Event.insert("m", "1").encoded(base: 4))
+        insert.bind(1, SyncEvent.insert("m", "1").encoded(base: 4))
         insert.bind(2, site)
         try insert.run()
         let select = try connection.prepare("SELECT \(EntryColumns.names) FROM outbox")

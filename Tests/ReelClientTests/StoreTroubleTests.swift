@@ -95,7 +95,9 @@ import Testing
         do {
             let client = try network.client(store: .file(path))
             let stream = try await client.open("s")
-            try await stream.publish(.update("m", "1", operations: ["a": .splice([Splice(1, 2, "xyz")])])).fate()
+            try await stream.publish(
+                .update("m", "1", operations: ["a": .splice([TextSplice(at: 1, removing: 2, inserting: "xyz")])])
+            ).outcome()
             try await network.on { $0.kill("a") }
             try await stream.publish(.insert("m", "own"))
             await client.close()

@@ -48,7 +48,7 @@ import Testing
             for life in 0..<6 {
                 let events = (0..<Int.random(in: 0...60, using: &random)).map { _ in Self.change(&random) }
                 try await network.on { network in for event in events { network.author(event) } }
-                let start = [SyncStart.snapshot, .now, .all].randomElement(using: &random)!
+                let start = [StartPosition.snapshot, .latest, .beginning].randomElement(using: &random)!
                 let client = try network.client(store: .file(path), seed: seed)
                 let stream = try await client.open("s", from: start)
                 let head = try await network.on { $0.head }
@@ -57,7 +57,7 @@ import Testing
                 for _ in 0..<Int.random(in: 0...8, using: &random) {
                     // An event that the state rejects throws.
                     let publication = try? await stream.publish(Self.change(&random))
-                    try await publication?.fate()
+                    try await publication?.outcome()
                 }
                 let expected = try await network.on { network in
                     var fold = network.fold(Self.name)
@@ -87,7 +87,7 @@ import Testing
             for number in 0..<count { network.author(.update("m", "0", ["n": .number(Double(number))])) }
         }
         let client = try network.client(store: .file(path))
-        let stream = try await client.open("s", from: .all)
+        let stream = try await client.open("s", from: .beginning)
         try await stream.waitUntil(seq: Seq(count) + 2)
         let digest = await stream.digest
         await client.close()
@@ -138,7 +138,7 @@ import Testing
         }
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s")
-        #expect(await stream.queued == 1)
+        #expect(await stream.pendingCount == 1)
         if kind == "o" {
             // The client reads objects only when they are needed.
             if damage != .otherKey {
@@ -150,7 +150,7 @@ import Testing
             #expect(await stream.seq == -1, "a damaged state is not shown")
         }
         try await network.on { $0.down = [] }
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         guard kind != "o" || damage != .otherKey else { return await client.close() }
         #expect(try stream.confirmed.objects("m").count == 7)
         let digest = await stream.digest
@@ -186,12 +186,13 @@ import Testing
         (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
     }
 
-    private static func change(_ random: inout SeededGenerator) -> Event {
+    private static func change(_ random: inout SeededGenerator) -> SyncEvent {
         let id = "\(Int.random(in: 0..<20, using: &random))"
         switch Int.random(in: 0..<6, using: &random) {
         case 0: return .delete("m", id)
         case 1: return .update("m", id, ["b": .number(Double(Int.random(in: 0..<9, using: &random)))])
-        case 2: return .update("m", id, operations: ["text": .splice([Splice(0, 0, "word ")])])
+        case 2:
+            return .update("m", id, operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "word ")])])
         default: return .insert("m", id, ["text": .string(text), "a": .bool(Bool.random(using: &random))])
         }
     }

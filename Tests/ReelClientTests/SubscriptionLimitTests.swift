@@ -29,12 +29,12 @@ import Testing
         let network = try network(limit: limit)
         let client = try network.client()
         let streams = try await open(count, of: client)
-        var publications: [Publication] = []
+        var publications: [PublishHandle] = []
         for id in 0..<3 {
             for stream in streams { publications.append(try await stream.publish(.insert("m", "\(id)"))) }
         }
         for publication in publications {
-            guard case .applied = try await publication.fate() else { throw Wrong() }
+            guard case .applied = try await publication.outcome() else { throw Wrong() }
         }
         for stream in streams { #expect(try stream.objects("m").map(\.name.id) == ["0", "1", "2"]) }
         let taken = try await network.on { Set($0.subscribes.map(\.stream)) }
@@ -47,16 +47,16 @@ import Testing
     func reportsLimitOnce() async throws {
         let network = try network(limit: 2)
         let client = try network.client()
-        let notices = await client.notices
+        let notices = await client.notices()
         let streams = try await open(4, of: client)
         for _ in 0..<3 {
-            for stream in streams { try await stream.publish(.insert("m", "0", ["n": 1])).fate() }
+            for stream in streams { try await stream.publish(.insert("m", "0", ["n": 1])).outcome() }
             try await network.on { network in for connection in network.connections { connection.end("reset") } }
         }
         await client.close()
         var stopped: [String] = []
         for await notice in notices {
-            guard case .stopped(let stream, let reason) = notice else { continue }
+            guard case .streamFailed(let stream, let reason) = notice else { continue }
             #expect(reason.hasPrefix("limit: the node allows 2 subscriptions"))
             stopped.append(stream)
         }
@@ -71,7 +71,7 @@ import Testing
         for round in 0..<5 {
             try await eventually { await client.phases("s0", "s1", "s2") == [.live, .live, .live] }
             for stream in streams { try await stream.publish(.insert("m", "0", ["n": 1])) }
-            for stream in streams { try await eventually { await stream.queued == 0 } }
+            for stream in streams { try await eventually { await stream.pendingCount == 0 } }
             let taken = try await network.on { network in
                 defer { network.subscribes = [] }
                 for connection in network.connections { connection.end("reset") }
@@ -98,7 +98,7 @@ import Testing
         }
         for stream in streams.reversed() { try await stream.publish(.insert("m", "0")) }
         try await network.on { $0.down = [] }
-        for stream in streams { try await eventually { await stream.queued == 0 } }
+        for stream in streams { try await eventually { await stream.pendingCount == 0 } }
         let order = try await network.on { $0.streams.compactMap { $0?.description } }
         #expect(order == (0..<50).map { "s\($0)" })
         await client.close()
@@ -111,7 +111,7 @@ import Testing
         let client = try network.client()
         let streams = try await open(10, of: client)
         for stream in streams {
-            guard case .applied = try await stream.publish(.insert("m", "0")).fate() else { throw Wrong() }
+            guard case .applied = try await stream.publish(.insert("m", "0")).outcome() else { throw Wrong() }
         }
         #expect(try await network.on { ($0.opened, $0.subscribes.count) } == (1, 10), "each is asked for once")
         // Some time later the node accepts more subscriptions.
@@ -143,7 +143,7 @@ import Testing
         let streams = try await open(2, of: client)
         for id in 0..<2_500 { try await streams[1].publish(.insert("m", "\(id)")) }
         try await network.on { $0.down = [] }
-        try await eventually { await streams[1].queued == 0 }
+        try await eventually { await streams[1].pendingCount == 0 }
         let sent = try await network.on { network in
             network.events(StreamName("s1")!, 0, network.head).events.compactMap { event in
                 String(decoding: event.value, as: UTF8.self).firstMatch(of: /"id":"(\d+)"/).flatMap { Int($0.1) }
@@ -165,7 +165,7 @@ import Testing
             network.skip(70_000)
             network.down = []
         }
-        try await eventually { await streams[1].queued == 0 }
+        try await eventually { await streams[1].pendingCount == 0 }
         #expect(try streams[1].confirmed.object("m", "0") != nil)
         await client.close()
     }
@@ -176,10 +176,10 @@ import Testing
         network.haste = 50
         let client = try network.client()
         let streams = try await open(2, of: client)
-        try await streams[1].publish(.insert("m", "mine")).fate()
+        try await streams[1].publish(.insert("m", "mine")).outcome()
         try await eventually { await client.isPollPlanned(afterMs: 29_000) }
         let other = try network.client(seed: 9)
-        try await other.open("s1").publish(.insert("m", "theirs")).fate()
+        try await other.open("s1").publish(.insert("m", "theirs")).outcome()
         #expect(try streams[1].object("m", "theirs") == nil)
         try await network.on { $0.aheadMs = 31_000 }
         try await eventually { try streams[1].object("m", "theirs") != nil }

@@ -11,7 +11,7 @@ import Testing
         try await network.on { $0.down = ["a"] }
         let path = temporaryPath()
         defer { removeStore(path) }
-        let held = [HeldStream(id: "note", queued: 0), HeldStream(id: "todo", queued: 2)]
+        let held = [LocalStream(id: "note", pendingCount: 0), LocalStream(id: "todo", pendingCount: 2)]
         for store in [SyncClient.Store.file(path), .memory] {
             let client = try network.client(store: store)
             #expect(try await client.streams().isEmpty)
@@ -32,14 +32,14 @@ import Testing
         let (one, two) = (try network.client(seed: 1), try network.client(seed: 2))
         let (mine, theirs) = (try await one.open("todo"), try await two.open("todo"))
         let publication = try await mine.publish(.insert("task", "1", ["title": "Milk", "n": 2]))
-        guard case .applied(let seq) = try await publication.fate() else { throw Wrong() }
+        guard case .applied(let seq) = try await publication.outcome() else { throw Wrong() }
         #expect(try await publication.acked() == seq)
         try await theirs.waitUntil(seq: seq)
         #expect(try theirs.object("task", "1")?["title"] == "Milk")
         #expect(try theirs.object("task", "1")?.fields["n"]?.seq == seq)
         let digest = await mine.digest
         #expect(await theirs.digest == digest)
-        #expect(await mine.queued == 0)
+        #expect(await mine.pendingCount == 0)
         await one.close()
         await two.close()
     }
@@ -48,23 +48,23 @@ import Testing
     func aDeviceThatMissed() async throws {
         let network = try FakeNetwork()
         let writer = try network.client(nodes: ["a"], seed: 1)
-        let source = try await writer.open("s", from: .all)
+        let source = try await writer.open("s", from: .beginning)
         let path = temporaryPath()
         defer { removeStore(path) }
-        for id in 0..<10 { try await source.publish(.insert("m", "\(id)")).fate() }
+        for id in 0..<10 { try await source.publish(.insert("m", "\(id)")).outcome() }
         let before = try network.client(nodes: ["a"], store: .file(path), seed: 2)
-        try await before.open("s", from: .all).waitUntil(seq: 9)
+        try await before.open("s", from: .beginning).waitUntil(seq: 9)
         await before.close()
-        for id in 10..<15 { try await source.publish(.insert("m", "\(id)")).fate() }
+        for id in 10..<15 { try await source.publish(.insert("m", "\(id)")).outcome() }
 
         // The device is back. A fetch answers later than the live event arrives.
         let after = try network.client(nodes: ["a", "b"], store: .file(path), gaps: .peers, seed: 2)
         try await network.on { $0.down = ["a", "b"] }
-        let reader = try await after.open("s", from: .now)
+        let reader = try await after.open("s", from: .latest)
         #expect(await reader.coverage == SeqRanges([0...9]), "what was stored is there at once")
         try await network.on { $0.down = [] }
         try await eventually { await after.connectedNode != nil }
-        try await source.publish(.insert("m", "15")).fate()
+        try await source.publish(.insert("m", "15")).outcome()
         try await reader.waitUntil(seq: 15)
         #expect(await reader.gaps.isEmpty)
         #expect(await reader.digest == source.digest)
@@ -77,13 +77,13 @@ import Testing
         for gaps in [SyncClient.GapSource.connection, .peers] {
             let network = try FakeNetwork()
             let writer = try network.client(nodes: ["a"], seed: 1)
-            let source = try await writer.open("s", from: .all)
+            let source = try await writer.open("s", from: .beginning)
             for id in 0..<20 {
-                try await source.publish(.insert("m", "\(id)")).fate()
+                try await source.publish(.insert("m", "\(id)")).outcome()
                 if id % 3 == 0 { try await network.on { $0.skip(2) } }
             }
             let client = try network.client(nodes: ["a", "b"], gaps: gaps, seed: 3)
-            let reader = try await client.open("s", from: .now)
+            let reader = try await client.open("s", from: .latest)
             let head = try await network.on { $0.head }
             try await reader.waitUntil(seq: head)
             #expect(await reader.coverage == SeqRanges([0...head]))
@@ -108,7 +108,7 @@ import Testing
         let (writer, source) = try await network.author(of: 5, on: "a")
         try await network.on { $0.dropsFetches = true }
         let client = try network.client(nodes: ["a", "b"], seed: 3)
-        let reader = try await client.open("s", from: .now)
+        let reader = try await client.open("s", from: .latest)
         try await reader.waitUntil(seq: 4)
         #expect(await reader.digest == source.digest)
         await writer.close()
@@ -121,11 +121,11 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         let writer = try network.client(seed: 1)
-        let source = try await writer.open("s", from: .all)
+        let source = try await writer.open("s", from: .beginning)
         for round in 0..<5 {
             for id in 0..<20 { try await source.publish(.insert("m", "\(id)", ["n": .number(Double(round))])) }
         }
-        try await source.publish(.delete("m", "0")).fate()
+        try await source.publish(.delete("m", "0")).outcome()
         let cold = try network.client(store: .file(path), seed: 2)
         let reader = try await cold.open("s")
         let head = await source.seq
@@ -135,7 +135,7 @@ import Testing
         #expect(await cold.statistics.eventsReceived == 0, "no history came")
         await cold.close()
 
-        try await source.publish(.insert("m", "new")).fate()
+        try await source.publish(.insert("m", "new")).outcome()
         try await network.on { $0.down = ["a"] }
         let warm = try network.client(store: .file(path), seed: 2)
         let again = try await warm.open("s")
@@ -156,7 +156,7 @@ import Testing
         try await network.on { $0.hasSnapshots = false }
         let client = try network.client(seed: 2)
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "1")).fate()
+        try await stream.publish(.insert("m", "1")).outcome()
         #expect(try stream.object("m", "1") != nil)
         await client.close()
     }
@@ -166,8 +166,8 @@ import Testing
             let network = try FakeNetwork(seed: seed)
             try await network.on { $0.breaksPercent = 3 }
             let client = try network.client(nodes: ["a", "b"], seed: seed)
-            let stream = try await client.open("s", from: .all)
-            var publications: [Publication] = []
+            let stream = try await client.open("s", from: .beginning)
+            var publications: [PublishHandle] = []
             for id in 0..<150 {
                 publications.append(try await stream.publish(.insert("m", "\(id)", ["n": .number(Double(id))])))
                 if id % 50 == 25, let node = await client.connectedNode {
@@ -180,7 +180,7 @@ import Testing
             try await network.on { $0.breaksPercent = 0 }
             var last: Seq = -1
             for publication in publications {
-                guard case .applied(let seq) = try await publication.fate() else { throw Wrong() }
+                guard case .applied(let seq) = try await publication.outcome() else { throw Wrong() }
                 #expect(seq > last, "seed \(seed): out of order")
                 last = seq
             }
@@ -207,13 +207,13 @@ import Testing
         let online = try network.client(store: .file(path), seed: 1)
         let again = try await online.open("s")
         try await again.waitUntil(seq: 9)
-        try await eventually { await again.queued == 0 }
+        try await eventually { await again.pendingCount == 0 }
         #expect(try again.object("m", "9")?["a"] == 2)
         #expect(try await network.on { $0.log.count } == 10, "insert and updates were merged")
         await online.close()
         try await network.on { $0.down = ["a"] }
         let later = try network.client(store: .file(path), seed: 1)
-        #expect(try await later.open("s").queued == 0, "what was consumed is gone from the store too")
+        #expect(try await later.open("s").pendingCount == 0, "what was consumed is gone from the store too")
         await later.close()
     }
 
@@ -230,7 +230,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        let bad: [Event] = [
+        let bad: [SyncEvent] = [
             .insert("", "1"), .insert("m", String(repeating: "x", count: 129)), .batch([]),
             .update("m", "1", ["a": 1], operations: ["a": .increment(1)]),
             .insert("m", "1", ["x": .string(String(repeating: "x", count: 2 << 20))]),
@@ -239,7 +239,7 @@ import Testing
             await #expect(throws: ReelError.self) { try await stream.publish(event) }
         }
         await #expect(throws: ReelError.self) { try await client.open("no such/name") }
-        #expect(await stream.queued == 0)
+        #expect(await stream.pendingCount == 0)
         await client.close()
     }
 
@@ -251,18 +251,18 @@ import Testing
         let name = String(repeating: "s", count: 128)
         let stream = try await client.open(name)
         // One object must be smaller than the largest event, so the batch divides the text between two objects.
-        func event(_ count: Int) -> Event {
+        func event(_ count: Int) -> SyncEvent {
             let first = min(count, 500 << 10)
-            let texts = [first, count - first].map { JSON.string(String(repeating: "x", count: $0)) }
+            let texts = [first, count - first].map { JSONValue.string(String(repeating: "x", count: $0)) }
             return .batch([.insert("m", "1", ["x": texts[0]]), .insert("m", "2", ["x": texts[1]])])
         }
-        let author = Event.Author(site: Site(high: .max, low: .max), op: 0)
+        let author = SyncEvent.Author(site: Site(high: .max, low: .max), op: 0)
         let stamp = #""at":0,"#.utf8.count
         let most = await client.eventBytes - stamp - event(0).encoded(base: -1, author: author).count
         let tooLarge = await #expect(throws: ReelError.self) { try await stream.publish(event(most + 1)) }
         #expect(tooLarge?.code == .tooLarge)
         try await stream.publish(event(most))
-        let last = Event.Author(site: author.site, op: largestInteger)
+        let last = SyncEvent.Author(site: author.site, op: largestInteger)
         let publish = ClientFrame.Publish(
             stream: StreamName(name)!,
             epoch: Epoch(.max),
@@ -276,14 +276,14 @@ import Testing
     @Test("changes come in batches, and are merged for a slow reader") func changesComeInBatches() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        let changes = await stream.changes
-        for id in 0..<30 { try await stream.publish(.insert("m", "\(id)")).fate() }
+        let stream = try await client.open("s", from: .beginning)
+        let changes = await stream.changes()
+        for id in 0..<30 { try await stream.publish(.insert("m", "\(id)")).outcome() }
         var iterator = changes.makeAsyncIterator()
         let batch = await iterator.next()
         #expect(batch?.objects.count == 30)
         #expect(batch?.seq == 29)
-        try await stream.publish(.delete("m", "3")).fate()
+        try await stream.publish(.delete("m", "3")).outcome()
         #expect(await iterator.next()?.objects == [ObjectName("m", "3")])
         await client.close()
         #expect(await iterator.next() == nil)
@@ -297,19 +297,19 @@ import Testing
             removeStore(copy)
         }
         let original = try network.client(store: .file(path), seed: 1)
-        let mine = try await original.open("s", from: .all)
-        try await mine.publish(.insert("m", "1")).fate()
+        let mine = try await original.open("s", from: .beginning)
+        try await mine.publish(.insert("m", "1")).outcome()
         await original.close()
         for end in ["", "-wal"] where FileManager.default.fileExists(atPath: path + end) {
             try FileManager.default.copyItem(atPath: path + end, toPath: copy + end)
         }
         // Both devices continue from the same op.
         let first = try network.client(store: .file(path), seed: 1)
-        try await first.open("s", from: .all).publish(.insert("m", "first")).fate()
+        try await first.open("s", from: .beginning).publish(.insert("m", "first")).outcome()
         let second = try network.client(store: .file(copy), seed: 1)
-        let notices = await second.notices
-        let clone = try await second.open("s", from: .all)
-        try await clone.publish(.insert("m", "second")).fate()
+        let notices = await second.notices()
+        let clone = try await second.open("s", from: .beginning)
+        try await clone.publish(.insert("m", "second")).outcome()
         #expect(try clone.object("m", "first") != nil)
         #expect(try clone.object("m", "second") != nil)
         await second.close()
@@ -328,7 +328,7 @@ import Testing
         try await eventually { await client.waiterCount > 0 }
         await client.close()
         await #expect(throws: ReelError.closed) { try await waits.value }
-        await #expect(throws: ReelError.closed) { try await publication.fate() }
+        await #expect(throws: ReelError.closed) { try await publication.outcome() }
         await #expect(throws: ReelError.closed) { try await stream.publish(.insert("m", "2")) }
     }
 }

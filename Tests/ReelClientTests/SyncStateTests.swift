@@ -18,8 +18,8 @@ import Testing
     func unanswered() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0")).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "0")).outcome()
         try await network.on { network in
             (network.dropsAcks, network.isSilent) = (true, true)
             network.heldPauses = [SyncClient.answerMs]
@@ -48,13 +48,13 @@ import Testing
     func reportsLogNack() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
+        let stream = try await client.open("s", from: .beginning)
         try await network.on { $0.nack = ReelError(.logUnavailable, "the brokers are away", retryMs: 10) }
         let publication = try await stream.publish(.insert("m", "0"))
         try await eventually(client, has: [.logUnavailable], "s")
         #expect(await stream.problems.first?.message == "the brokers are away")
         try await network.on { $0.nack = nil }
-        try await publication.fate()
+        try await publication.outcome()
         #expect(await client.state.problems.isEmpty)
         await client.close()
     }
@@ -64,8 +64,8 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { ($0.readers, $0.strangers) = (["reader"], ["stranger"]) }
         let client = try network.client(token: "reader")
-        let stream = try await client.open("s", from: .all)
-        let other = try await client.open("t", from: .all)
+        let stream = try await client.open("s", from: .beginning)
+        let other = try await client.open("t", from: .beginning)
         let publication = try await stream.publish(.insert("m", "0"))
         try await eventually(client, has: [.forbidden], "s")
         #expect(await other.problems.isEmpty)
@@ -74,12 +74,12 @@ import Testing
             network.kill("a")
             network.down = []
         }
-        try await publication.fate()
+        try await publication.outcome()
         try await eventually(client, has: [])
         await client.close()
 
         let stranger = try network.client(token: "stranger", seed: 9)
-        let hidden = try await stranger.open("s", from: .all)
+        let hidden = try await stranger.open("s", from: .beginning)
         try await eventually(stranger, has: [.forbidden], "s")
         try await network.on { network in
             network.strangers = []
@@ -96,7 +96,7 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { $0.tokens = ["good"] }
         let refused = try network.client(token: "bad")
-        try await refused.open("s", from: .all)
+        try await refused.open("s", from: .beginning)
         try await TestSupport.eventually { await refused.state.problems.map(\.code) == [.unauthorized, .offline] }
         try await network.on { $0.tokens = nil }
         try await eventually(refused, has: [])
@@ -108,7 +108,7 @@ import Testing
             if asked.next() < 3 { throw Nobody() }
             return "good"
         })
-        try await poor.open("s", from: .all)
+        try await poor.open("s", from: .beginning)
         let states = await poor.collected { $0.connectedNode != nil }
         #expect(states.contains { $0.problems.contains { $0.code == .noToken } })
         #expect(await poor.state.problems.isEmpty)
@@ -125,12 +125,12 @@ import Testing
             network.hasSnapshots = false
         }
         let client = try network.client()
-        let notices = await client.notices
+        let notices = await client.notices()
         let stream = try await client.open("s")
         try await eventually(client, has: [.nodeBehind], "s")
         // Each such period has one notice.
         for await notice in notices {
-            guard case .waiting(stream: "s", let reason) = notice else { continue }
+            guard case .snapshotUnavailable(stream: "s", let reason) = notice else { continue }
             #expect(reason.contains("node_behind"))
             break
         }
@@ -147,7 +147,7 @@ import Testing
         try await network.on { $0.down = ["a", "b"] }
         let client = try network.client(nodes: ["a", "b"])
         #expect(await client.state == SyncState(), "a client that has opened nothing looks for no node")
-        try await client.open("s", from: .all)
+        try await client.open("s", from: .beginning)
         try await eventually(client, has: [.offline])
         try await network.on { $0.aheadMs += 60_000 }
         #expect(try #require(await client.state.problems.first).ageMs >= 60_000)
@@ -167,8 +167,8 @@ import Testing
     func newerLog() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0")).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "0")).outcome()
         try await network.on { network in
             network.append(nil, Array(#"{"of":"later","type":"barrier"}"#.utf8))
             let barrier = DeliveredEvent(seq: network.head, value: network.log[Int(network.head)])
@@ -189,7 +189,7 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { $0.down = ["a"] }
         let client = try network.client()
-        try await client.open("s", from: .all)
+        try await client.open("s", from: .beginning)
         var first = client.states.makeAsyncIterator()
         var second = client.states.makeAsyncIterator()
         #expect(await first.next()?.problems.map(\.code) == [.offline])
@@ -212,7 +212,7 @@ import Testing
         let network = try FakeNetwork()
         var client: SyncClient? = try network.client()
         weak let weakClient = client
-        try await client?.open("s", from: .all)
+        try await client?.open("s", from: .beginning)
         let states = try #require(client?.states)
         let loop = Task { for await _ in states {} }
         client = nil

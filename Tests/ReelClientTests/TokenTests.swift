@@ -26,7 +26,7 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.heldPauses) = (["first"], [SyncClient.tokenMs]) }
         let client = try network.client(renewToken: Office(["first"]).source)
-        try await client.open("todo").publish(.insert("task", "1")).fate()
+        try await client.open("todo").publish(.insert("task", "1")).outcome()
         #expect(try await network.on { $0.said } == ["first"])
         await client.close()
     }
@@ -62,12 +62,12 @@ import Testing
                 return "writer"
             }
         )
-        let notices = await client.notices
+        let notices = await client.notices()
         let publication = try await client.open("todo").publish(.insert("task", "1"))
         // The next token arrives after a node has refused an event under the first token.
-        for await case .held in notices { break }
+        for await case .publishingPaused in notices { break }
         opening.finish()
-        try await publication.fate()
+        try await publication.outcome()
         #expect(try await network.on { $0.greeted.count } == 1, "the connection stays")
         await client.close()
     }
@@ -88,11 +88,11 @@ import Testing
                 return "reader"
             }
         )
-        let notices = await client.notices
+        let notices = await client.notices()
         let todo = try await client.open("todo")
-        for await case .stopped in notices { break }
+        for await case .streamFailed in notices { break }
         opening.finish()
-        try await todo.publish(.insert("task", "1")).fate()
+        try await todo.publish(.insert("task", "1")).outcome()
         #expect(try await network.on { $0.greeted.count } == 1, "the connection stays")
         await client.close()
     }
@@ -106,14 +106,14 @@ import Testing
             (network.haste, network.heldPauses) = (1_000, [SyncClient.tokenMs])
         }
         let client = try network.client(token: "stranger", renewToken: Office(["reader"]).source)
-        let notices = await client.notices
+        let notices = await client.notices()
         let todo = try await client.open("todo")
-        for await case .stopped in notices { break }
+        for await case .streamFailed in notices { break }
         try await network.on { network in
             network.tokens = ["reader"]
             for connection in network.connections { connection.end("reset") }
         }
-        try await todo.publish(.insert("task", "1")).fate()
+        try await todo.publish(.insert("task", "1")).outcome()
         #expect(try await network.on { $0.said } == ["stranger", "stranger", "reader"])
         await client.close()
     }
@@ -124,14 +124,14 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { ($0.refusal, $0.haste) = (ReelError(.limit, "too many subscriptions"), 1_000) }
         let client = try network.client()
-        let notices = await client.notices
+        let notices = await client.notices()
         let todo = try await client.open("todo")
-        for await case .stopped in notices { break }
+        for await case .streamFailed in notices { break }
         try await network.on { network in
             network.refusal = nil
             for connection in network.connections { connection.end("reset") }
         }
-        try await todo.publish(.insert("task", "1")).fate()
+        try await todo.publish(.insert("task", "1")).outcome()
         await client.close()
     }
 
@@ -160,13 +160,13 @@ import Testing
         }
         let client = try network.client(token: "old", renewToken: Office(["new"]).source)
         let stream = try await client.open("todo")
-        try await stream.publish(.insert("task", "1")).fate()
+        try await stream.publish(.insert("task", "1")).outcome()
         try await network.on { network in
             (network.tokens, network.tokenS) = (["new"], nil)
             network.aheadMs += 3_600_000
             for connection in network.connections { connection.end("closed with 4401") }
         }
-        try await stream.publish(.insert("task", "2")).fate()
+        try await stream.publish(.insert("task", "2")).outcome()
         // The device's clock decides nothing. The node says that the old token has expired.
         #expect(try await network.on { $0.said } == ["old", "old", "new"])
         await client.close()
@@ -176,7 +176,7 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.haste, $0.heldPauses) = (["good"], 1_000, [SyncClient.tokenMs]) }
         let client = try network.client(token: "bad", renewToken: Office(["worse", nil, "good"]).source)
-        try await client.open("todo").publish(.insert("task", "1")).fate()
+        try await client.open("todo").publish(.insert("task", "1")).outcome()
         #expect(try await network.on { $0.said } == ["bad", "worse", "good"])
         await client.close()
     }
@@ -187,7 +187,7 @@ import Testing
         try await network.on { ($0.tokens, $0.haste, $0.heldPauses) = (["slow"], 1_000, [SyncClient.tokenMs]) }
         let source = Slow(network)
         let client = try network.client(renewToken: { try await source.token() })
-        try await client.open("todo").publish(.insert("task", "1")).fate()
+        try await client.open("todo").publish(.insert("task", "1")).outcome()
         #expect(source.asked == 1, "one question at a time")
         #expect(try await network.on { $0.said } == ["slow"])
         await client.close()
@@ -207,15 +207,15 @@ import Testing
             if count == 1 { await Task { for await _ in silence {} }.value }
             return count == 1 ? "first" : "second"
         })
-        let notices = await client.notices
+        let notices = await client.notices()
         let publication = try await client.open("todo").publish(.insert("task", "1"))
         try await eventually { (try? await network.on { !$0.deadlines.isEmpty }) == true }
         try await network.on { $0.fireDeadlines(1) }
-        try await publication.fate()
+        try await publication.outcome()
         #expect(try await network.on { $0.said } == ["second"])
         await client.close()
         end.finish()
-        #expect(await notices.contains(.noToken(reason: "`renewToken` has not answered within 30 s")))
+        #expect(await notices.contains(.tokenUnavailable(reason: "`renewToken` has not answered within 30 s")))
     }
 
     /// An app's server that gives its token once the client has tried for the third time.

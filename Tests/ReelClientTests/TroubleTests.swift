@@ -20,9 +20,9 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { $0.author(.insert("m", "0")) }
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
+        let stream = try await client.open("s", from: .beginning)
         if holdsState { try await stream.waitUntil(seq: 0) }
-        var notices = await client.notices.makeAsyncIterator()
+        var notices = await client.notices().makeAsyncIterator()
         try await network.on { network in
             network.partitions = 0
             for connection in network.connections { connection.end("reset") }
@@ -31,7 +31,7 @@ import Testing
             if case .disconnected(_, let reason) = notice, reason.contains("0 partitions") { break }
         }
         try await network.on { $0.partitions = 1 }
-        try await stream.publish(.insert("m", "1")).fate()
+        try await stream.publish(.insert("m", "1")).outcome()
         #expect(try stream.objects("m").count == 2)
         await client.close()
     }
@@ -40,11 +40,11 @@ import Testing
     {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0")).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "0")).outcome()
         try await network.on { $0.sayToAll(.goaway(afterMs: 5, nodes: ["b"])) }
         try await eventually { await client.connectedNode == "b" }
-        try await stream.publish(.insert("m", "1")).fate()
+        try await stream.publish(.insert("m", "1")).outcome()
         #expect(try await network.on { $0.log.count } == 2)
         #expect(await client.nodes == ["a", "b"])
         await client.close()
@@ -56,13 +56,13 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { $0.named = ["b"] }
         let client = try network.client(nodes: ["a"])
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0")).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "0")).outcome()
         try await network.on { network in
             network.down = ["a"]
             for connection in network.connections { connection.end("reset") }
         }
-        try await stream.publish(.insert("m", "1")).fate()
+        try await stream.publish(.insert("m", "1")).outcome()
         #expect(await client.connectedNode == "b")
         await client.close()
     }
@@ -71,15 +71,15 @@ import Testing
     func namedLater() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0")).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "0")).outcome()
         try await network.on { network in
             #expect(network.takesNodes == [true])
             network.sayToAll(.nodes(["b"]))
             network.down = ["a"]
             for connection in network.connections { connection.end("reset") }
         }
-        try await stream.publish(.insert("m", "1")).fate()
+        try await stream.publish(.insert("m", "1")).outcome()
         #expect(await client.connectedNode == "b")
         #expect(await client.nodes == ["a", "b"])
         await client.close()
@@ -90,11 +90,11 @@ import Testing
     {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0")).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "0")).outcome()
         let name = try #require(StreamName("s"))
-        let author = try await client.open("s2", from: .all)
-        try await author.publish(.insert("m", "0")).fate()
+        let author = try await client.open("s2", from: .beginning)
+        try await author.publish(.insert("m", "0")).outcome()
         try await network.on { network in
             // The node cannot read this stream any further. Another stream of the partition continues.
             network.sayToAll(.error(ServerFrame.Failure(ReelError(.logUnavailable, "away"), stream: name)))
@@ -116,19 +116,19 @@ import Testing
         defer { removeStore(path) }
         let client = try network.client(store: .file(path), seed: 2)
         let stream = try await client.open("s")
-        for id in 0..<6 { try await stream.publish(.insert("old", "\(id)", ["a": 0])).fate() }
+        for id in 0..<6 { try await stream.publish(.insert("old", "\(id)", ["a": 0])).outcome() }
         try await network.on { $0.down = ["a"] }
         try await network.on { $0.kill("a") }
         let kept = try await stream.publish(.insert("new", "0"))
-        let guarded = try await stream.publish(Event(.update("old", "0", ["a": 1]).guarded(["a": 0])))
+        let guarded = try await stream.publish(SyncEvent(.update("old", "0", ["a": 1]).guarded(["a": 0])))
         try await network.on { network in
             network.beginEpoch(Epoch(2))
             // In the new log, other devices' events have the seqs of this device's events.
             network.skip(8)
             network.down = []
         }
-        guard case .applied(8) = try await kept.fate() else { throw Wrong() }
-        guard case .refused(let error) = try await guarded.fate(), error.code == .epochChanged else { throw Wrong() }
+        guard case .applied(8) = try await kept.outcome() else { throw Wrong() }
+        guard case .failed(let error) = try await guarded.outcome(), error.code == .epochChanged else { throw Wrong() }
         #expect(try stream.objects("old").isEmpty)
         let digest = await stream.digest
         await client.close()
@@ -145,8 +145,8 @@ import Testing
     @Test("a subscription names the last event that its device has") func aSubscriptionNamesThe() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        for id in 0..<3 { try await stream.publish(.insert("m", "\(id)")).fate() }
+        let stream = try await client.open("s", from: .beginning)
+        for id in 0..<3 { try await stream.publish(.insert("m", "\(id)")).outcome() }
         // The last seq of the device belongs to another stream, so it is not the seq of the last event.
         try await network.on { network in
             network.skip()
@@ -168,8 +168,8 @@ import Testing
     @Test("a device that lagged reads the missed events and is live again") func aDeviceThatLagged() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0")).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "0")).outcome()
         let other = try network.client(seed: 6)
         let theirs = try await other.open("s")
         try await network.on { $0.isSilent = true }
@@ -181,7 +181,7 @@ import Testing
             network.sayToAll(.lagged(StreamName("s")!, seq: 0, head: 4))
         }
         try await stream.waitUntil(seq: 4)
-        try await theirs.publish(.insert("m", "5")).fate()
+        try await theirs.publish(.insert("m", "5")).outcome()
         try await stream.waitUntil(seq: 5)
         #expect(try stream.objects("m").count == 6)
         #expect(await stream.digest == theirs.digest)
@@ -194,12 +194,12 @@ import Testing
     {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0")).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "0")).outcome()
         let other = try network.client(nodes: ["b"], seed: 6)
         let theirs = try await other.open("s")
         try await network.on { $0.kill("a") }
-        for id in 1..<5 { try await theirs.publish(.insert("m", "\(id)")).fate() }
+        for id in 1..<5 { try await theirs.publish(.insert("m", "\(id)")).outcome() }
         try await network.on { network in
             network.first = 4
             network.requests = []
@@ -209,7 +209,7 @@ import Testing
         #expect(try stream.objects("m").count == 5)
         #expect(await stream.digest == theirs.digest)
         #expect(try await network.on { $0.requests.contains { $0.contains("/snapshot") } })
-        try await theirs.publish(.insert("m", "5")).fate()
+        try await theirs.publish(.insert("m", "5")).outcome()
         try await stream.waitUntil(seq: 5)
         await client.close()
         await other.close()
@@ -220,8 +220,8 @@ import Testing
     {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0")).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "0")).outcome()
         try await network.on { ($0.dropsAcks, $0.isSilent) = (true, true) }
         let earlier = try await stream.publish(.insert("m", "1"))
         let last = try await stream.publish(.insert("m", "2"))
@@ -232,16 +232,16 @@ import Testing
             for connection in network.connections { connection.end("reset") }
         }
         #expect(try await last.acked() == 2)
-        #expect(try await last.fate() == .consumed(2))
+        #expect(try await last.outcome() == .consumed(2))
         #expect(try await earlier.acked() == nil)
-        #expect(try await earlier.fate() == .consumed(nil))
+        #expect(try await earlier.outcome() == .consumed(nil))
         #expect(try stream.objects("m").count == 3)
         await client.close()
     }
 
     /// Returns the notices of a stream that has found another history.
     private func diverged(_ network: FakeNetwork, _ client: SyncClient, _ stream: SyncStream) async throws {
-        var notices = await client.notices.makeAsyncIterator()
+        var notices = await client.notices().makeAsyncIterator()
         // The node's log may be the wrong one. The answer of the next node decides.
         let error = ReelError(.diverged, "another event stands there")
         try await network.on { network in
@@ -258,7 +258,7 @@ import Testing
         _ error: ReelError
     ) async throws {
         while let notice = await notices.next() {
-            if case .stopped(stream.id, let reason) = notice {
+            if case .streamFailed(stream.id, let reason) = notice {
                 #expect(reason == "\(error.code.rawValue): \(error.message)")
                 return
             }
@@ -270,7 +270,7 @@ import Testing
     private func storeThreeEvents(at path: String, _ network: FakeNetwork) async throws {
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s")
-        for id in 0..<3 { try await stream.publish(.insert("m", "\(id)")).fate() }
+        for id in 0..<3 { try await stream.publish(.insert("m", "\(id)")).outcome() }
         await client.close()
     }
 
@@ -292,7 +292,7 @@ import Testing
         try await eventually { await stream.problems.map(\.code) == [.diverged] }
         try await stream.publish(.insert("m", "after"))
         try await eventually { await client.phases("s") == [.failed] }
-        #expect(await stream.queued == 1, "it keeps what it made")
+        #expect(await stream.pendingCount == 1, "it keeps what it made")
         #expect(try stream.confirmed.objects("m").count == 3, "and shows what it has")
         await client.close()
     }
@@ -320,11 +320,11 @@ import Testing
     @Test("a client leaves a node with a lost log for another node") func leavesDivergedNode() async throws {
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a", "b"])
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0")).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "0")).outcome()
         let error = ReelError(.diverged, "this node's log is another one")
         try await network.on { $0.sayToAll(.error(ServerFrame.Failure(error, stream: StreamName("s")!))) }
-        guard case .applied = try await stream.publish(.insert("m", "1")).fate() else { throw Wrong() }
+        guard case .applied = try await stream.publish(.insert("m", "1")).outcome() else { throw Wrong() }
         await client.close()
     }
 
@@ -332,11 +332,11 @@ import Testing
     {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0")).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "0")).outcome()
         try await diverged(network, client, stream)
         try await stream.publish(.insert("m", "1"))
-        #expect(await stream.queued == 1, "it keeps what it made")
+        #expect(await stream.pendingCount == 1, "it keeps what it made")
         #expect(try stream.confirmed.objects("m").count == 1, "and shows what it has")
         // A late frame does not start the stream again.
         try await network.on { network in
@@ -347,7 +347,7 @@ import Testing
             network.pushAll()
         }
         // Another stream of the same connection continues. The client has read the earlier frames by then.
-        try await client.open("t", from: .all).publish(.insert("m", "0")).fate()
+        try await client.open("t", from: .beginning).publish(.insert("m", "0")).outcome()
         #expect(await stream.seq == 0)
         #expect(try await network.on { $0.subscribes.count { $0.stream == StreamName("s") } } == 2)
         #expect(try await network.on { $0.requests.isEmpty })
@@ -358,11 +358,11 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0")).fate()
+        try await stream.publish(.insert("m", "0")).outcome()
         try await diverged(network, client, stream)
         let kept = try await stream.publish(.insert("m", "1"))
         try await network.on { $0.goOver(to: Epoch(2), lagging: []) }
-        guard case .applied = try await kept.fate() else { throw Wrong() }
+        guard case .applied = try await kept.outcome() else { throw Wrong() }
         #expect(await stream.epoch == Epoch(2))
         #expect(try stream.objects("m").count == 2)
         await client.close()
@@ -372,18 +372,18 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let other = try network.client(nodes: ["b"], seed: 6)
-        try await other.open("s", from: .all).publish(.insert("m", "0")).fate()
+        try await other.open("s", from: .beginning).publish(.insert("m", "0")).outcome()
         try await network.on { ($0.holdsAnswers, $0.heldPauses) = (true, [StreamSync.answerMs]) }
         let stream = try await client.open("s")
         try await eventually {
             (try? await network.on { !$0.heldAnswers.isEmpty && $0.connections.count == 2 }) == true
         }
-        var notices = await client.notices.makeAsyncIterator()
+        var notices = await client.notices().makeAsyncIterator()
         let error = ReelError(.badStream, "no stream has this name")
         try await network.on { $0.sayToAll(.error(ServerFrame.Failure(error, stream: StreamName("s")!))) }
         try await stopped(&notices, stream, error)
         try await network.on { $0.answerHeld() }
-        try await client.open("t", from: .all).publish(.insert("m", "0")).fate()
+        try await client.open("t", from: .beginning).publish(.insert("m", "0")).outcome()
         #expect(await stream.seq == -1)
         #expect(try stream.objects("m").isEmpty)
         #expect(
@@ -402,7 +402,7 @@ import Testing
             network.dropsFetches = true
         }
         let client = try network.client()
-        let stream = try await client.open("s", from: .now)
+        let stream = try await client.open("s", from: .latest)
         try await eventually { (try? await network.on { $0.fetches.count }) == 1 }
         for seq in 0..<4 {
             try await network.on { network in

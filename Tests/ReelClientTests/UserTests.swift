@@ -37,7 +37,7 @@ import Testing
             await client.close()
             #expect(code { _ = try network.client(store: .file(path, user: visitor)) } == .storeUser)
             let again = try network.client(store: .file(path, user: owner))
-            #expect(try await again.open("todo").queued == 1)
+            #expect(try await again.open("todo").pendingCount == 1)
             await again.close()
         }
     }
@@ -95,7 +95,7 @@ import Testing
             #expect(error?.code == .storeBusy)
             #expect(throws: ReelError.self) { try SyncClient.adopt(store: path, from: "ann", to: "bob") }
         }
-        #expect(try await client.open("todo").queued == 1)
+        #expect(try await client.open("todo").pendingCount == 1)
         await client.close()
     }
 
@@ -110,8 +110,8 @@ import Testing
         let tokens = Turns([bob, "nonsense", ann, bob, ann])
         try await network.on { ($0.haste, $0.tokenS, $0.heldPauses) = (1_000, 60, [SyncClient.tokenMs]) }
         let client = try network.client(store: .file(path, user: "ann"), renewToken: { await tokens.next() })
-        let notices = await client.notices
-        try await client.open("todo").publish(.insert("task", "1")).fate()
+        let notices = await client.notices()
+        try await client.open("todo").publish(.insert("task", "1")).outcome()
         try await eventually { (try? await network.on { $0.said.count >= 2 }) == true }
         let said = Set(try await network.on { $0.said })
         #expect(said == [ann])
@@ -129,8 +129,8 @@ import Testing
         let tokens = Turns([ann, bob, ann])
         try await network.on { ($0.haste, $0.tokenS, $0.heldPauses) = (1_000, 60, [SyncClient.tokenMs]) }
         let client = try network.client(renewToken: { await tokens.next() })
-        let notices = await client.notices
-        try await client.open("todo").publish(.insert("task", "1")).fate()
+        let notices = await client.notices()
+        try await client.open("todo").publish(.insert("task", "1")).outcome()
         try await eventually { (try? await network.on { $0.said.count >= 2 }) == true }
         #expect(Set(try await network.on { $0.said }) == [ann])
         await client.close()
@@ -143,7 +143,7 @@ import Testing
     private func begin(_ network: FakeNetwork, _ store: SyncClient.Store, token: String?, lost: Int) async throws {
         let client = try network.client(store: store, token: token)
         let stream = try await client.open("todo")
-        try await stream.publish(.insert("task", "begun")).fate()
+        try await stream.publish(.insert("task", "begun")).outcome()
         if lost > 0 {
             try await network.on { $0.losesPublishes = true }
             for number in 0..<lost { try await stream.publish(.insert("lost", "\(number)")) }
@@ -186,7 +186,7 @@ import Testing
         // The stream has the second event, and the device has not read it.
         let client = try network.client(store: .file(path, user: "ann"), token: FakeNetwork.token("ann"))
         let stream = try await client.open("todo")
-        try await stream.publish(.insert("counter", "1", ["n": 0])).fate()
+        try await stream.publish(.insert("counter", "1", ["n": 0])).outcome()
         try await network.on { ($0.dropsAcks, $0.isSilent) = (true, true) }
         try await stream.publish(.update("counter", "1", operations: ["n": .increment(1)]))
         try await eventually { (try? await network.on { $0.head >= 1 }) == true }
@@ -204,9 +204,9 @@ import Testing
         #expect(code { _ = try network.client(store: .file(path, user: "ann")) } == .storeUser)
 
         let anna = try network.client(store: .file(path, user: "anna"), token: FakeNetwork.token("anna"))
-        let notices = await anna.notices
+        let notices = await anna.notices()
         let renamed = try await anna.open("todo")
-        try await eventually { await renamed.queued == 0 }
+        try await eventually { await renamed.pendingCount == 0 }
         #expect(try renamed.confirmed.object("counter", "1")?["n"] == 4)
         await anna.close()
         try await expect(["ann applied", "ann applied", "anna applied"], network)
@@ -226,9 +226,9 @@ import Testing
         try await begin(network, .file(path, user: "ann"), token: FakeNetwork.token("ann"), lost: 2)
         try SyncClient.adopt(store: path, from: "ann", to: "anna")
         let client = try network.client(store: .file(path, user: "anna"), token: FakeNetwork.token("anna"))
-        let notices = await client.notices
+        let notices = await client.notices()
         let stream = try await client.open("todo")
-        try await stream.publish(.insert("task", "new")).fate()
+        try await stream.publish(.insert("task", "new")).outcome()
         try await expect(["ann applied", "anna applied"], network)
         await client.close()
         var (lost, left) = ([ErrorCode](), [Int]())
@@ -256,7 +256,7 @@ import Testing
         try SyncClient.adopt(store: path, from: "ann", to: "anna")
         let anna = try network.client(store: .file(path, user: "anna"), token: FakeNetwork.token("anna"))
         let stream = try await anna.open("todo")
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         try await expect(["anna applied"], network)
         // A gateway that was away appends the event that ann's connection had sent.
         try await network.on { network in
@@ -264,7 +264,7 @@ import Testing
             network.append(StreamName("todo"), Array(late.utf8))
             network.pushAll()
         }
-        try await stream.publish(.insert("task", "2")).fate()
+        try await stream.publish(.insert("task", "2")).outcome()
         try await expect(["anna applied", "ann foreign", "anna applied"], network)
         await anna.close()
     }
@@ -287,8 +287,8 @@ import Testing
         try await network.on { ($0.losesPublishes, $0.late) = (false, [Array(late.utf8)]) }
         let anna = try network.client(store: .file(path, user: "anna"), token: FakeNetwork.token("anna"))
         let stream = try await anna.open("todo")
-        try await eventually { await stream.queued == 0 }
-        try await stream.publish(.insert("task", "2")).fate()
+        try await eventually { await stream.pendingCount == 0 }
+        try await stream.publish(.insert("task", "2")).outcome()
         try await expect(["ann applied", "anna foreign", "anna applied"], network)
         #expect(try stream.confirmed.objects("task").count == 2)
         await anna.close()
@@ -305,7 +305,7 @@ import Testing
             let seed = UInt64(number)
             let client = try network.client(store: .file(path, user: "ann"), token: token, seed: seed)
             let stream = try await client.open("todo")
-            try await stream.publish(.insert("task", "\(number)")).fate()
+            try await stream.publish(.insert("task", "\(number)")).outcome()
             await client.close()
         }
         try await expect(["nobody applied", "ann applied", "ann applied", "nobody applied"], network)
@@ -328,7 +328,7 @@ import Testing
             }
             try await eventually { (try? await network.on { $0.opened > count }) == true }
         }
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         let log = try await outcomes(network)
         #expect(log.filter { $0 == "ann applied" }.count == 10)
         #expect(log.filter { $0 == "ann foreign" }.count <= 10, "\(log)")

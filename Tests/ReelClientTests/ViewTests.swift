@@ -20,13 +20,13 @@ import Testing
                 guard Int.random(in: 0..<4, using: &random) > 0 else { continue }
                 let site = Int.random(in: 0..<sites.count, using: &random)
                 let id = String(Int.random(in: 0..<8, using: &random))
-                let event: Event =
+                let event: SyncEvent =
                     switch Int.random(in: 0..<5, using: &random) {
                     case 0: .delete("m", id)
                     case 1, 2: .insert("m", id, ["n": .number(Double(seq))])
                     default: .update("m", id, ["n": .number(Double(seq)), "t": "x"])
                     }
-                let author = Event.Author(site: sites[site], op: ops[site])
+                let author = SyncEvent.Author(site: sites[site], op: ops[site])
                 events.append(DeliveredEvent(seq: seq, value: event.encoded(base: seq - 1, author: author)))
                 ops[site] += 1
             }
@@ -102,7 +102,10 @@ import Testing
             events: [
                 DeliveredEvent(
                     seq: 15,
-                    value: Event.insert("m", "new").encoded(base: 9, author: .init(site: Site(high: 9, low: 9), op: 0))
+                    value: SyncEvent.insert("m", "new").encoded(
+                        base: 9,
+                        author: .init(site: Site(high: 9, low: 9), op: 0)
+                    )
                 )
             ]
         )
@@ -178,7 +181,7 @@ import Testing
 
     @Test("own events return with the content that was sent") func ownEventsComeBack() {
         let site = Site(high: 1, low: 2)
-        let event = Event.insert("m", "1", ["a": "x"])
+        let event = SyncEvent.insert("m", "1", ["a": "x"])
         let sent = event.encoded(base: 4, author: .init(site: site, op: 0))
         let text = String(decoding: sent, as: UTF8.self)
         // The text has the members that a gateway adds.
@@ -202,7 +205,7 @@ import Testing
         let site = Site(high: 1, low: 2)
         for start in stride(from: Seq(10), to: 30_010, by: 1_000) {
             let events = (start..<start + 1_000).map {
-                DeliveredEvent(seq: $0, value: Event.noop.encoded(base: -1, author: .init(site: site, op: $0 - 10)))
+                DeliveredEvent(seq: $0, value: SyncEvent.noop.encoded(base: -1, author: .init(site: site, op: $0 - 10)))
             }
             let frame = ServerFrame.Events(
                 stream: RandomStream.stream,

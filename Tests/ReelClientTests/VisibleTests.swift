@@ -4,7 +4,7 @@ import Testing
 
 @testable import ReelClient
 
-/// The effect of an app's own events on the shown objects, from `publish` to their fate.
+/// The effect of an app's own events on the shown objects, from `publish` to their outcome.
 @Suite(.timeLimit(.minutes(5))) struct VisibleTests {
     @Test("an app sees its own event at once without a network and after a restart") func anOwnEventIs() async throws {
         let network = try FakeNetwork()
@@ -28,7 +28,7 @@ import Testing
         }
         let publication = await todo.pending[0]
         try await network.on { $0.down = [] }
-        guard case .applied(let seq) = try await publication.fate() else { throw Wrong() }
+        guard case .applied(let seq) = try await publication.outcome() else { throw Wrong() }
         let task = try todo.object("task", "1")
         #expect(task?.isPending == false && task?.seq == seq)
         #expect(try todo.confirmed.object("task", "1") == task)
@@ -49,10 +49,10 @@ import Testing
     @Test("an own edit is shown exactly once between its ack and its return") func betweenItsAckAnd() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "1", ["text": "ab"])).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "1", ["text": "ab"])).outcome()
         try await network.on { $0.isSilent = true }
-        let edit = Operation.splice([Splice(2, 0, "c")])
+        let edit = FieldOperation.splice([TextSplice(at: 2, removing: 0, inserting: "c")])
         let publication = try await stream.publish(.update("m", "1", operations: ["text": edit]))
         try await publication.acked()
         #expect(try stream.object("m", "1")?["text"] == "abc")
@@ -61,7 +61,7 @@ import Testing
             network.isSilent = false
             network.pushAll()
         }
-        try await publication.fate()
+        try await publication.outcome()
         #expect(try stream.object("m", "1")?["text"] == "abc")
         #expect(try stream.confirmed.object("m", "1")?["text"] == "abc")
         await client.close()
@@ -77,19 +77,19 @@ import Testing
         var mine = try await client.open("s")
         try await mine.waitUntil(seq: 0)
         try await network.on { $0.kill("a") }
-        let event = Event.update("m", "0", ["title": "late"])
+        let event = SyncEvent.update("m", "0", ["title": "late"])
         try await mine.publish(event)
-        try await theirs.publish(.delete("m", "0")).fate()
+        try await theirs.publish(.delete("m", "0")).outcome()
         #expect(try mine.object("m", "0")?["title"] == "late")
         await client.close()
 
         client = try network.client(store: .file(path))
-        let notices = await client.notices
+        let notices = await client.notices()
         mine = try await client.open("s")
         #expect(try mine.object("m", "0")?["title"] == "late")
         try await network.on { $0.down = [] }
-        for await case .notApplied("s", event, let fate) in notices {
-            guard case .refused(let error) = fate, error.code == .deleted else { throw Wrong() }
+        for await case .notApplied("s", event, let outcome) in notices {
+            guard case .failed(let error) = outcome, error.code == .deleted else { throw Wrong() }
             break
         }
         #expect(try mine.object("m", "0") == nil)
@@ -103,17 +103,17 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { $0.readers = ["reader"] }
         let client = try network.client(token: "reader")
-        let notices = await client.notices
-        let mine = try await client.open("s", from: .all)
+        let notices = await client.notices()
+        let mine = try await client.open("s", from: .beginning)
         try await mine.publish(.insert("m", "held"))
-        for await case .held in notices { break }
+        for await case .publishingPaused in notices { break }
         // The device does not send the events that wait after the held event.
         try await mine.publish(.insert("m", "0"))
         let (other, _) = try await network.author(of: 1, on: "b")
         try await mine.waitUntil(seq: 0)
         try await mine.publish(.delete("m", "0"))
         #expect(try mine.object("m", "0") == nil)
-        #expect(await mine.queued == 2)
+        #expect(await mine.pendingCount == 2)
         await client.close()
         await other.close()
     }
@@ -122,19 +122,19 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        guard case .applied(let seq) = try await stream.publish(.insert("m", "1", ["n": 1])).fate() else {
+        guard case .applied(let seq) = try await stream.publish(.insert("m", "1", ["n": 1])).outcome() else {
             throw Wrong()
         }
         try await network.on { $0.kill("a") }
-        let change = Change.update("m", "1", ["n": 2]).guarded(["n": seq])
-        let publication = try await stream.publish(Event(change))
+        let change = SyncChange.update("m", "1", ["n": 2]).guarded(["n": seq])
+        let publication = try await stream.publish(SyncEvent(change))
         #expect(try stream.object("m", "1")?["n"] == 2)
         // The event names a seq of the log that ends here.
         try await network.on { network in
             network.goOver(to: Epoch(2), lagging: [])
             network.down = []
         }
-        guard case .refused = try await publication.fate() else { throw Wrong() }
+        guard case .failed = try await publication.outcome() else { throw Wrong() }
         #expect(try stream.object("m", "1")?["n"] == 1)
         await client.close()
     }
@@ -159,7 +159,7 @@ import Testing
         try await eventually { await stream.epoch == Epoch(2) }
         #expect(try stream.object("m", "0") == nil)
         // The device has held the object, so the event does not revive it.
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         #expect(try stream.object("m", "0") == nil)
         await client.close()
         await other.close()
@@ -169,10 +169,10 @@ import Testing
     func aReaderOfChanges() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0")).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "0")).outcome()
         try await network.on { $0.isSilent = true }
-        var batches = await stream.changes.makeAsyncIterator()
+        var batches = await stream.changes().makeAsyncIterator()
         try await stream.publish(.insert("m", "1", ["n": 1]))
         #expect(await batches.next()?.objects == [ObjectName("m", "1")])
         #expect(try stream.object("m", "1")?.isPending == true)
@@ -191,7 +191,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0")).fate()
+        try await stream.publish(.insert("m", "0")).outcome()
         try await network.on { network in
             network.kill("a")
             network.holdsAnswers = true
@@ -202,7 +202,7 @@ import Testing
         try await stream.publish(.insert("m", "1"))
         #expect(try stream.objects("m").map(\.name.id) == ["0", "1"])
         try await network.on { $0.answerHeld() }
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         #expect(try stream.confirmed.objects("m").map(\.name.id) == ["0", "1"])
         await client.close()
     }

@@ -6,8 +6,8 @@ import Testing
 
 /// Splices that are published while an earlier event of their text is expected to be rejected, but is not rejected yet.
 @Suite(.timeLimit(.minutes(5))) struct WaitingTests {
-    private static func edit(_ offset: Int64, _ text: String) -> Event {
-        .update("m", "0", operations: ["text": .splice([Splice(offset, 0, text)])])
+    private static func edit(_ offset: Int64, _ text: String) -> SyncEvent {
+        .update("m", "0", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
     }
 
     @Test("under any faults, a waiting splice is sent or refused, and its placement does not change the shown text")
@@ -61,21 +61,21 @@ import Testing
     }
 
     /// Appends an event of another device that has read the whole log.
-    private static func write(_ change: Change, _ simulation: inout OverlaySimulation) {
-        let author = Event.Author(site: simulation.others[0], op: simulation.otherOps[0])
+    private static func write(_ change: SyncChange, _ simulation: inout OverlaySimulation) {
+        let author = SyncEvent.Author(site: simulation.others[0], op: simulation.otherOps[0])
         simulation.otherOps[0] += 1
-        simulation.append(Event(change).encoded(base: simulation.truth.seq, author: author))
+        simulation.append(SyncEvent(change).encoded(base: simulation.truth.seq, author: author))
     }
 
-    private static func title(_ id: String, _ text: String, _ seq: Seq) -> Event {
-        Event(Change.update("m", id, ["text": .string(text)]).guarded(["n": seq]))
+    private static func title(_ id: String, _ text: String, _ seq: Seq) -> SyncEvent {
+        SyncEvent(SyncChange.update("m", id, ["text": .string(text)]).guarded(["n": seq]))
     }
 
-    private static func splice(_ id: String, _ offset: Int64, _ text: String) -> Event {
-        .update("m", id, operations: ["text": .splice([Splice(offset, 0, text)])])
+    private static func splice(_ id: String, _ offset: Int64, _ text: String) -> SyncEvent {
+        .update("m", id, operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
     }
 
-    private static func add(_ event: Event, _ simulation: OverlaySimulation) throws -> Int64 {
+    private static func add(_ event: SyncEvent, _ simulation: OverlaySimulation) throws -> Int64 {
         try simulation.stream.add(event, base: simulation.stream.seq, read: nil)
     }
 
@@ -135,7 +135,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         let titles = (0..<2).map { outbox.add(Self.title("0", "lost", $0), base: 0) { _ in true } }
         let waiting = outbox.add(Self.splice("0", 0, "a"), base: 0, waits: titles) { _ in true }
-        let sites = (0..<2).map { Event.Author(site: outbox.site, op: $0) }
+        let sites = (0..<2).map { SyncEvent.Author(site: outbox.site, op: $0) }
         _ = outbox.nextBatch(.init(events: 2, bytes: 4_096), base: 0, horizon: -1, nowMs: 0)
         func fold(_ op: Int, _ outcome: Outcome) {
             let content = outbox.entries.first?.event.encoded(base: 0, author: sites[op]) ?? []
@@ -154,16 +154,16 @@ import Testing
     private func rejectedTitle(
         _ network: FakeNetwork,
         _ store: SyncClient.Store
-    ) async throws -> (client: SyncClient, stream: SyncStream, title: Publication) {
+    ) async throws -> (client: SyncClient, stream: SyncStream, title: PublishHandle) {
         let client = try network.client(store: store)
-        let stream = try await client.open("s", from: .all)
-        let first = try await stream.publish(.insert("m", "0", ["text": "title", "n": 0])).fate()
+        let stream = try await client.open("s", from: .beginning)
+        let first = try await stream.publish(.insert("m", "0", ["text": "title", "n": 0])).outcome()
         guard case .applied(let seq) = first else { throw Wrong() }
         // The log has the event, and the device does not get it yet.
         try await network.on { $0.isSilent = true }
         try await network.on { network in network.author(.update("m", "0", ["n": 1])) }
         let title = try await stream.publish(
-            Event(.update("m", "0", ["text": "lost"]).guarded(["n": seq]))
+            SyncEvent(.update("m", "0", ["text": "lost"]).guarded(["n": seq]))
         )
         try await eventually { try await network.on { $0.log.count } == 3 }
         try await network.on { $0.push(upTo: 1) }
@@ -177,7 +177,7 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         var (client, stream, title) = try await rejectedTitle(network, .file(path))
-        var typed: [Publication] = []
+        var typed: [PublishHandle] = []
         for (offset, letter) in ["a", "b", "c"].enumerated() {
             typed.append(try await stream.publish(Self.edit(5 + Int64(offset), letter)))
         }
@@ -187,22 +187,24 @@ import Testing
         if isKilled {
             await client.close()
             client = try network.client(store: .file(path))
-            stream = try await client.open("s", from: .all)
+            stream = try await client.open("s", from: .beginning)
             #expect(try stream.object("m", "0")?["text"] == "titleabc")
         }
         // Another device inserts a text at the beginning before the device reads the rejection.
         try await network.on { network in
-            network.author(.update("m", "0", operations: ["text": .splice([Splice(0, 0, "My ")])]))
+            network.author(
+                .update("m", "0", operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "My ")])])
+            )
             network.isSilent = false
             network.pushAll()
         }
         if !isKilled {
-            guard case .rejected(.guard, 2) = try await title.fate() else { throw Wrong() }
+            guard case .rejected(.guard, 2) = try await title.outcome() else { throw Wrong() }
             for publication in typed + [behind] {
-                guard case .applied = try await publication.fate() else { throw Wrong() }
+                guard case .applied = try await publication.outcome() else { throw Wrong() }
             }
         }
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         #expect(try stream.confirmed.object("m", "0")?["text"] == "My titleabc")
         #expect(try stream.confirmed.object("m", "behind") != nil)
         await client.close()
@@ -212,11 +214,11 @@ import Testing
     func refusedAtHandOver() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        let first = try await stream.publish(.insert("m", "0", ["text": "title", "n": 0])).fate()
+        let stream = try await client.open("s", from: .beginning)
+        let first = try await stream.publish(.insert("m", "0", ["text": "title", "n": 0])).outcome()
         guard case .applied(let seq) = first else { throw Wrong() }
         try await network.on { $0.kill("a") }
-        let title = try await stream.publish(Event(.update("m", "0", ["text": "lost"]).guarded(["n": seq])))
+        let title = try await stream.publish(SyncEvent(.update("m", "0", ["text": "lost"]).guarded(["n": seq])))
         try await network.on { network in
             (network.isSilent, network.dropsFetches) = (true, true)
             network.author(.update("m", "0", ["n": 1]))
@@ -231,14 +233,14 @@ import Testing
         #expect(try await network.on { $0.log.count } == 3)
         // The deletion brings the device to its head. The title is refused, and so is the text that waits for it.
         try await network.on { $0.push(upTo: 2) }
-        guard case .refused(let error) = try await title.fate(), error.code == .deleted else { throw Wrong() }
+        guard case .failed(let error) = try await title.outcome(), error.code == .deleted else { throw Wrong() }
         try await eventually { try await network.on { $0.log.count } == 4 }
-        guard case .refused(let error) = try await typed.fate(), error.code == .deleted else { throw Wrong() }
+        guard case .failed(let error) = try await typed.outcome(), error.code == .deleted else { throw Wrong() }
         try await network.on { network in
             network.isSilent = false
             network.pushAll()
         }
-        guard case .applied(3) = try await behind.fate() else { throw Wrong() }
+        guard case .applied(3) = try await behind.outcome() else { throw Wrong() }
         await client.close()
     }
 
@@ -246,12 +248,12 @@ import Testing
     func unknowing() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        guard case .applied(let seq) = try await stream.publish(.insert("m", "0", ["text": "title", "n": 0])).fate()
+        let stream = try await client.open("s", from: .beginning)
+        guard case .applied(let seq) = try await stream.publish(.insert("m", "0", ["text": "title", "n": 0])).outcome()
         else { throw Wrong() }
         try await network.on { $0.isSilent = true }
         try await network.on { network in network.author(.update("m", "0", ["n": 1])) }
-        try await stream.publish(Event(.update("m", "0", ["text": "lost"]).guarded(["n": seq])))
+        try await stream.publish(SyncEvent(.update("m", "0", ["text": "lost"]).guarded(["n": seq])))
         let read = try #require(try stream.object("m", "0"))
         #expect(read["text"] == "lost")
         try await eventually { try await network.on { $0.log.count } == 3 }

@@ -14,7 +14,7 @@ struct Evidence {
         var isShaky = false
         /// True if the store was deleted before the event was settled, so that the event may be lost with it.
         var mayBeLost = false
-        var fate: Fate?
+        var outcome: PublishOutcome?
     }
 
     struct Ack {
@@ -73,7 +73,7 @@ extension World {
     /// Whether the scalar is such a letter.
     static func isLetter(_ scalar: Unicode.Scalar) -> Bool { (0xf_0000...0xf_ffff).contains(scalar.value) }
 
-    func settled(_ token: String, _ fate: Fate) { evidence.promises[token]?.fate = fate }
+    func settled(_ token: String, _ outcome: PublishOutcome) { evidence.promises[token]?.outcome = outcome }
 
     func restored(_ device: String) {
         for (token, promise) in evidence.promises where promise.device == device {
@@ -84,7 +84,7 @@ extension World {
     /// Notes that the device has lost its store, with or without the app's intention.
     func lostStore(_ device: String) {
         evidence.hasLostStore = true
-        for (token, promise) in evidence.promises where promise.device == device && promise.fate == nil {
+        for (token, promise) in evidence.promises where promise.device == device && promise.outcome == nil {
             evidence.promises[token]?.mayBeLost = true
         }
     }
@@ -227,7 +227,7 @@ extension World {
     private func judgePromises(_ places: [String: [(seq: Seq, judgement: Judgement)]]) {
         for (token, promise) in evidence.promises.sorted(by: { $0.key < $1.key }) where !promise.isShaky {
             let found = places[token] ?? []
-            switch promise.fate {
+            switch promise.outcome {
             case nil where promise.mayBeLost:
                 if found.count > 1 { broken("\(token) was lost with its store, and is at \(found.map(\.seq))") }
             case .unknown(let error):
@@ -237,17 +237,17 @@ extension World {
                     broken("\(token) is unknown, and nothing of its site was forgotten")
                 }
                 if found.count > 1 { broken("\(token) is unknown, and is at \(found.map(\.seq))") }
-            case .refused, .reduced:
+            case .failed, .superseded:
                 if !found.isEmpty { broken("\(token) was refused or reduced, and is at \(found.map(\.seq))") }
             case _ where found.isEmpty && evidence.replaced.contains(token): break
             default:
                 guard found.count == 1, let place = found.first else {
                     return broken("\(token) was promised, and was consumed at \(found.map(\.seq))")
                 }
-                switch promise.fate {
+                switch promise.outcome {
                 case .applied(let seq) where seq != place.seq || place.judgement != .applied,
                     .rejected(_, let seq) where seq != place.seq || place.judgement == .applied:
-                    broken("\(token) was told \(promise.fate.map { "\($0)" } ?? ""), and is \(place)")
+                    broken("\(token) was told \(promise.outcome.map { "\($0)" } ?? ""), and is \(place)")
                 default: break
                 }
             }

@@ -39,15 +39,19 @@ extension SimulatedDevice {
         guard let client else { return }
         let page = client.assumeIsolated { $0.object("page", place.page, of: place.stream) }
         guard let page else {
-            publish(Event(.insert("page", place.page, ["title": .string(newMark())])), to: place.stream, token: nil)
+            publish(SyncEvent(.insert("page", place.page, ["title": .string(newMark())])), to: place.stream, token: nil)
             return
         }
         let length = Int64(page[place.field]?.string?.unicodeScalars.count ?? 0)
         let token = world.newLetter()
         world.typed(token, into: text(of: place))
-        let splice = Splice(process.chance(70) ? length : process.pick(0...length), 0, token)
+        let splice = TextSplice(
+            at: process.chance(70) ? length : process.pick(0...length),
+            removing: 0,
+            inserting: token
+        )
         publish(
-            Event(.update("page", place.page, operations: [place.field: .splice([splice])])),
+            SyncEvent(.update("page", place.page, operations: [place.field: .splice([splice])])),
             to: place.stream,
             base: page.readAt,
             token: token
@@ -64,13 +68,17 @@ extension SimulatedDevice {
         switch process.pick(0...9) {
         case 0..<5:
             guard let item else { return }
-            publish(Event(.update("item", item, ["by": .string(name)])), to: place.stream, token: nil)
+            publish(SyncEvent(.update("item", item, ["by": .string(name)])), to: place.stream, token: nil)
         case 5..<7:
             guard let item, let page else { return }
-            let splice = Splice(Int64(page["body"]?.string?.unicodeScalars.count ?? 0), 0, "b")
+            let splice = TextSplice(
+                at: Int64(page["body"]?.string?.unicodeScalars.count ?? 0),
+                removing: 0,
+                inserting: "b"
+            )
             let token = "tok:\(newMark()):"
             publish(
-                Event(
+                SyncEvent(
                     batch: [
                         .update("item", item, ["by": .string(token)]),
                         .update("page", place.page, operations: ["body": .splice([splice])]),
@@ -83,13 +91,15 @@ extension SimulatedDevice {
         case 7..<9:
             let seq = client.assumeIsolated { $0.confirmed("page", place.page, of: place.stream) }?.fields["title"]?.seq
             guard page != nil else { return }
-            let event = Event(.update("page", place.page, ["title": .string(newMark())]).guarded(["title": seq ?? -1]))
+            let event = SyncEvent(
+                .update("page", place.page, ["title": .string(newMark())]).guarded(["title": seq ?? -1])
+            )
             publish(event, to: place.stream, token: nil)
         default:
             guard page != nil else { return }
             world.replaced(text(of: place))
             publish(
-                Event(.update("page", place.page, [place.field: .string("new")])),
+                SyncEvent(.update("page", place.page, [place.field: .string("new")])),
                 to: place.stream,
                 token: nil
             )

@@ -8,7 +8,7 @@ final class SimulatedDevice: @unchecked Sendable {
     let world: World
     let name: String
     let streams: [StreamName]
-    private let start: SyncStart
+    private let start: StartPosition
     private let folder: String
     private var lives = 0
     /// Who uses it, with which store.
@@ -46,7 +46,7 @@ final class SimulatedDevice: @unchecked Sendable {
         folder = "\(world.folder)/\(name)"
         account = Account(user: name, file: 0)
         process = world.process(name)
-        start = process.chance(60) ? .snapshot : process.chance(50) ? .all : .now
+        start = process.chance(60) ? .snapshot : process.chance(50) ? .beginning : .latest
         bytesPerMs = process.chance(20) && !world.hasRush ? process.pick(2...10) : 1_000
         try? FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     }
@@ -78,7 +78,7 @@ final class SimulatedDevice: @unchecked Sendable {
                         for publication in client.pending(of: stream) { hear(of: publication) }
                     }
                 }
-                listen(client.assumeIsolated { $0.notices })
+                listen(client.assumeIsolated { $0.notices() })
             } catch {
                 world.broken("\(name) could not open its store: \(error)")
             }
@@ -97,8 +97,8 @@ final class SimulatedDevice: @unchecked Sendable {
                 case .storeFailed("killed"): break
                 case .storeFailed where isStoreRemoved: process.after(0) { [self] in beginWithoutStore() }
                 // A stream without a place on the connection is polled, and must come to the same end.
-                case .stopped(_, let reason) where reason.hasPrefix("limit:"): break
-                case .stopped, .storeFailed: world.broken("\(name) gave up: \(notice)")
+                case .streamFailed(_, let reason) where reason.hasPrefix("limit:"): break
+                case .streamFailed, .storeFailed: world.broken("\(name) gave up: \(notice)")
                 default: break
                 }
             }
@@ -106,11 +106,11 @@ final class SimulatedDevice: @unchecked Sendable {
     }
 
     /// What an earlier life was promised.
-    private func hear(of publication: Publication) {
+    private func hear(of publication: PublishHandle) {
         let world = world
         Task(executorPreference: process) {
-            guard let fate = try? await publication.fate() else { return }
-            for token in world.tokens(in: publication.event.encoded(base: 0)) { world.settled(token, fate) }
+            guard let outcome = try? await publication.outcome() else { return }
+            for token in world.tokens(in: publication.event.encoded(base: 0)) { world.settled(token, outcome) }
         }
     }
 
@@ -238,32 +238,38 @@ final class SimulatedDevice: @unchecked Sendable {
         let page = client.assumeIsolated { $0.object("page", "one", of: stream) }
         var token: String?
         var base: ReadPosition?
-        let event: Event
+        let event: SyncEvent
         let mark = newMark()
         func item() -> String { items.isEmpty ? "none" : items[Int(process.pick(0...Int64(items.count - 1)))] }
         switch process.pick(0...99) {
         case 0..<30:
             token = "tok:\(mark):"
-            event = Event(.insert("item", "i:\(mark)", ["n": .number(Double(count)), "token": .string(token ?? "")]))
+            event = SyncEvent(
+                .insert("item", "i:\(mark)", ["n": .number(Double(count)), "token": .string(token ?? "")])
+            )
         case 30..<50:
             token = "tok:\(mark):"
-            let add: ReelClient.Operation = .change(add: [.string(token ?? "")], remove: [])
-            event = Event(.update("page", "one", operations: ["tokens": add]))
-        case 50..<60: event = Event(.insert("page", "one", ["title": .string(mark)]))
-        case 60..<72: event = Event(.update("item", item(), ["n": .number(Double(count)), "by": .string(name)]))
-        case 72..<80: event = Event(.delete("item", item()))
+            let add: ReelClient.FieldOperation = .change(add: [.string(token ?? "")], remove: [])
+            event = SyncEvent(.update("page", "one", operations: ["tokens": add]))
+        case 50..<60: event = SyncEvent(.insert("page", "one", ["title": .string(mark)]))
+        case 60..<72: event = SyncEvent(.update("item", item(), ["n": .number(Double(count)), "by": .string(name)]))
+        case 72..<80: event = SyncEvent(.delete("item", item()))
         case 80..<90:
             let text = Array((page?["text"]?.string ?? "").unicodeScalars)
             let offset = process.pick(0...Int64(text.count))
             base = page?.readAt
             // A letter that is deleted before it is sent would not come into the log.
             let rest = text[Int(offset)...].prefix(Int(process.pick(0...3))).prefix { !World.isLetter($0) }
-            let splice = Splice(offset, Int64(rest.count), process.chance(60) ? "ab c" : "")
-            event = Event(.update("page", "one", operations: ["text": .splice([splice])]))
-        case 90..<94: event = Event(.update("page", "one", operations: ["views": .increment(1)]))
+            let splice = TextSplice(
+                at: offset,
+                removing: Int64(rest.count),
+                inserting: process.chance(60) ? "ab c" : ""
+            )
+            event = SyncEvent(.update("page", "one", operations: ["text": .splice([splice])]))
+        case 90..<94: event = SyncEvent(.update("page", "one", operations: ["views": .increment(1)]))
         case 94..<97:
             token = "tok:\(mark):"
-            event = Event(
+            event = SyncEvent(
                 batch: [
                     .insert("item", "i:\(mark)", ["token": .string(token ?? "")]),
                     .update("item", item(), ["n": .number(-1)]),
@@ -271,18 +277,18 @@ final class SimulatedDevice: @unchecked Sendable {
             )
         case 97:
             // Larger than some gateways take: refused here, or there with what stands before and behind it.
-            let text = JSON.string(String(repeating: "x", count: 17_000))
-            event = Event(.insert("item", "large:\(mark)", ["text": text]))
+            let text = JSONValue.string(String(repeating: "x", count: 17_000))
+            event = SyncEvent(.insert("item", "large:\(mark)", ["text": text]))
         default:
             let title = client.assumeIsolated { $0.confirmed("page", "one", of: stream) }?.fields["title"]
             let seq = title?.seq ?? -1
-            event = Event(.update("page", "one", ["title": .string(mark)]).guarded(["title": seq]))
+            event = SyncEvent(.update("page", "one", ["title": .string(mark)]).guarded(["title": seq]))
         }
         publish(event, to: stream, base: base, token: token)
     }
 
     /// Publishes an event; the judge holds against the log what becomes of it if it has a token.
-    func publish(_ event: Event, to stream: StreamName, base: ReadPosition? = nil, token: String?) {
+    func publish(_ event: SyncEvent, to stream: StreamName, base: ReadPosition? = nil, token: String?) {
         guard let client else { return }
         world.trace(name, "publishes to \(stream): \(event)")
         let (world, name) = (world, name)
@@ -290,8 +296,8 @@ final class SimulatedDevice: @unchecked Sendable {
             do {
                 let publication = try await SyncStream(client: client, name: stream).publish(event, base: base)
                 if let token { world.promised(token, stream, by: name) }
-                let fate = try await publication.fate()
-                if let token { world.settled(token, fate) }
+                let outcome = try await publication.outcome()
+                if let token { world.settled(token, outcome) }
             } catch let error as ReelError
                 where error.message == "killed"
                 || [.tooLarge, .epochChanged, .closed, .storeLost].contains(error.code)
@@ -392,7 +398,7 @@ final class SimulatedDevice: @unchecked Sendable {
 }
 
 /// How a device's client reaches the world.
-private final class DeviceTransport: Transport, @unchecked Sendable {
+private final class DeviceTransport: SyncTransport, @unchecked Sendable {
     private let device: SimulatedDevice
     private let process: SimulatedProcess
 
@@ -415,17 +421,17 @@ private final class DeviceTransport: Transport, @unchecked Sendable {
         _ target: String,
         token: String?,
         _ receive: @escaping @Sendable (TransportResponse) -> Void
-    ) -> any TransportRequest {
+    ) -> any TransportHandle {
         device.get(from: node, target, receive)
     }
 
-    func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
+    func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportHandle {
         process.after(ms) { body() }
     }
 
     func execute(_ body: @escaping @Sendable () -> Void) { body() }
 
-    func atTurnEnd(_ body: @escaping @Sendable () -> Void) { process.beforeFlush(body) }
+    func onBatchEnd(_ body: @escaping @Sendable () -> Void) { process.beforeFlush(body) }
 }
 
 private struct RefusedConnection: TransportConnection {
@@ -437,7 +443,7 @@ private struct RefusedConnection: TransportConnection {
 }
 
 /// A request by HTTP that is under way.
-final class DeviceRequest: TransportRequest, @unchecked Sendable {
+final class DeviceRequest: TransportHandle, @unchecked Sendable {
     private let process: SimulatedProcess
     private var receive: (@Sendable (TransportResponse) -> Void)?
     var limit: Happening?

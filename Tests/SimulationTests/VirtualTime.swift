@@ -1,7 +1,7 @@
 import ReelClient
 
 /// An action at a point in virtual time, unless it is cancelled before.
-final class Happening: TransportRequest {
+final class Happening: TransportHandle {
     fileprivate let moment: VirtualTime.Moment
     fileprivate var body: (() -> Void)?
 

@@ -45,7 +45,7 @@ extension World {
         let site = Site.random(using: &random)
         let head = log.head(partition)
         let events = (0..<Op(17 * 4_096)).map { op in
-            LogAppend(key: stream.key, value: Event.noop.encoded(base: head, author: .init(site: site, op: op)))
+            LogAppend(key: stream.key, value: SyncEvent.noop.encoded(base: head, author: .init(site: site, op: op)))
         }
         _ = log.append(events, to: partition)
     }

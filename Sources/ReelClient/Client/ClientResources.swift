@@ -9,9 +9,9 @@ final class ClientResources: @unchecked Sendable {
     var link: SyncClient.Link?
     var opened = OpenStreams()
     var tokenQuestion: SyncClient.TokenQuestion?
-    var pollTimer: (any TransportRequest)?
-    var answerTimer: (any TransportRequest)?
-    var upkeepTimer: (any TransportRequest)?
+    var pollTimer: (any TransportHandle)?
+    var answerTimer: (any TransportHandle)?
+    var upkeepTimer: (any TransportHandle)?
     var stateSinks: [AsyncStream<SyncState>.Continuation] = []
     let noticeFeeds = Feeds(SyncNotices.gather)
     /// The events that were enqueued and not taken yet.

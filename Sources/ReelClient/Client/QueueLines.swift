@@ -30,7 +30,7 @@ public struct QueueLines: AsyncSequence, Sendable {
         ///
         /// - Throws: A `ReelError` if the store failed or the client is closed.
         public mutating func next() async throws -> String? {
-            if streams == nil { streams = try await client.streams().filter { $0.queued > 0 }.map(\.id)[...] }
+            if streams == nil { streams = try await client.streams().filter { $0.pendingCount > 0 }.map(\.id)[...] }
             while lines.isEmpty, let stream = streams?.first {
                 let page = try await client.queueLines(of: stream, after: number)
                 lines = page.lines[...]

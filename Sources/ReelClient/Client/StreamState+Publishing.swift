@@ -10,7 +10,7 @@ extension StreamState {
     ///   - nowMs: the time by the transport's clock.
     ///   - eventMaxBytes: the largest event that a node takes.
     func add(
-        _ event: Event,
+        _ event: SyncEvent,
         base: Seq,
         read: Int?,
         nowMs: Int64 = 0,
@@ -36,7 +36,7 @@ extension StreamState {
     ///   - base: the seq on which the event was made.
     ///   - read: the count of withdrawals at the moment when the author read the objects; nil: now.
     /// - Returns: the numbers of the queue's entries whose rejection the event has to wait for.
-    func checkEffect(of event: Event, base: Seq, read: Int? = nil) throws(ReelError) -> [Int64] {
+    func checkEffect(of event: SyncEvent, base: Seq, read: Int? = nil) throws(ReelError) -> [Int64] {
         if sync.need == .nextEpoch, event.dependsOnBase {
             throw ReelError(
                 .epochChanged,
@@ -62,7 +62,7 @@ extension StreamState {
 
     /// Returns the changes whose effect this device can predict. In an incomplete state these are the changes of
     /// objects that the device has, or that an earlier change of the event makes.
-    private func decidable(_ changes: [Change], _ overlay: Overlay) -> [Change] {
+    private func decidable(_ changes: [SyncChange], _ overlay: Overlay) -> [SyncChange] {
         if sync.isComplete { return changes }
         var made: Set<Overlay.Key> = []
         return changes.filter { change in
@@ -73,14 +73,14 @@ extension StreamState {
     }
 
     private func prediction(
-        for event: Event,
-        _ changes: [Change],
+        for event: SyncEvent,
+        _ changes: [SyncChange],
         _ base: Seq,
         _ read: Int?,
         _ overlay: Overlay
     ) -> Prediction {
         guard let first = changes.first else { return .applied(after: []) }
-        let event = event.isBatch ? Event(batch: changes) : Event(first)
+        let event = event.isBatch ? SyncEvent(batch: changes) : SyncEvent(first)
         return overlay.prediction(
             for: event,
             by: outbox.site,
@@ -91,7 +91,7 @@ extension StreamState {
         )
     }
 
-    private func refusal(_ code: ErrorCode, of change: Change) -> ReelError {
+    private func refusal(_ code: ErrorCode, of change: SyncChange) -> ReelError {
         let name = ObjectName(change.model, change.id)
         let message =
             switch code {

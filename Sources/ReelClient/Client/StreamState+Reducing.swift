@@ -4,7 +4,7 @@ internal import ReelCore
 extension StreamState {
     /// Returns true if the change only writes values that the fields already have, in a complete and confirmed state
     /// that no waiting event of these fields changes.
-    func writesNothing(_ change: Change) -> Bool {
+    func writesNothing(_ change: SyncChange) -> Bool {
         guard sync.isComplete, sync.need != .nextEpoch, change.kind == .update, !change.fields.isEmpty,
             change.operations.isEmpty,
             change.guards.isEmpty, outbox.leaves(fieldsOf: change), let fold = view?.fold
@@ -31,7 +31,7 @@ extension StreamState {
 
     /// Returns true if the entry is not expected to be rejected, and stays within the limits of the fold together with
     /// the update. Near such a limit the fold could take the one and reject the other.
-    private func sharesOutcome(_ entry: Outbox.Entry, _ update: Change) -> Bool {
+    private func sharesOutcome(_ entry: Outbox.Entry, _ update: SyncChange) -> Bool {
         guard !overlay.isRefused(entry.number) else { return false }
         let key = Fold.key(model: update.model, id: update.id)
         let fields = update.fields.count + update.operations.count
@@ -41,13 +41,13 @@ extension StreamState {
                 return true
             }
             // A sum of three numbers depends on their order unless all sums are exact.
-            let number = bytes.withUnsafeBytes { JSON(parsing: $0)?.number }
-            return number.map { Operation.isCount($0) && Operation.isCount($0 + amount) } ?? true
+            let number = bytes.withUnsafeBytes { JSONValue(parsing: $0)?.number }
+            return number.map { FieldOperation.isCount($0) && FieldOperation.isCount($0 + amount) } ?? true
         }
     }
 
     /// Returns true if no other device has edited the texts that the update splices since the base of the entry.
-    private func sharesTexts(_ entry: Outbox.Entry, _ update: Change, _ site: Site) -> Bool {
+    private func sharesTexts(_ entry: Outbox.Entry, _ update: SyncChange, _ site: Site) -> Bool {
         guard let fold = view?.fold else { return false }
         let key = Fold.key(model: update.model, id: update.id)
         return update.operations.allSatisfy { name, operation in

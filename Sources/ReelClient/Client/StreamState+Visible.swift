@@ -60,7 +60,7 @@ extension StreamState {
     }
 
     /// Returns the base of an event that was made from objects read at `position`; nil: from what is folded now.
-    func base(of event: Event, readAt position: ReadPosition?) throws(ReelError) -> Seq {
+    func base(of event: SyncEvent, readAt position: ReadPosition?) throws(ReelError) -> Seq {
         // While the next epoch's state is on its way, the base does not matter: the queue is settled when that state
         // arrives.
         guard let position, let view else { return seq }

@@ -56,20 +56,20 @@ final class StreamState {
     var lastTurn: Int64 = 0
 
     // The calls of the app that wait.
-    var publications: [Int64: [Publication]] = [:]
+    var publications: [Int64: [PublishHandle]] = [:]
     var commits: [CheckedContinuation<Void, any Error>] = []
     var waiters: [Waiter] = []
     /// The enqueued events that the next commit stores.
-    var enqueued: [(EnqueuedEvent, Publication)] = []
+    var enqueued: [(EnqueuedEvent, PublishHandle)] = []
     var flushes: [Flush] = []
     /// The readers of changes.
-    let feeds = Feeds(ChangeBatch.gather)
-    var batch: ChangeBatch?
-    var sendTimer: (any TransportRequest)?
+    let feeds = Feeds(ObjectChangeBatch.gather)
+    var batch: ObjectChangeBatch?
+    var sendTimer: (any TransportHandle)?
 
     init(
         _ name: StreamName,
-        start: SyncStart,
+        start: StartPosition,
         _ gapSource: SyncClient.GapSource = .connection,
         row: Int64,
         outbox: Outbox

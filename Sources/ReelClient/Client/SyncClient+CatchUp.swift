@@ -170,7 +170,7 @@ extension SyncClient {
         stream.former = nil
         stream.isReplaced = true
         stream.isStateDue = true
-        stream.batch = ChangeBatch(seq: stream.seq, isReset: true, seen: stream.batch?.seen ?? [])
+        stream.batch = ObjectChangeBatch(seq: stream.seq, isReset: true, seen: stream.batch?.seen ?? [])
         took(progress, stream)
         step(stream, .installed(isTaken: true, before: before))
     }
@@ -215,7 +215,7 @@ extension SyncClient {
         let reason =
             "\(link?.node ?? "a node") names \(welcome.partitions) partitions, another node has named"
             + " \(view.partitions): the state is read again"
-        notify(.waiting(stream: stream.name.description, reason: reason))
+        notify(.snapshotUnavailable(stream: stream.name.description, reason: reason))
         return true
     }
 }
@@ -223,7 +223,7 @@ extension SyncClient {
 extension ReelError {
     /// Creates the error that a node's `application/problem+json` describes.
     init(problem: [UInt8], status: Int) {
-        let object = problem.withUnsafeBytes { JSON(parsing: $0) }?.object
+        let object = problem.withUnsafeBytes { JSONValue(parsing: $0) }?.object
         let code = object?["code"]?.string.flatMap(ErrorCode.init) ?? .internal
         // No node can say anything about the store of this device.
         self.init(code.isOfDevice ? .internal : code, object?["detail"]?.string ?? "status \(status)")

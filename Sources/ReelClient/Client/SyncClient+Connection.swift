@@ -128,7 +128,7 @@ extension SyncClient {
         link?.connection?.send(bytes)
     }
 
-    func after(_ ms: Int64, _ body: @escaping @Sendable (isolated SyncClient) -> Void) -> any TransportRequest {
+    func after(_ ms: Int64, _ body: @escaping @Sendable (isolated SyncClient) -> Void) -> any TransportHandle {
         transport.after(ms) { [weak self] in self?.assumeIsolated { body($0) } }
     }
 }

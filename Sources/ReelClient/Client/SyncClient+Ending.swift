@@ -42,9 +42,9 @@ extension SyncClient {
     public func erase(discardsQueue: Bool = false, withinSeconds seconds: Int = 10) async throws -> [String] {
         takeEnqueued()
         let held = try streams()
-        let waiting = held.filter { $0.queued > 0 }
+        let waiting = held.filter { $0.pendingCount > 0 }
         if !discardsQueue, let first = waiting.first {
-            let count = waiting.reduce(0) { $0 + $1.queued }
+            let count = waiting.reduce(0) { $0 + $1.pendingCount }
             throw ReelError(
                 .storeWaits,
                 "found \(count) own events that wait, the first in the stream \(first.id): wait until they are sent, or"
@@ -71,9 +71,9 @@ extension SyncClient {
     /// events. Returns the streams for which that failed.
     @discardableResult
     private func endSites(of streams: [StreamState], ms: Int64) async -> [String] {
-        var ends: [(name: String, last: Publication)] = []
+        var ends: [(name: String, last: PublishHandle)] = []
         for stream in streams where stream.outbox.nextOp > 0 && !hasEnded(stream) {
-            let last = Publication(.last)
+            let last = PublishHandle(.last)
             let number = stream.outbox.add(.last, base: stream.seq) { _ in true }
             stream.publications[number] = [last]
             markDirty(stream)

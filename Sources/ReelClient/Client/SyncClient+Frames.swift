@@ -40,7 +40,7 @@ extension SyncClient {
         case .ack(let ack):
             guard let stream = opened[ack.stream] else { return }
             for acked in ack.acks {
-                let author = Event.Author(site: acked.site, op: acked.op)
+                let author = SyncEvent.Author(site: acked.site, op: acked.op)
                 stream.outbox.acked(author, seq: acked.seq, folded: stream.seq, nowMs: transport.nowMs)
             }
             answered(stream)
@@ -49,7 +49,7 @@ extension SyncClient {
             markDirty(stream)
         case .nack(let nack):
             guard let stream = opened[nack.stream] else { return }
-            let author = Event.Author(site: nack.site, op: nack.op)
+            let author = SyncEvent.Author(site: nack.site, op: nack.op)
             let ref = frame.ref.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
             stream.outbox.nacked(author, nack.error, ref: ref, nowMs: transport.nowMs)
             answered(stream)
@@ -146,8 +146,8 @@ extension SyncClient {
         stream.bytesBehindState += progress.received.reduce(0) { $0 + $1.value.count }
         stream.unwritten += progress.received
         if !progress.seen.isEmpty, !stream.feeds.isEmpty {
-            var batch = stream.batch ?? ChangeBatch(seq: stream.seq)
-            batch.seen = Array((batch.seen + progress.seen).suffix(ChangeBatch.seenMax))
+            var batch = stream.batch ?? ObjectChangeBatch(seq: stream.seq)
+            batch.seen = Array((batch.seen + progress.seen).suffix(ObjectChangeBatch.seenMax))
             stream.batch = batch
         }
         if let stopped = stream.view?.stoppedAt, stream.sync.isReading {

@@ -2,7 +2,7 @@ internal import ReelCore
 
 // The calls of a `SyncStream` to its client.
 extension SyncClient {
-    func publish(_ event: Event, to name: StreamName, base position: ReadPosition?) async throws -> Publication {
+    func publish(_ event: SyncEvent, to name: StreamName, base position: ReadPosition?) async throws -> PublishHandle {
         takeEnqueued()
         let (publication, stream) = try accept(event, to: name, base: position)
         try await withCheckedThrowingContinuation { stream.commits.append($0) }
@@ -11,10 +11,10 @@ extension SyncClient {
 
     /// Checks an event and queues it. It is durable after the next commit of the stream.
     func accept(
-        _ event: Event,
+        _ event: SyncEvent,
         to name: StreamName,
         base position: ReadPosition?
-    ) throws(ReelError) -> (Publication, StreamState) {
+    ) throws(ReelError) -> (PublishHandle, StreamState) {
         try checkOpen()
         guard let stream = opened[name] else { throw ReelError.closed }
         // An event that is refused leaves the stream as it is, so no turn would release the snapshot of the storage.
@@ -23,12 +23,12 @@ extension SyncClient {
         let base = try stream.base(of: event, readAt: position)
         var intake = EventIntake(limit: eventBytes)
         var checked: [UInt8] = []
-        let author = Event.Author(site: stream.outbox.site, op: 0)
+        let author = SyncEvent.Author(site: stream.outbox.site, op: 0)
         try event.encoded(base: base, author: author).lend { (bytes) throws(ReelError) in
             try intake.take(bytes, stamp: .init(by: nil, atMs: 0, base: base), into: &checked)
         }
         let number = try add(event, to: stream, base: base, read: position?.withdrawals)
-        let publication = Publication(event)
+        let publication = PublishHandle(event)
         stream.publications[number, default: []].append(publication)
         markDirty(stream)
         return (publication, stream)
@@ -36,7 +36,7 @@ extension SyncClient {
 
     /// Queues an event. If a row that the check of the event needs is damaged, the state is dropped, and the event is
     /// checked without it.
-    private func add(_ event: Event, to stream: StreamState, base: Seq, read: Int?) throws(ReelError) -> Int64 {
+    private func add(_ event: SyncEvent, to stream: StreamState, base: Seq, read: Int?) throws(ReelError) -> Int64 {
         do throws(ReelError) {
             return try stream.add(event, base: base, read: read, nowMs: transport.nowMs, eventMaxBytes: eventBytes)
         } catch {
@@ -65,7 +65,7 @@ extension SyncClient {
 
     func digest(of name: StreamName) -> UInt64? { settled(name)?.view?.digest() }
 
-    func pending(of name: StreamName) -> [Publication] {
+    func pending(of name: StreamName) -> [PublishHandle] {
         guard let stream = settled(name) else { return [] }
         return stream.outbox.entries.flatMap { stream.publications[$0.number] ?? [] }
     }
@@ -97,18 +97,18 @@ extension SyncClient {
         stream.waiters.remove(at: index).continuation.resume(throwing: CancellationError())
     }
 
-    func changes(of name: StreamName) -> Changes {
+    func changes(of name: StreamName) -> ObjectChanges {
         guard let stream = opened[name], !isClosed else {
-            let feeds = Feeds(ChangeBatch.gather)
+            let feeds = Feeds(ObjectChangeBatch.gather)
             feeds.close()
-            return Changes(source: FeedSource(feeds))
+            return ObjectChanges(source: FeedSource(feeds))
         }
         // Changes before the first reader started are no news.
         if stream.feeds.isEmpty {
             stream.follow()
             stream.news = []
         }
-        return Changes(source: FeedSource(stream.feeds))
+        return ObjectChanges(source: FeedSource(stream.feeds))
     }
 }
 

@@ -124,7 +124,7 @@ extension SyncClient {
     // MARK: Opening
 
     /// Restores a stream from the store.
-    func restore(_ name: StreamName, _ start: SyncStart) throws(ReelError) -> StreamState {
+    func restore(_ name: StreamName, _ start: StartPosition) throws(ReelError) -> StreamState {
         guard let store else { throw .closed }
         let seed = random.next()
         let fresh = Outbox(seed: seed)
@@ -134,7 +134,7 @@ extension SyncClient {
         let outbox = Outbox(site: stored.site, nextOp: stored.nextOp, entries: entries, seed: seed)
         let stream = StreamState(name, start: start, gapSource, row: stored.row, outbox: outbox)
         for entry in stored.entries where !entry.event.isInternal {
-            stream.publications[entry.number] = [Publication(entry.event)]
+            stream.publications[entry.number] = [PublishHandle(entry.event)]
         }
         stream.queueEpoch = stored.epoch
         if stored.holdsState {
@@ -210,9 +210,11 @@ extension SyncClient {
         stream.overlay = Overlay(of: stream.outbox, over: nil, stream: stream.name)
         stream.readable = ReadableChanges()
         content.change { $0[stream.name] = ClientContent.Stream() }
-        stream.batch = ChangeBatch(seq: .none, isReset: true)
+        stream.batch = ObjectChangeBatch(seq: .none, isReset: true)
         try store?.forgetState(stream.row, epoch: epoch)
-        notify(.waiting(stream: stream.name.description, reason: "\(error.code.rawValue): \(error.message)"))
+        notify(
+            .snapshotUnavailable(stream: stream.name.description, reason: "\(error.code.rawValue): \(error.message)")
+        )
         stream.sync = StreamSync(start: stream.sync.start, gapSource: gapSource)
         step(
             stream,

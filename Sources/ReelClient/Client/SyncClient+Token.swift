@@ -8,7 +8,7 @@ extension SyncClient {
     /// A call of `renewToken` that has not returned yet.
     struct TokenQuestion {
         let task: Task<Void, Never>
-        let deadline: any TransportRequest
+        let deadline: any TransportHandle
     }
 
     /// Sends `hello` as soon as there is a token.
@@ -104,7 +104,7 @@ extension SyncClient {
 
     private func noTokenCame(_ reason: String) {
         answered()
-        notify(.noToken(reason: reason))
+        notify(.tokenUnavailable(reason: reason))
         note(.noToken(reason))
         continueWithoutToken(reason)
     }

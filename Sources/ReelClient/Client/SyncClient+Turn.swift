@@ -15,7 +15,7 @@ extension SyncClient {
         stream.isDirty = true
         guard !isTurnScheduled, !isClosed else { return }
         isTurnScheduled = true
-        transport.atTurnEnd { [weak self] in self?.assumeIsolated { $0.finishTurn() } }
+        transport.onBatchEnd { [weak self] in self?.assumeIsolated { $0.finishTurn() } }
     }
 
     func finishTurn() {
@@ -94,7 +94,7 @@ extension SyncClient {
 
     // MARK: The app
 
-    /// Reports the results of the turn to the readers. Changes come first: a task that learns the fate of an event then
+    /// Reports the results of the turn to the readers. Changes come first: a task that learns the outcome of an event then
     /// finds its effect in the changes.
     private func tell(_ stream: StreamState) {
         tellChanges(stream)
@@ -105,12 +105,12 @@ extension SyncClient {
         for notice in stream.outbox.takeNotices() {
             switch notice {
             case .acked(let number, let seq): for item in stream.publications[number] ?? [] { item.acked(seq) }
-            case .settled(let number, let fate):
-                if fate.isConsumed { note(.consumed(stream.name)) }
+            case .settled(let number, let outcome):
+                if outcome.isConsumed { note(.consumed(stream.name)) }
                 for item in stream.publications.removeValue(forKey: number) ?? [] {
-                    item.settled(fate)
-                    guard fate.isLoss else { continue }
-                    notify(.notApplied(stream: stream.name.description, item.event, fate))
+                    item.settled(outcome)
+                    guard outcome.isLoss else { continue }
+                    notify(.notApplied(stream: stream.name.description, item.event, outcome))
                 }
             case .newSite(let was, let now):
                 notify(.newSite(stream: stream.name.description, was: was.description, now: now.description))
@@ -126,7 +126,12 @@ extension SyncClient {
                 )
             case .held(let error):
                 note(.held(stream.name, error))
-                notify(.held(stream: stream.name.description, reason: "\(error.code.rawValue): \(error.message)"))
+                notify(
+                    .publishingPaused(
+                        stream: stream.name.description,
+                        reason: "\(error.code.rawValue): \(error.message)"
+                    )
+                )
             case .stuck: isStuck = true
             }
         }
@@ -142,7 +147,7 @@ extension SyncClient {
 
     private func tellChanges(_ stream: StreamState) {
         let (feeds, news) = (stream.feeds, stream.news)
-        var batch = stream.batch ?? ChangeBatch(seq: stream.seq)
+        var batch = stream.batch ?? ObjectChangeBatch(seq: stream.seq)
         stream.news = []
         stream.batch = nil
         if feeds.isEmpty { return }

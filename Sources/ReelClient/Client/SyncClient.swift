@@ -4,7 +4,7 @@ public import ReelCore
 ///
 ///     let client = try SyncClient(nodes: ["http://127.0.0.1:7350"], store: .file("/data/app.reel"))
 ///     let todo = try await client.open("todo")
-///     for await batch in await todo.changes { show(batch.objects) }
+///     for await batch in await todo.changes() { show(batch.objects) }
 ///
 /// The client needs the address of any one node. It keeps one connection, and moves to another node when the connection
 /// is lost or the node asks it to leave. It may request missing events from any node. No node tells it that it is up to
@@ -38,7 +38,7 @@ public actor SyncClient {
         case peers
     }
 
-    let transport: any Transport
+    let transport: any SyncTransport
     let gapSource: GapSource
     /// The user that the events belong to. Nil if there is none, or if nothing is kept and the user is not known yet.
     var user: String?
@@ -90,9 +90,9 @@ public actor SyncClient {
         let node: String
         var connection: (any TransportConnection)?
         var welcome: ServerFrame.Welcome?
-        var timer: (any TransportRequest)?
-        var leaving: (any TransportRequest)?
-        var renewal: (any TransportRequest)?
+        var timer: (any TransportHandle)?
+        var leaving: (any TransportHandle)?
+        var renewal: (any TransportHandle)?
         /// True if the connection is open and nothing can be sent yet, because there is no token.
         var awaitsToken = false
         /// The time at which the token ends; nil if the node has no keys.
@@ -120,7 +120,7 @@ public actor SyncClient {
     public init(
         nodes: [String],
         store: Store,
-        transport: any Transport,
+        transport: any SyncTransport,
         gaps: GapSource = .connection,
         cacheBytes: Int = 16 << 20,
         token: String? = nil,
@@ -197,7 +197,7 @@ public actor SyncClient {
     /// - Throws: A `ReelError`: `bad_stream` for a name that is not valid, a code that begins with `store_` if the
     ///   store failed, `closed` once the client is closed.
     @discardableResult
-    public func open(_ name: String, from start: SyncStart = .snapshot) throws -> SyncStream {
+    public func open(_ name: String, from start: StartPosition = .snapshot) throws -> SyncStream {
         guard let name = StreamName(name) else {
             throw ReelError(.badStream, "found \(name.debugDescription), expected \(StreamName.rule)")
         }
@@ -206,7 +206,7 @@ public actor SyncClient {
         return SyncStream(client: self, name: name)
     }
 
-    func begin(_ name: StreamName, _ start: SyncStart) throws(ReelError) {
+    func begin(_ name: StreamName, _ start: StartPosition) throws(ReelError) {
         let stream = try restore(name, start)
         opened.append(stream)
         if !hasLookedForUnused { planUpkeep() }
@@ -223,11 +223,11 @@ public actor SyncClient {
     ///
     /// - Throws: A `ReelError`: a code that begins with `store_` if the store failed, `closed` once the client is
     ///   closed.
-    public func streams() throws -> [HeldStream] {
+    public func streams() throws -> [LocalStream] {
         try checkOpen()
         var queued = try store?.queued() ?? [:]
         for stream in opened.values { queued[stream.name.description] = stream.outbox.entries.count }
-        return queued.sorted { $0.key < $1.key }.map { HeldStream(id: $0.key, queued: $0.value) }
+        return queued.sorted { $0.key < $1.key }.map { LocalStream(id: $0.key, pendingCount: $0.value) }
     }
 
     func checkOpen() throws(ReelError) {
@@ -246,9 +246,9 @@ public actor SyncClient {
     /// The nodes that the client knows: the configured ones, then those that nodes have named.
     public var nodes: [String] { failover.nodes }
 
-    /// The notices from now on that an app may want to show or log, such as connections, clones and held events. At
-    /// most the last 256 wait for each reader.
-    public var notices: SyncNotices {
+    /// Returns the notices from now on that an app may want to show or log, such as connections, clones and events that
+    /// wait. At most the last 256 wait for each reader.
+    public func notices() -> SyncNotices {
         SyncNotices(source: FeedSource(noticeFeeds, first: lostCommits.take().map { .storeLost(reason: $0) }))
     }
 
@@ -287,12 +287,12 @@ extension SyncClient {
         _modify { yield &resources.tokenQuestion }
     }
 
-    var pollTimer: (any TransportRequest)? {
+    var pollTimer: (any TransportHandle)? {
         get { resources.pollTimer }
         _modify { yield &resources.pollTimer }
     }
 
-    var answerTimer: (any TransportRequest)? {
+    var answerTimer: (any TransportHandle)? {
         get { resources.answerTimer }
         _modify { yield &resources.answerTimer }
     }
@@ -304,7 +304,7 @@ extension SyncClient {
 
     var noticeFeeds: Feeds<SyncNotice> { resources.noticeFeeds }
 
-    var upkeepTimer: (any TransportRequest)? {
+    var upkeepTimer: (any TransportHandle)? {
         get { resources.upkeepTimer }
         _modify { yield &resources.upkeepTimer }
     }

@@ -16,7 +16,7 @@ public struct SyncObject: Sendable, Equatable {
     /// A field with its last writer.
     public struct Field: Sendable, Equatable {
         /// The value of the field.
-        public var value: JSON
+        public var value: JSONValue
         /// The seq of the event that wrote the field last, which a guard names. Nil if that event waits in this
         /// device's queue and has no seq yet.
         public var seq: Seq?
@@ -35,10 +35,10 @@ public struct SyncObject: Sendable, Equatable {
     /// is made from the object.
     public var readAt: ReadPosition
     /// The fields by name.
-    public var fields: Members<Field>
+    public var fields: FieldMap<Field>
 
     /// The value of a field; nil if it is absent.
-    public subscript(field: String) -> JSON? { fields[field]?.value }
+    public subscript(field: String) -> JSONValue? { fields[field]?.value }
 
     init(_ state: ObjectState, readAt: ReadPosition) {
         self.readAt = readAt
@@ -46,7 +46,7 @@ public struct SyncObject: Sendable, Equatable {
         seq = Overlay.confirmed(state.seq)
         fields = [:]
         for field in state.fields {
-            let value = field.value.withUnsafeBytes { JSON(parsing: $0) } ?? .null
+            let value = field.value.withUnsafeBytes { JSONValue(parsing: $0) } ?? .null
             fields[String(escaped: field.name)] = Field(
                 value: value,
                 seq: Overlay.confirmed(field.seq),
@@ -60,7 +60,7 @@ extension SyncObject: CustomStringConvertible {
     /// `MODEL/ID` and the fields as JSON: `task/1 {"done":true,"title":"Milk"}`.
     public var description: String {
         var bytes: [UInt8] = []
-        JSON.write(fields, to: &bytes) { $0.value.write(to: &$1) }
+        JSONValue.write(fields, to: &bytes) { $0.value.write(to: &$1) }
         return "\(name) \(String(decoding: bytes, as: UTF8.self))"
     }
 }

@@ -54,15 +54,15 @@ public enum SyncNotice: Sendable, Equatable {
     case wrongUser(expected: String, found: String?)
     /// The own events of the stream wait for a change that no event can bring about: a right, a user, or room in a
     /// stream that is full.
-    case held(stream: String, reason: String)
+    case publishingPaused(stream: String, reason: String)
     /// An own event has no effect, and is no longer shown. Either the stream has rejected it, or no gateway accepts it.
-    case notApplied(stream: String, Event, Fate)
+    case notApplied(stream: String, SyncEvent, PublishOutcome)
     /// The log was replaced by another one. The queue is kept, and the state is read from the new log.
     case epochChanged(stream: String)
     /// The stream's state is not available at the moment. Either the stream begins with a snapshot and no node answers
     /// with one, or nodes contradict each other and the state is read again. The client continues to ask, and to accept
     /// events.
-    case waiting(stream: String, reason: String)
+    case snapshotUnavailable(stream: String, reason: String)
     /// The stream cannot be read further. There are these reasons:
     ///
     /// - The data of this device and the log contradict each other.
@@ -71,9 +71,9 @@ public enum SyncNotice: Sendable, Equatable {
     ///   connection.
     /// - With `limit`, the node allows no more subscriptions of a connection. Such a stream is polled, and its queue is
     ///   sent.
-    case stopped(stream: String, reason: String)
+    case streamFailed(stream: String, reason: String)
     /// `renewToken` threw, or did not return in time.
-    case noToken(reason: String)
+    case tokenUnavailable(reason: String)
     /// The device's store failed. The client accepts and sends nothing more.
     case storeFailed(reason: String)
     /// The device's store has lost its last commits while no client had it open. Own events may be missing although

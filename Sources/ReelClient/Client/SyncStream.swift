@@ -1,30 +1,30 @@
 public import ReelCore
 
 /// The position where the reading of a stream begins on a device that does not hold it yet.
-public enum SyncStart: Sendable {
+public enum StartPosition: Sendable {
     /// A snapshot, or a delta if there is an older state, from any node; then live events. Earlier events are known
     /// only by their result.
     case snapshot
     /// The next event of the stream. New events are shown at once. Earlier missing events are fetched meanwhile, also
     /// on a device that holds an older state. The device's own events are sent once those have arrived.
-    case now
+    case latest
     /// The stream's first event.
-    case all
+    case beginning
 }
 
 /// A stream that a device holds, open or not.
-public struct HeldStream: Sendable, Equatable {
+public struct LocalStream: Sendable, Equatable {
     /// The name of the stream, for `open`.
     public let id: String
-    /// The number of own events that wait in the stream; see `SyncStream.queued`.
-    public let queued: Int
+    /// The number of own events that wait in the stream; see `SyncStream.pendingCount`.
+    public let pendingCount: Int
 }
 
 /// An open stream of a `SyncClient`. It is a total order of events that this device reads and writes.
 ///
 ///     let todo = try await client.open("todo")
 ///     let publication = try await todo.publish(.insert("task", "cb55", ["title": "Milk"]))
-///     try await publication.fate()
+///     try await publication.outcome()
 ///     try todo.object("task", "cb55")?["title"]
 ///
 /// Reading never waits for a network. It shows the device's fold up to `seq`, with the device's own events laid over it
@@ -58,7 +58,7 @@ public struct SyncStream: Sendable {
     ///   - a code that begins with `store_` if the store failed. Then the event is not accepted, unless the store was
     ///     lost at this very moment.
     @discardableResult
-    public func publish(_ event: Event, base: ReadPosition? = nil) async throws -> Publication {
+    public func publish(_ event: SyncEvent, base: ReadPosition? = nil) async throws -> PublishHandle {
         try await client.publish(event, to: name, base: base)
     }
 
@@ -78,18 +78,18 @@ public struct SyncStream: Sendable {
     public var digest: UInt64? { get async { await client.digest(of: name) } }
 
     /// The own events that wait, in order, including those of an earlier run. Their outcomes can be awaited.
-    public var pending: [Publication] { get async { await client.pending(of: name) } }
+    public var pending: [PublishHandle] { get async { await client.pending(of: name) } }
 
     /// The number of own events that are not sent, not acked, or not processed by the own fold yet. Merged events count
     /// as one.
-    public var queued: Int { get async { await client.queued(of: name) } }
+    public var pendingCount: Int { get async { await client.queued(of: name) } }
 
     /// The present problems of this stream. Those of the whole client are in `SyncClient.state`.
     public var problems: [SyncProblem] { get async { await client.problems(of: name) } }
 
     /// The changes from now on, batch by batch. A `SyncStream` holds the client, and this sequence does not: a task
     /// that is to end with the client must keep only the sequence.
-    public var changes: Changes { get async { await client.changes(of: name) } }
+    public func changes() async -> ObjectChanges { await client.changes(of: name) }
 
     /// Waits until the stream is folded up to this seq.
     ///

@@ -12,12 +12,12 @@ extension Outbox {
     ///   - rules: the facts that decide if an update may be merged; nil: it may not.
     ///   - holds: returns true for a change whose object is in the folded state.
     mutating func add(
-        _ event: Event,
+        _ event: SyncEvent,
         base: Seq,
         waits: [Int64] = [],
         nowMs: Int64 = 0,
         rules: MergeRules? = MergeRules(),
-        holds: (Change) -> Bool
+        holds: (SyncChange) -> Bool
     ) -> Int64 {
         let event = withoutCancelled(event)
         if let change = event.single, change.guards.isEmpty {
@@ -42,20 +42,20 @@ extension Outbox {
     }
 
     /// Returns true if the insert and the delete of the object have cancelled each other, so that neither was sent.
-    func isCancelled(_ change: Change) -> Bool { !cancelled.isEmpty && cancelled.contains(ObjectKey(change)) }
+    func isCancelled(_ change: SyncChange) -> Bool { !cancelled.isEmpty && cancelled.contains(ObjectKey(change)) }
 
     /// Returns the event without its deletes of cancelled objects. The stream does not have these objects, so it would
     /// reject the event with `no_object`; a second delete of any other object is applied.
-    func withoutCancelled(_ event: Event) -> Event {
+    func withoutCancelled(_ event: SyncEvent) -> SyncEvent {
         guard !cancelled.isEmpty else { return event }
         let rest = event.changes.filter { $0.kind != .delete || !$0.guards.isEmpty || !isCancelled($0) }
-        return rest.count == event.changes.count ? event : Event(batch: rest)
+        return rest.count == event.changes.count ? event : SyncEvent(batch: rest)
     }
 
     /// Settles an event without effect, which is not queued, as `reduced`. Returns its number.
     mutating func settleAtOnce() -> Int64 {
         defer { nextNumber += 1 }
-        notify(.settled(number: nextNumber, .reduced))
+        notify(.settled(number: nextNumber, .superseded))
         return nextNumber
     }
 
@@ -65,7 +65,7 @@ extension Outbox {
     /// Returns true if nothing is left to delete: the removed writes made the object, under a random id that no other
     /// device can know. The insert of any other id stays in the queue. The stream may have that object although this
     /// device has not read it, and its tombstone is needed in either case.
-    private mutating func reduce(before delete: Change, isHeld: Bool) -> Bool {
+    private mutating func reduce(before delete: SyncChange, isHeld: Bool) -> Bool {
         guard let numbers = touched[ObjectKey(delete)] else { return false }
         var superfluous: [Int64] = []
         var wasMade = false
@@ -79,7 +79,7 @@ extension Outbox {
             if change.kind == .insert { wasMade = true }
         }
         for number in superfluous {
-            if let index = index(of: number) { remove(at: index, .reduced) }
+            if let index = index(of: number) { remove(at: index, .superseded) }
         }
         guard superfluous.count == numbers.count, wasMade, !isHeld else { return false }
         rememberCancelled(ObjectKey(delete))

@@ -12,7 +12,7 @@ extension Outbox {
     ///   - content: the bytes of the event as its author sent them.
     ///   - base: the last seq folded, as the base of events that are sent again under a new site.
     mutating func folded(
-        _ author: Event.Author,
+        _ author: SyncEvent.Author,
         seq: Seq,
         _ outcome: Outcome,
         content: [UInt8],
@@ -61,7 +61,7 @@ extension Outbox {
         leaveEndedSites { site in consumed(site).map { KnownSite(op: $0.op, seq: .none, isForeign: false) } }
         leaveSitesThatFellBack(consumed)
         let error = ReelError(.epochChanged, "it depends on seqs of a log that has ended")
-        removeAll { $0.author == nil && $0.event.dependsOnBase ? .refused(error) : nil }
+        removeAll { $0.author == nil && $0.event.dependsOnBase ? .failed(error) : nil }
         for index in entries.indices {
             entries[index].base = seq
             // The former log has not consumed the event. In the new log nothing was sent before this moment, and no
@@ -72,7 +72,7 @@ extension Outbox {
                 write(.put(entries[index]))
                 continue
             }
-            notify(.settled(number: entries[index].number, .refused(error)))
+            notify(.settled(number: entries[index].number, .failed(error)))
             replace(at: index, by: entries[index].event.filler)
         }
         rewind()
@@ -95,11 +95,11 @@ extension Outbox {
 
     // MARK: Outcomes
 
-    private mutating func consumed(_ author: Event.Author, _ fate: Fate, _ content: [UInt8]) {
+    private mutating func consumed(_ author: SyncEvent.Author, _ outcome: PublishOutcome, _ content: [UInt8]) {
         if conflicting == author { conflicting = nil }
         if let index = index(of: author) {
             if entries[index].event.encoded(base: entries[index].base, author: author) == content {
-                return remove(at: index, fate)
+                return remove(at: index, outcome)
             }
             // Another device used this site: its event has the op.
             takeBackOp(at: index)
@@ -130,7 +130,7 @@ extension Outbox {
         removeAll { entry in
             guard entry.author == nil, entry.event.hasSplices, refusesAll || entry.base < seq else { return nil }
             refusesAll = true
-            return .refused(error)
+            return .failed(error)
         }
     }
 
@@ -143,7 +143,7 @@ extension Outbox {
 
     /// Called when the log holds the op after a gap, so that it will never be consumed at this seq. Sending restarts at
     /// the gap, unless the op was sent again already.
-    private mutating func missed(_ author: Event.Author, seq: Seq, nowMs: Int64) {
+    private mutating func missed(_ author: SyncEvent.Author, seq: Seq, nowMs: Int64) {
         guard let index = index(of: author), entries[index].acked != nil, lies(entries[index], atOrBelow: seq) else {
             return
         }
@@ -155,27 +155,27 @@ extension Outbox {
     /// never consume that event. All events of the site move to a new site, with two exceptions. An event that depends
     /// on its base is refused. An event that the site may have consumed before it was retired and forgotten is
     /// `unknown`.
-    private mutating func wasStale(_ author: Event.Author, seq: Seq, base: Seq) {
+    private mutating func wasStale(_ author: SyncEvent.Author, seq: Seq, base: Seq) {
         guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { return }
         let old = author.site
         if site == old { changeSite() }
         let error = ReelError(.stale, "it was made on a state that is older than the stream's history reaches")
         var losesText = false
-        var fates: [Int64: Fate] = [:]
+        var outcomes: [Int64: PublishOutcome] = [:]
         for index in entries.indices where entries[index].author?.site == old {
             let event = entries[index].event
             if !event.isInternal, position?.mayHaveForgotten(since: entries[index].firstSent) == true {
                 losesText = losesText || event.namesText
-                fates[entries[index].number] = .unknown(Self.forgotten)
+                outcomes[entries[index].number] = .unknown(Self.forgotten)
             } else if event.dependsOnBase {
                 losesText = losesText || event.namesText
-                fates[entries[index].number] = .refused(error)
+                outcomes[entries[index].number] = .failed(error)
             } else {
                 entries[index].base = base
                 takeBackOp(at: index)
             }
         }
-        removeAll { fates[$0.number] }
+        removeAll { outcomes[$0.number] }
         if losesText { refuseSplices() }
         rewind()
     }

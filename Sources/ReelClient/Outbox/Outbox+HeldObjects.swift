@@ -44,7 +44,7 @@ extension Outbox {
                 "found no \(ObjectName(change.model, change.id)), which existed when the event was published: "
                     + "it was deleted meanwhile"
             )
-            let losesText = event.changes.indices.contains { !isGone[$0] && Event(event.changes[$0]).namesText }
+            let losesText = event.changes.indices.contains { !isGone[$0] && SyncEvent(event.changes[$0]).namesText }
             refuseGone(at: index, error, losesText: losesText)
             return false
         }
@@ -57,7 +57,11 @@ extension Outbox {
         }
         let held = event.changes.indices.filter { event.changes[$0].kind != .delete && isHeld[$0] }
         if changes != event.changes || held != entries[index].held {
-            put(event.isBatch ? Event(batch: changes) : changes.first.map(Event.init) ?? event, held: held, at: index)
+            put(
+                event.isBatch ? SyncEvent(batch: changes) : changes.first.map(SyncEvent.init) ?? event,
+                held: held,
+                at: index
+            )
         }
         return true
     }
@@ -71,13 +75,13 @@ extension Outbox {
     /// another object: later splices may count on that text.
     private mutating func refuseGone(at index: EntryList.Index, _ error: ReelError, losesText: Bool) {
         if entries[index].author == nil {
-            guard losesText else { return remove(at: index, .refused(error)) }
-            give(Event.Author(site: site, op: nextOp), at: index)
+            guard losesText else { return remove(at: index, .failed(error)) }
+            give(SyncEvent.Author(site: site, op: nextOp), at: index)
         }
         refuse(at: index, error)
     }
 
-    private mutating func see(at index: EntryList.Index, _ isSeen: (Change) -> Bool) {
+    private mutating func see(at index: EntryList.Index, _ isSeen: (SyncChange) -> Bool) {
         let (changes, held) = (entries[index].event.changes, entries[index].held)
         let new = changes.indices.filter { place in
             changes[place].kind != .delete && (held.contains(place) || isSeen(changes[place]))

@@ -8,9 +8,9 @@ extension Outbox {
         var eventMaxBytes = Int.max
         /// Returns true if the fold would give both the entry and the update the same outcome. The entry is one of the
         /// update's object, and the two can be one event.
-        var sharesOutcome: (Entry, Change) -> Bool = { _, _ in true }
+        var sharesOutcome: (Entry, SyncChange) -> Bool = { _, _ in true }
         /// Returns true if no other device has edited the texts that the update splices after the base of the entry.
-        var sharesTexts: (Entry, Change) -> Bool = { _, _ in false }
+        var sharesTexts: (Entry, SyncChange) -> Bool = { _, _ in false }
     }
 
     /// The maximum size in bytes of an entry into which plain fields are merged.
@@ -27,7 +27,7 @@ extension Outbox {
     /// The update moves before the entries of other objects, which it does not affect, and before updates of other
     /// fields of its object. A batch and an event with guards are never passed: their parts belong together, and guards
     /// read the state. Nor is an entry with an op, because its bytes are fixed.
-    mutating func merge(_ update: Change, base: Seq, isHeld: Bool, _ rules: MergeRules) -> Int64? {
+    mutating func merge(_ update: SyncChange, base: Seq, isHeld: Bool, _ rules: MergeRules) -> Int64? {
         guard update.kind == .update, let numbers = touched[ObjectKey(update)] else { return nil }
         for number in numbers.reversed().prefix(Self.mergeDepth) {
             guard number > lastGiven, let index = index(of: number) else { return nil }
@@ -35,7 +35,7 @@ extension Outbox {
             guard entry.waits == nil, let target = entry.event.single, target.guards.isEmpty, target.kind != .delete
             else { return nil }
             if rules.sharesOutcome(entry, update), let merged = merged(entry, target, update, base, rules) {
-                let event = Event(merged)
+                let event = SyncEvent(merged)
                 if !event.hasSplices { entries[index].base = base }
                 let held = isHeld ? [0] : entry.held
                 if event != entry.event || held != entry.held { put(event, held: held, at: index) }
@@ -48,14 +48,14 @@ extension Outbox {
 
     private func merged(
         _ entry: Entry,
-        _ target: Change,
-        _ update: Change,
+        _ target: SyncChange,
+        _ update: SyncChange,
         _ base: Seq,
         _ rules: MergeRules
-    ) -> Change? {
+    ) -> SyncChange? {
         let makesObject = target.kind == .insert && target.hasRandomID && entry.held.isEmpty
         guard let merged = target.merging(update, makesObject: makesObject) else { return nil }
-        let event = Event(merged)
+        let event = SyncEvent(merged)
         // The offsets of both have to count the same text. The entry keeps its base.
         if event.hasSplices, entry.base != base, !rules.sharesTexts(entry, update) { return nil }
         let maxBytes = update.operations.isEmpty ? Self.mergeMaxBytes : Self.operationsMaxBytes
@@ -64,7 +64,7 @@ extension Outbox {
 
     /// Returns true if no waiting entry writes a field of this update, and none makes or deletes its object. A field
     /// then looks as the fold below has it.
-    func leaves(fieldsOf update: Change) -> Bool {
+    func leaves(fieldsOf update: SyncChange) -> Bool {
         let numbers = touched[ObjectKey(update)] ?? []
         return numbers.count <= Self.mergeDepth
             && numbers.allSatisfy { number in

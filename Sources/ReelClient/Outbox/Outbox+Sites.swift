@@ -81,14 +81,14 @@ extension Outbox {
         if conflicting?.site == left { conflicting = nil }
         var result = LeftSite(site: left)
         var losesText = false
-        var fates: [Int64: Fate] = [:]
+        var outcomes: [Int64: PublishOutcome] = [:]
         for index in entries.indices {
             let entry = entries[index]
             guard let author = entry.author, author.site == left else { continue }
             if entry.event.isInternal {
                 // The op of a filler is not needed any more.
                 losesText = losesText || entry.event.namesText
-                fates[entry.number] = .reduced
+                outcomes[entry.number] = .superseded
                 continue
             }
             switch deciding(entry, author.op) {
@@ -97,14 +97,14 @@ extension Outbox {
                 takeBackOp(at: index)
             case .consumed(let seq):
                 result.consumed += 1
-                fates[entry.number] = .consumed(seq)
+                outcomes[entry.number] = .consumed(seq)
             case .unknown(let error):
                 result.unknown += 1
                 losesText = losesText || entry.event.namesText
-                fates[entry.number] = .unknown(error)
+                outcomes[entry.number] = .unknown(error)
             }
         }
-        removeAll { fates[$0.number] }
+        removeAll { outcomes[$0.number] }
         refuseSplices(madeBelow: losesText ? .max : known?.seq ?? .none)
         rewind()
         return result
@@ -135,6 +135,6 @@ extension Outbox {
 
     /// Removes the events that were never handed over.
     mutating func discard() {
-        removeAll { $0.author == nil ? .reduced : nil }
+        removeAll { $0.author == nil ? .superseded : nil }
     }
 }

@@ -25,11 +25,11 @@ extension Outbox {
 
     /// Releases the entries that waited for the rejection of an entry that has left the queue. If that event was not
     /// rejected, they have waited in vain and are refused.
-    mutating func settled(_ number: Int64, _ fate: Fate) {
+    mutating func settled(_ number: Int64, _ outcome: PublishOutcome) {
         guard let numbers = waiting.removeValue(forKey: number) else { return }
         let isInVain =
-            switch fate {
-            case .rejected, .refused, .reduced: false
+            switch outcome {
+            case .rejected, .failed, .superseded: false
             case .applied, .consumed, .unknown: true
             }
         for waiter in numbers {
@@ -50,7 +50,7 @@ extension Outbox {
     /// - Parameters:
     ///   - base: the seq that the offsets of the new event count.
     ///   - waits: true if the entry still waits.
-    mutating func place(_ event: Event, base: Seq, waits: Bool, at index: EntryList.Index) {
+    mutating func place(_ event: SyncEvent, base: Seq, waits: Bool, at index: EntryList.Index) {
         if !waits { entries[index].waits = nil }
         entries[index].base = base
         put(event, held: entries[index].held, at: index)

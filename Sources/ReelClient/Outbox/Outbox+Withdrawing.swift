@@ -11,7 +11,7 @@ extension Outbox {
         let entry = entries[index]
         if entry.author != nil { throw .sent(number) }
         let lost = TextFields(entry.event)
-        remove(at: index, .reduced)
+        remove(at: index, .superseded)
         if !lost.isEmpty { refuseSplices(countingOn: lost, after: number) }
     }
 
@@ -30,7 +30,7 @@ extension Outbox {
         }
         guard !refused.isEmpty else { return }
         let error = ReelError(.stale, "it counts on a text of an event that was withdrawn")
-        removeAll { refused.contains($0.number) ? .refused(error) : nil }
+        removeAll { refused.contains($0.number) ? .failed(error) : nil }
     }
 }
 
@@ -40,7 +40,7 @@ private struct TextFields {
         var object: ObjectKey
         var name: [UInt8]
 
-        init(_ change: Change, _ name: String) {
+        init(_ change: SyncChange, _ name: String) {
             object = ObjectKey(change)
             self.name = Array(name.utf8)
         }
@@ -49,7 +49,7 @@ private struct TextFields {
     private var fields: Set<Field>
 
     /// The fields that the event names as text.
-    init(_ event: Event) {
+    init(_ event: SyncEvent) {
         fields = Set(event.textFields.flatMap { change in change.fields.map { Field(change, $0.name) } })
     }
 
@@ -58,7 +58,7 @@ private struct TextFields {
     mutating func formUnion(_ other: TextFields) { fields.formUnion(other.fields) }
 
     /// Returns true if the event splices one of the fields.
-    func areSpliced(by event: Event) -> Bool {
+    func areSpliced(by event: SyncEvent) -> Bool {
         event.changes.contains { change in
             change.operations.contains { name, operation in
                 if case .splice = operation { fields.contains(Field(change, name)) } else { false }
@@ -67,7 +67,7 @@ private struct TextFields {
     }
 
     /// Removes the fields that the event writes plainly.
-    mutating func subtractWritten(by event: Event) {
+    mutating func subtractWritten(by event: SyncEvent) {
         for change in event.changes {
             for name in change.fields.names { fields.remove(Field(change, name)) }
         }

@@ -14,10 +14,10 @@ struct Outbox: Sendable {
     struct Entry: Sendable, Equatable {
         /// The number of the entry in the queue, which is also its row in the store.
         let number: Int64
-        var event: Event
+        var event: SyncEvent
         var base: Seq
         /// Site and op; nil until the event was handed over.
-        var author: Event.Author?
+        var author: SyncEvent.Author?
         /// The seq that a gateway has reported. Not stored: after a restart the event is sent again.
         var acked: Seq?
         /// The position of the device's fold when it first handed the event to a connection, under the present site and
@@ -52,7 +52,7 @@ struct Outbox: Sendable {
     /// A message for the app.
     enum Notice: Sendable, Equatable {
         case acked(number: Int64, seq: Seq)
-        case settled(number: Int64, Fate)
+        case settled(number: Int64, PublishOutcome)
         /// This device was cloned, or its site has ended. It continues as another site.
         case newSite(was: Site, now: Site)
         /// A site of the queue belongs to another user or has ended. It is never used again.
@@ -98,7 +98,7 @@ struct Outbox: Sendable {
     var notBeforeMs: Int64 = 0
     var rewindsInARow = 0
     /// An op that another device has used; nothing is sent until the fold has processed it. Nil: none.
-    var conflicting: Event.Author?
+    var conflicting: SyncEvent.Author?
     /// True if nothing is sent until the next connection or token.
     var isHeld = false
 
@@ -188,46 +188,46 @@ struct Outbox: Sendable {
     }
 
     /// Returns the index of the entry with this site and op; nil if there is none.
-    func index(of author: Event.Author) -> EntryList.Index? {
+    func index(of author: SyncEvent.Author) -> EntryList.Index? {
         numbers[author.site]?[author.op].flatMap(index(of:))
     }
 
-    mutating func remove(at index: EntryList.Index, _ fate: Fate) {
+    mutating func remove(at index: EntryList.Index, _ outcome: PublishOutcome) {
         let entry = entries[index]
         entries.remove(at: index)
-        noteRemoved(entry, fate)
-        settled(entry.number, fate)
+        noteRemoved(entry, outcome)
+        settled(entry.number, outcome)
     }
 
-    /// Removes the entries for which there is a fate, in one pass.
-    mutating func removeAll(_ fate: (Entry) -> Fate?) {
-        var fates: [(Int64, Fate)] = []
+    /// Removes the entries for which there is an outcome, in one pass.
+    mutating func removeAll(_ outcome: (Entry) -> PublishOutcome?) {
+        var outcomes: [(Int64, PublishOutcome)] = []
         for entry in entries {
-            if let fate = fate(entry) { fates.append((entry.number, fate)) }
+            if let outcome = outcome(entry) { outcomes.append((entry.number, outcome)) }
         }
-        for (number, fate) in fates {
+        for (number, outcome) in outcomes {
             guard let index = index(of: number) else { continue }
             let entry = entries[index]
             entries.remove(at: index)
-            noteRemoved(entry, fate)
+            noteRemoved(entry, outcome)
         }
-        for (number, fate) in fates where waiting[number] != nil { settled(number, fate) }
+        for (number, outcome) in outcomes where waiting[number] != nil { settled(number, outcome) }
     }
 
-    private mutating func noteRemoved(_ entry: Entry, _ fate: Fate) {
+    private mutating func noteRemoved(_ entry: Entry, _ outcome: PublishOutcome) {
         touch(entry, -1)
         if let author = entry.author { forget(author) }
-        write(.remove(number: entry.number, isInStream: fate.isApplied))
-        notify(.settled(number: entry.number, fate))
+        write(.remove(number: entry.number, isInStream: outcome.isApplied))
+        notify(.settled(number: entry.number, outcome))
     }
 
     /// Gives an entry its op.
-    mutating func name(_ author: Event.Author, at index: EntryList.Index) {
+    mutating func name(_ author: SyncEvent.Author, at index: EntryList.Index) {
         entries[index].author = author
         numbers[author.site, default: [:]][author.op] = entries[index].number
     }
 
-    private mutating func forget(_ author: Event.Author) {
+    private mutating func forget(_ author: SyncEvent.Author) {
         numbers[author.site]?[author.op] = nil
         if numbers[author.site]?.isEmpty == true { numbers[author.site] = nil }
     }
@@ -241,12 +241,12 @@ struct Outbox: Sendable {
     }
 
     /// Replaces the event of an entry, which keeps its number and its op.
-    mutating func replace(at index: EntryList.Index, by event: Event) {
+    mutating func replace(at index: EntryList.Index, by event: SyncEvent) {
         put(event, held: [], at: index)
     }
 
     /// Replaces the event of an entry, and the indices of its held objects.
-    mutating func put(_ event: Event, held: [Int], at index: EntryList.Index) {
+    mutating func put(_ event: SyncEvent, held: [Int], at index: EntryList.Index) {
         let (old, new) = (entries[index].event.single, event.single)
         let keepsObject =
             if let old, let new {
@@ -310,7 +310,7 @@ extension ArraySlice<Int64> {
 struct ObjectKey: Hashable, Sendable {
     private let bytes: [UInt8]
 
-    init(_ change: Change) { self.init(change.model, change.id) }
+    init(_ change: SyncChange) { self.init(change.model, change.id) }
 
     init(_ name: ObjectName) { self.init(name.model, name.id) }
 

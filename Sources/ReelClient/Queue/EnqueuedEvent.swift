@@ -12,17 +12,17 @@ public final class EnqueuedEvent: Sendable {
     }
 
     private struct State {
-        var result: Result<Publication, ReelError>?
+        var result: Result<PublishHandle, ReelError>?
         var waiters: [Waiter] = []
         var waits = 0
     }
 
     /// The event.
-    public let event: Event
+    public let event: SyncEvent
 
     private let state = Mutex(State())
 
-    init(_ event: Event) {
+    init(_ event: SyncEvent) {
         self.event = event
     }
 
@@ -32,7 +32,7 @@ public final class EnqueuedEvent: Sendable {
     /// - Throws: What `publish` throws for the event. `closed` if the client has ended before the event was stored.
     ///   `CancellationError` if the task is cancelled; the event is stored nevertheless.
     @discardableResult
-    public func stored() async throws -> Publication {
+    public func stored() async throws -> PublishHandle {
         let number = state.withLock { state in
             state.waits += 1
             return state.waits
@@ -57,7 +57,7 @@ public final class EnqueuedEvent: Sendable {
     }
 
     /// Called once, when the event is stored or can no longer be stored.
-    func finish(_ result: Result<Publication, ReelError>) {
+    func finish(_ result: Result<PublishHandle, ReelError>) {
         let waiters = state.withLock { state in
             state.result = result
             defer { state.waiters = [] }

@@ -36,7 +36,7 @@ public struct QueuedEvent: Sendable, Equatable, Identifiable {
     /// The name of the stream.
     public let stream: String
     /// The event as it waits: the result of all writes that were merged into it.
-    public let event: Event
+    public let event: SyncEvent
     /// The age in milliseconds, by the transport's monotonic clock: the time since the first of the merged writes was
     /// published. For an event of an earlier run it is the time since the stream was opened: it is at least that old.
     public let ageMs: Int64

@@ -6,7 +6,7 @@ extension SyncClient {
     private static let enqueuedBatch = 1_000
 
     nonisolated func enqueue(
-        _ event: Event,
+        _ event: SyncEvent,
         to name: StreamName,
         base: ReadPosition?
     ) throws(ReelError) -> EnqueuedEvent {
@@ -42,7 +42,7 @@ extension SyncClient {
                 item.event.finish(.success(publication))
             } catch {
                 item.event.finish(.failure(error))
-                notify(.notApplied(stream: item.stream.description, item.event.event, .refused(error)))
+                notify(.notApplied(stream: item.stream.description, item.event.event, .failed(error)))
             }
             finished += 1
         }

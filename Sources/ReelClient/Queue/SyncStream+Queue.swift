@@ -5,7 +5,7 @@ extension SyncStream {
     /// The own events that wait, in the order in which they are sent. Events of the client itself are left out.
     public var queue: [QueuedEvent] { get async { await client.queue(of: name) } }
 
-    /// Removes an event that waits and has no op. The fate of all writes that were merged into it is `reduced`.
+    /// Removes an event that waits and has no op. The outcome of all writes that were merged into it is `reduced`.
     ///
     /// The objects no longer show the event. Waiting splices that may count on its text are refused with `stale`. An
     /// event that needs the withdrawn one otherwise, such as an update of an object that it makes, stays in the queue.
@@ -35,7 +35,7 @@ extension SyncStream {
     ///
     /// The events of one thread keep the order of its calls, also in relation to its later calls of `publish`. The
     /// client takes the events in batches. If it cannot take one, `stored` throws, and the readers of the notices get
-    /// `notApplied` with the fate `refused`.
+    /// `notApplied` with the outcome `refused`.
     ///
     /// - Parameters:
     ///   - event: the event.
@@ -45,7 +45,7 @@ extension SyncStream {
     /// - Throws: `limit` if `EnqueuedEvent.unstoredMax` events of the client are not stored yet. `closed` once the
     ///   client is closed.
     @discardableResult
-    public func enqueue(_ event: Event, base: ReadPosition? = nil) throws(ReelError) -> EnqueuedEvent {
+    public func enqueue(_ event: SyncEvent, base: ReadPosition? = nil) throws(ReelError) -> EnqueuedEvent {
         try client.enqueue(event, to: name, base: base)
     }
 }
@@ -59,7 +59,7 @@ extension SyncClient {
     ///   code that begins with `store_` if the store failed. `CancellationError` if the task is cancelled.
     public func flush(deadline: Duration) async throws {
         takeEnqueued()
-        let names = try streams().filter { $0.queued > 0 }.map { try open($0.id).name }
+        let names = try streams().filter { $0.pendingCount > 0 }.map { try open($0.id).name }
         try await flush(names, deadline: deadline)
     }
 }

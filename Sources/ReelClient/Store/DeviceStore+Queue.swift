@@ -77,7 +77,7 @@ extension Outbox.Entry {
         do throws(ReelError) {
             var row = RowReader(content)
             var base = Seq.none
-            guard let event = Event(encoded: try row.data(), base: &base), base >= .none else { return nil }
+            guard let event = SyncEvent(encoded: try row.data(), base: &base), base >= .none else { return nil }
             self.init(number: number, event: event, base: base)
             if try row.flag() {
                 guard let site = Site(try row.text()) else { return nil }

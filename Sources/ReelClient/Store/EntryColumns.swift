@@ -38,7 +38,7 @@ struct EntryColumns {
     /// The entry; nil if the row holds values that no client writes.
     var entry: Outbox.Entry? {
         var base = Seq.none
-        guard let event = event.withUnsafeBytes({ Event(encoded: $0, base: &base) }), base >= .none,
+        guard let event = event.withUnsafeBytes({ SyncEvent(encoded: $0, base: &base) }), base >= .none,
             (1...largestInteger).contains(number)
         else { return nil }
         var entry = Outbox.Entry(number: number, event: event, base: base)

@@ -3,8 +3,8 @@ internal import ReelCore
 /// The running requests and timers of a stream, at most one of each kind, and the state that has arrived. The stream's
 /// state machine decides about them, and does not hold them.
 struct StreamHandles {
-    private var requests: [StreamSync.Request: any TransportRequest] = [:]
-    private var timers: [StreamSync.Timer: any TransportRequest] = [:]
+    private var requests: [StreamSync.Request: any TransportHandle] = [:]
+    private var timers: [StreamSync.Timer: any TransportHandle] = [:]
     /// The fold of a snapshot or delta that is not installed yet.
     var loaded: (fold: Fold, isDelta: Bool)?
 
@@ -12,7 +12,7 @@ struct StreamHandles {
     func isRunning(_ request: StreamSync.Request) -> Bool { requests[request] != nil }
 
     /// Keeps the handle of a request, in place of a running one of the same kind.
-    mutating func keep(request: StreamSync.Request, _ handle: any TransportRequest) {
+    mutating func keep(request: StreamSync.Request, _ handle: any TransportHandle) {
         cancel(request: request)
         requests[request] = handle
     }
@@ -23,7 +23,7 @@ struct StreamHandles {
     }
 
     /// Keeps the handle of a timer, in place of a running one of the same kind.
-    mutating func keep(timer: StreamSync.Timer, _ handle: any TransportRequest) {
+    mutating func keep(timer: StreamSync.Timer, _ handle: any TransportHandle) {
         cancel(timer: timer)
         timers[timer] = handle
     }

@@ -8,7 +8,7 @@ extension StreamSync {
         case .snapshot, .nextEpoch: true
         case .proof: false
         case .beginning: failures.load < Self.loadFailuresMax
-        case .events: start != .all && !beginsNow && failures.load < Self.loadFailuresMax && facts.isFarBehind
+        case .events: start != .beginning && !beginsNow && failures.load < Self.loadFailuresMax && facts.isFarBehind
         }
     }
 

@@ -37,7 +37,7 @@ extension StreamSync {
             return []
         }
         let isWide = facts.missing.count >= Self.deltaFromSeqs && failures.load < Self.loadFailuresMax
-        if need == .snapshot || (isWide && start != .all) {
+        if need == .snapshot || (isWide && start != .beginning) {
             let (load, actions) = beginLoad(facts)
             live.gap = .loading(load)
             state = .live(live)

@@ -135,7 +135,7 @@ struct StreamSync: Sendable, Equatable {
     /// settles nothing of the queue, up to the pause for an empty queue.
     static let pollMs: Int64 = 200
 
-    let start: SyncStart
+    let start: StartPosition
     /// The source from which missing seqs are requested first.
     let gapSource: SyncClient.GapSource
     var state = State.idle
@@ -158,12 +158,12 @@ struct StreamSync: Sendable, Equatable {
     var told: Set<Told> = []
 
     /// Creates the machine of a stream that is not opened yet. `isComplete`: true if the stored state is complete.
-    init(start: SyncStart, gapSource: SyncClient.GapSource = .connection, isComplete: Bool = false) {
+    init(start: StartPosition, gapSource: SyncClient.GapSource = .connection, isComplete: Bool = false) {
         self.start = start
         self.gapSource = gapSource
         self.isComplete = isComplete
         need = start == .snapshot ? .beginning : .events
-        beginsNow = start == .now
+        beginsNow = start == .latest
     }
 
     /// Applies an input, and returns the actions that follow from it. `.install`, `.fetch`, `.stop` and `.leaveNode`
@@ -179,7 +179,7 @@ struct StreamSync: Sendable, Equatable {
         case .placeChanged(let hasPlace): placeChanged(hasPlace, facts)
         case .tokenChanged: tokenChanged(facts)
         case .epochChanged: stateDropped(need: .nextEpoch)
-        case .stateDropped: stateDropped(need: start == .all ? .events : .snapshot)
+        case .stateDropped: stateDropped(need: start == .beginning ? .events : .snapshot)
         case .subscribed(let head): subscribed(head: head, facts)
         case .lagged: lagged(facts)
         case .proven(let isAnswer): proven(isAnswer: isAnswer, facts)

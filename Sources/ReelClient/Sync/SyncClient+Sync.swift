@@ -52,7 +52,7 @@ extension SyncClient {
         case .resume: stream.view?.resume()
         case .stop(let error):
             stream.unansweredSinceMs = nil
-            notify(.stopped(stream: stream.name.description, reason: error.reason))
+            notify(.streamFailed(stream: stream.name.description, reason: error.reason))
             arrangePlaces()
         case .leaveNode(let error): if let number = link?.number { lost(number, error.reason) }
         case .notify(let notice): tell(notice, stream)
@@ -94,11 +94,11 @@ extension SyncClient {
             markDirty(stream)
         case .loaded: note(.stateCame(name))
         case .noState(let error): note(.noState(name, error))
-        case .waits(let error): notify(.waiting(stream: name.description, reason: error.reason))
+        case .waits(let error): notify(.snapshotUnavailable(stream: name.description, reason: error.reason))
         case .notSubscribed(let error): note(.notSubscribed(name, error))
         case .noPlace(let isNew):
             note(.notSubscribed(name, noPlace))
-            if isNew { notify(.stopped(stream: name.description, reason: noPlace.reason)) }
+            if isNew { notify(.streamFailed(stream: name.description, reason: noPlace.reason)) }
         }
     }
 }

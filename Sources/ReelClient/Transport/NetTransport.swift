@@ -2,7 +2,7 @@ public import ReelCore
 internal import ReelNet
 
 /// The transport on Linux: WebSockets and HTTP on one event loop, which also executes the client.
-public final class NetTransport: Transport {
+public final class NetTransport: SyncTransport {
     /// The loop that this transport has made. It ends with the transport.
     private let ownLoop: EventLoop?
     private let loop: EventLoop
@@ -84,7 +84,7 @@ public final class NetTransport: Transport {
         _ target: String,
         token: String?,
         _ receive: @escaping @Sendable (TransportResponse) -> Void
-    ) -> any TransportRequest {
+    ) -> any TransportHandle {
         let request = NetRequest()
         let way: Way
         do throws(NetError) {
@@ -110,7 +110,7 @@ public final class NetTransport: Transport {
 
     /// Calls the body once, after `ms` milliseconds. After a pause of the process, everything that has arrived
     /// meanwhile is handed over first. So a deadline that passed during the pause does not hide an answer.
-    public func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
+    public func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportHandle {
         let request = NetRequest()
         request.timer = loop.timer(after: .milliseconds(ms)) { [loop] in
             // The round that runs this has polled all sockets, and its end comes after their input was handled.
@@ -125,7 +125,7 @@ public final class NetTransport: Transport {
     }
 
     /// Calls the body at the end of the loop's round, before written data is sent.
-    public func atTurnEnd(_ body: @escaping @Sendable () -> Void) {
+    public func onBatchEnd(_ body: @escaping @Sendable () -> Void) {
         loop.beforeFlush(body)
     }
 
@@ -195,7 +195,7 @@ private final class NetConnection: TransportConnection, WebSocketHandler, @unche
 }
 
 /// A request or a timer. Used on the loop only.
-private final class NetRequest: TransportRequest, @unchecked Sendable {
+private final class NetRequest: TransportHandle, @unchecked Sendable {
     var call: HTTPCall?
     var timer: LoopTimer?
     private(set) var isCancelled = false

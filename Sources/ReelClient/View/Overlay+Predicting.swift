@@ -19,7 +19,7 @@ extension Overlay {
     ///   - read: the count of withdrawals when the author read the text; nil: the author has read what is shown now.
     ///   - number: the number that the event's entry would get.
     func prediction(
-        for event: Event,
+        for event: SyncEvent,
         by site: Site,
         base: Seq,
         read: Int?,
@@ -27,7 +27,7 @@ extension Overlay {
         over confirmed: Fold?
     ) -> Prediction {
         let base = event.dependsOnBase ? base : Self.firstSeq - 1
-        let value = event.encoded(base: base, author: Event.Author(site: site, op: 0))
+        let value = event.encoded(base: base, author: SyncEvent.Author(site: site, op: 0))
         return value.withUnsafeBytes { value in
             var parsed = ParsedEvent()
             guard (try? parsed.parse(value)) != nil else { return .applied(after: []) }

@@ -7,8 +7,8 @@ extension Overlay {
     ///   - base: the seq on which the event was made.
     ///   - known: the author knows of the lost texts up to this seq. Nil: the event still waits for a rejection. Lost
     ///     texts do not apply to it yet.
-    func rebased(_ event: Event, base: Seq, over confirmed: Fold, known: Seq?) -> Event? {
-        let value = event.encoded(base: base, author: Event.Author(site: site, op: 0))
+    func rebased(_ event: SyncEvent, base: Seq, over confirmed: Fold, known: Seq?) -> SyncEvent? {
+        let value = event.encoded(base: base, author: SyncEvent.Author(site: site, op: 0))
         return value.withUnsafeBytes { value in
             var parsed = ParsedEvent()
             guard (try? parsed.parse(value)) != nil else { return nil }
@@ -26,13 +26,19 @@ extension Overlay {
                         case .splice(let splices)? = changes[place].operations[name],
                         let edits = scratch.rebased(operation, of: part, in: parsed, value, to: confirmed.seq)
                     else { return nil }
-                    let new = edits.map { Splice($0.offset, $0.removed, $0.triple.map { splices[$0].text } ?? "") }
+                    let new = edits.map {
+                        TextSplice(
+                            at: $0.offset,
+                            removing: $0.removed,
+                            inserting: $0.triple.map { splices[$0].text } ?? ""
+                        )
+                    }
                     changes[place].operations[name] = .splice(new)
                 }
                 if part.kind == .delete { changed.insert(key) }
                 for name in parsed.texts(of: part) { changed.insert(key + [0] + Array(value[name])) }
             }
-            return event.isBatch ? Event(batch: changes) : changes.first.map(Event.init)
+            return event.isBatch ? SyncEvent(batch: changes) : changes.first.map(SyncEvent.init)
         }
     }
 

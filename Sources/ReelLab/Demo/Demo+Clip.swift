@@ -9,7 +9,7 @@ extension Demo {
         screen.chapter("Eve misses a range")
         let clipOfAnn = try await ann.client.open(clip)
         var eve = try await device("eve", at: cluster.a, gaps: .peers)
-        var clipOfEve = try await eve.client.open(clip, from: .all)
+        var clipOfEve = try await eve.client.open(clip, from: .beginning)
         try await publish(0...9, on: clipOfAnn)
         try await clipOfEve.waitUntil(seq: 9)
         screen.say("eve holds \(await clipOfEve.coverage), then she is offline")
@@ -22,8 +22,8 @@ extension Demo {
         // The other gateway is stopped for a moment, so that the demo can show what eve has before it answers.
         there.process.pause()
         defer { there.process.resume() }
-        clipOfEve = try await eve.client.open(clip, from: .now)
-        let changes = await clipOfEve.changes
+        clipOfEve = try await eve.client.open(clip, from: .latest)
+        let changes = await clipOfEve.changes()
         try await DemoWait.until("eve is live") { await clipOfEve.gaps.contains(14) }
         let (held, missing, reached) = await (clipOfEve.coverage, clipOfEve.gaps, clipOfEve.seq)
         // A gateway that is stopped while it writes to the log blocks all other writers.

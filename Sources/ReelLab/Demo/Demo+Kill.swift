@@ -92,7 +92,7 @@ extension Demo {
         var rounds: [Round] = []
         for _ in 0..<count {
             let start = Clock.nowMs()
-            let increment = Event.update("counter", "1", operations: ["total": .increment(1)])
+            let increment = SyncEvent.update("counter", "1", operations: ["total": .increment(1)])
             guard let seq = try await stream.publish(increment).acked() else { continue }
             rounds.append(Round(publishedAtMs: start, ackedAtMs: Clock.nowMs(), seq: seq))
             try await Task.sleep(for: .milliseconds(5))

@@ -28,7 +28,7 @@ extension Demo {
         screen.check(on == [true, true], "both devices see the lamp on")
     }
 
-    private func values<T>(_ streams: [SyncStream], _ field: String, _ read: (JSON) -> T?) throws -> [T?] {
+    private func values<T>(_ streams: [SyncStream], _ field: String, _ read: (JSONValue) -> T?) throws -> [T?] {
         var values: [T?] = []
         for stream in streams { values.append(try stream.confirmed.object("lamp", "hall")?[field].flatMap(read)) }
         return values

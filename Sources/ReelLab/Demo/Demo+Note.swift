@@ -30,12 +30,12 @@ extension Demo {
             let end =
                 shown.firstRange(of: typed).map { typed.isEmpty ? shown.endIndex : $0.upperBound } ?? shown.endIndex
             let offset = Int64(shown[..<end].unicodeScalars.count)
-            let splice = Operation.splice([Splice(offset, 0, String(letter))])
+            let splice = FieldOperation.splice([TextSplice(at: offset, removing: 0, inserting: String(letter))])
             let publication = try await note.publish(
                 .update("note", "1", operations: ["text": splice]),
                 base: object.readAt
             )
-            guard case .applied(let seq) = try await publication.fate() else { continue }
+            guard case .applied(let seq) = try await publication.outcome() else { continue }
             last = seq
             typed.append(letter)
         }

@@ -3,12 +3,12 @@ internal import ReelCore
 internal import Synchronization
 
 /// A transport whose connection can be cut. It passes all calls to another transport, which several clients may share.
-final class CutTransport: Transport {
-    private let transport: any Transport
+final class CutTransport: SyncTransport {
+    private let transport: any SyncTransport
     /// The last connection that the client has opened.
     private let last = Mutex<CutConnection?>(nil)
 
-    init(_ transport: any Transport) {
+    init(_ transport: any SyncTransport) {
         self.transport = transport
     }
 
@@ -40,17 +40,17 @@ final class CutTransport: Transport {
         _ target: String,
         token: String?,
         _ receive: @escaping @Sendable (TransportResponse) -> Void
-    ) -> any TransportRequest {
+    ) -> any TransportHandle {
         transport.get(from: node, target, token: token, receive)
     }
 
-    func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
+    func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportHandle {
         transport.after(ms, body)
     }
 
     func execute(_ body: @escaping @Sendable () -> Void) { transport.execute(body) }
 
-    func atTurnEnd(_ body: @escaping @Sendable () -> Void) { transport.atTurnEnd(body) }
+    func onBatchEnd(_ body: @escaping @Sendable () -> Void) { transport.onBatchEnd(body) }
 }
 
 /// A connection that can be cut. Used on the transport's executor only.

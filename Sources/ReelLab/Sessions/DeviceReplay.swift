@@ -12,14 +12,14 @@ public struct DeviceReplay: Sendable {
         /// The addresses of the nodes. The devices begin at different ones.
         public var nodes: [String]
         /// The position where the devices begin to read: `.snapshot`, or `.all` if no snapshot node is there.
-        public var start: SyncStart
+        public var start: StartPosition
         /// The token, if the nodes have keys.
         public var token: String?
         /// The path of a PEM file with the authorities of nodes at `https`; nil: those of the system.
         public var authorities: String?
 
         /// Creates a target.
-        public init(nodes: [String], start: SyncStart, token: String? = nil, authorities: String? = nil) {
+        public init(nodes: [String], start: StartPosition, token: String? = nil, authorities: String? = nil) {
             (self.nodes, self.start, self.token, self.authorities) = (nodes, start, token, authorities)
         }
     }
@@ -105,7 +105,7 @@ public struct DeviceReplay: Sendable {
         var pass = ReplayPass(devices)
         var cutter = ReplayCuts(cuts, edits: session.edits.count, devices: devices.count, seed: seed)
         let readers = readers()
-        let event = Event.insert(
+        let event = SyncEvent.insert(
             EditingSession.model,
             EditingSession.id,
             [EditingSession.field: .string(session.startText)]
@@ -167,7 +167,7 @@ private struct ReplayPass {
     /// The number of edits of this author since the last ack.
     private(set) var unacked = 0
     /// The last edit, until it is acked.
-    private var last: Publication?
+    private var last: PublishHandle?
 
     init(_ devices: [ReplayDevice]) {
         self.devices = devices
@@ -176,8 +176,10 @@ private struct ReplayPass {
     /// Publishes an edit. `knowsAll`: the author knew all edits before it.
     mutating func publish(_ edit: EditingSession.Edit, knowsAll: Bool) async throws {
         let device = devices[edit.author]
-        let splice = Operation.splice(edit.patches.map { Splice($0.offset, $0.removed, $0.text) })
-        let event = Event.update(
+        let splice = FieldOperation.splice(
+            edit.patches.map { TextSplice(at: $0.offset, removing: $0.removed, inserting: $0.text) }
+        )
+        let event = SyncEvent.update(
             EditingSession.model,
             EditingSession.id,
             operations: [EditingSession.field: splice]
@@ -187,7 +189,7 @@ private struct ReplayPass {
     }
 
     /// Publishes an event of an author.
-    mutating func publish(_ event: Event, by author: Int, base: ReadPosition?) async throws {
+    mutating func publish(_ event: SyncEvent, by author: Int, base: ReadPosition?) async throws {
         last = try await devices[author].stream.publish(event, base: base)
         self.author = author
         unacked += 1

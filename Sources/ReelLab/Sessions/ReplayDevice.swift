@@ -20,8 +20,8 @@ final class ReplayDevice {
     init(
         _ nodes: [String],
         stream name: String,
-        from start: SyncStart,
-        transport shared: any Transport,
+        from start: StartPosition,
+        transport shared: any SyncTransport,
         token: String?,
         seed: UInt64
     ) async throws {
@@ -34,7 +34,7 @@ final class ReplayDevice {
     func cut() async -> Bool { await transport.cut() }
 
     /// Waits until an own event is durable. Returns its seq, or a later one.
-    func acked(_ publication: Publication) async throws -> Seq {
+    func acked(_ publication: PublishHandle) async throws -> Seq {
         let seq = try await inTime("the log has the edit") { try await publication.acked() }
         // A state that shows several own events names the seq of the last one only.
         if let seq { return seq }

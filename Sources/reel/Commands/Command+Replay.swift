@@ -88,7 +88,7 @@ extension Command {
         let target: DeviceReplay.Target
         if let own {
             // It has no snapshot node, and a log of its own.
-            target = DeviceReplay.Target(nodes: [own.url], start: .all)
+            target = DeviceReplay.Target(nodes: [own.url], start: .beginning)
         } else {
             target = DeviceReplay.Target(
                 nodes: try NodeArguments.addresses(options).map(\.description),

@@ -142,7 +142,7 @@ enum KafkaGatewayKilledBenchmark {
                 let victim = connected == a.url ? a : b
                 victim.process.killNow()
                 let killed = ContinuousClock.now
-                let total = Event.update("counter", "1", operations: ["total": .increment(1)])
+                let total = SyncEvent.update("counter", "1", operations: ["total": .increment(1)])
                 try await stream.publish(total).acked()
                 let taken = (ContinuousClock.now - killed).seconds * 1_000
                 await client.close()

@@ -39,7 +39,7 @@ import Testing
         #expect(try await last.stored().event == .insert("last", "0"))
         await client.close()
         let again = try network.client(nodes: [], store: .file(path))
-        #expect(try await again.open("s").queued == 4 * events + 2)
+        #expect(try await again.open("s").pendingCount == 4 * events + 2)
         await again.close()
     }
 
@@ -48,12 +48,16 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client(nodes: [])
         let stream = try await client.open("s")
-        var notices = await client.notices.makeAsyncIterator()
+        var notices = await client.notices().makeAsyncIterator()
         try await stream.publish(.insert("m", "0", ["text": "ab"]))
-        let bad = Event.update("m", "0", operations: ["text": .splice([Splice(9, 0, "x")])])
+        let bad = SyncEvent.update(
+            "m",
+            "0",
+            operations: ["text": .splice([TextSplice(at: 9, removing: 0, inserting: "x")])]
+        )
         let error = await #expect(throws: ReelError.self) { try await stream.enqueue(bad).stored() }
         #expect(error?.code == .range)
-        guard case .notApplied("s", bad, .refused(let told))? = await notices.next() else { throw Wrong() }
+        guard case .notApplied("s", bad, .failed(let told))? = await notices.next() else { throw Wrong() }
         #expect(told.code == .range)
         await client.close()
     }
@@ -89,7 +93,7 @@ import Testing
             if !isReleased { #expect(stored == handles.count) }
             (client, stream) = (nil, nil)
             let again = try await network.reopened(path)
-            #expect(try await again.open("s").queued == stored)
+            #expect(try await again.open("s").pendingCount == stored)
             await again.close()
         }
     }

@@ -5,16 +5,16 @@ import Testing
 @testable import ReelClient
 
 @Suite(.timeLimit(.minutes(5))) struct QueueSteeringTests {
-    private func splice(_ offset: Int64, _ text: String) -> Event {
-        .update("m", "0", operations: ["text": .splice([Splice(offset, 0, text)])])
+    private func splice(_ offset: Int64, _ text: String) -> SyncEvent {
+        .update("m", "0", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
     }
 
     @Test("the list of the queue shows each event with its progress, its age and the reason why it waits")
     func list() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
-        try await stream.publish(.insert("m", "0", ["text": "a"])).fate()
+        let stream = try await client.open("s", from: .beginning)
+        try await stream.publish(.insert("m", "0", ["text": "a"])).outcome()
         #expect(await stream.queue.isEmpty)
         try await network.on { ($0.isSilent, $0.dropsAcks) = (true, true) }
         try await stream.publish(.update("m", "0", ["n": 1]))
@@ -38,7 +38,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a withdrawn event disappears from the objects and the file, and its fate is reduced")
+    @Test("a withdrawn event disappears from the objects and the file, and its outcome is reduced")
     func withdraw() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
@@ -50,7 +50,7 @@ import Testing
         let publication = try await stream.publish(.insert("m", "1"))
         let id = try #require(await stream.queue.last?.id)
         try await stream.withdraw(id)
-        #expect(try await publication.fate() == .reduced)
+        #expect(try await publication.outcome() == .superseded)
         #expect(try stream.object("m", "1") == nil)
         await #expect(throws: WithdrawalRefused.notQueued(id)) { try await stream.withdraw(id) }
         await client.close()
@@ -64,7 +64,7 @@ import Testing
     private func withSentEvent() async throws -> (FakeNetwork, SyncClient, SyncStream) {
         let network = try FakeNetwork()
         let client = try network.client()
-        let stream = try await client.open("s", from: .all)
+        let stream = try await client.open("s", from: .beginning)
         try await network.on { ($0.isSilent, $0.dropsAcks) = (true, true) }
         try await stream.publish(.insert("m", "0"))
         try await eventually { await stream.queue.map(\.state) == [.sent] }
@@ -83,27 +83,32 @@ import Testing
     @Test("a device refuses splices that depend on a withdrawn text, up to the next plain write of the text")
     func withdrawText() throws {
         var outbox = Outbox(seed: 1)
-        func add(_ event: Event) -> Int64 { outbox.add(event, base: 0, rules: nil) { _ in true } }
+        func add(_ event: SyncEvent) -> Int64 { outbox.add(event, base: 0, rules: nil) { _ in true } }
         let title = add(.update("m", "0", ["text": "title"]))
         let counting = add(splice(5, "x"))
-        let elsewhere = add(.update("m", "1", operations: ["text": .splice([Splice(0, 0, "y")])]))
+        let elsewhere = add(
+            .update("m", "1", operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "y")])])
+        )
         let batch = add(
             .batch([
-                .update("m", "0", operations: ["text": .splice([Splice(6, 0, "z")])]), .update("m", "1", ["text": "b"]),
+                .update("m", "0", operations: ["text": .splice([TextSplice(at: 6, removing: 0, inserting: "z")])]),
+                .update("m", "1", ["text": "b"]),
             ])
         )
-        let onBatch = add(.update("m", "1", operations: ["text": .splice([Splice(1, 0, "c")])]))
+        let onBatch = add(
+            .update("m", "1", operations: ["text": .splice([TextSplice(at: 1, removing: 0, inserting: "c")])])
+        )
         let written = add(.update("m", "0", ["text": "new"]))
         let after = add(splice(3, "!"))
         _ = outbox.takeNotices()
         try outbox.withdraw(title)
         #expect(outbox.entries.map(\.number) == [elsewhere, written, after])
-        let fates = outbox.takeNotices().compactMap { notice -> (Int64, Bool)? in
-            guard case .settled(let number, let fate) = notice else { return nil }
-            return (number, fate == .reduced)
+        let outcomes = outbox.takeNotices().compactMap { notice -> (Int64, Bool)? in
+            guard case .settled(let number, let outcome) = notice else { return nil }
+            return (number, outcome == .superseded)
         }
-        #expect(fates.map(\.0) == [title, counting, batch, onBatch])
-        #expect(fates.map(\.1) == [true, false, false, false])
+        #expect(outcomes.map(\.0) == [title, counting, batch, onBatch])
+        #expect(outcomes.map(\.1) == [true, false, false, false])
     }
 
     @Test("discard removes the events that were never sent, and the other events stay")
@@ -113,10 +118,10 @@ import Testing
             network.down = ["a"]
             network.kill("a")
         }
-        var publications: [Publication] = []
+        var publications: [PublishHandle] = []
         for id in 1..<4 { publications.append(try await stream.publish(.insert("m", "\(id)"))) }
         #expect(try await stream.discard() == 3)
-        for publication in publications { #expect(try await publication.fate() == .reduced) }
+        for publication in publications { #expect(try await publication.outcome() == .superseded) }
         #expect(try stream.objects("m").map(\.name.id) == ["0"])
         await client.close()
     }
@@ -125,15 +130,15 @@ import Testing
     func flush() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        let (s, t) = (try await client.open("s", from: .all), try await client.open("t", from: .all))
+        let (s, t) = (try await client.open("s", from: .beginning), try await client.open("t", from: .beginning))
         for id in 0..<300 {
             try await s.publish(.insert("m", "\(id)"))
             try await t.publish(.insert("m", "\(id)"))
         }
         try await s.flush(deadline: .seconds(60))
-        #expect(await s.queued == 0)
+        #expect(await s.pendingCount == 0)
         try await client.flush(deadline: .seconds(60))
-        #expect(await t.queued == 0)
+        #expect(await t.pendingCount == 0)
         try await client.flush(deadline: .zero)
         await client.close()
     }
@@ -148,7 +153,7 @@ import Testing
         let error = await #expect(throws: FlushTimeout.self) { try await client.flush(deadline: .milliseconds(20)) }
         #expect(error?.waiting.map(\.event) == [.insert("m", "0"), .insert("m", "1")])
         guard case .problem(.offline, _)? = error?.waiting.first?.reason else { throw Wrong() }
-        #expect(await stream.queued == 2)
+        #expect(await stream.pendingCount == 2)
         let flush = Task { try await stream.flush(deadline: .seconds(600)) }
         flush.cancel()
         await #expect(throws: CancellationError.self) { try await flush.value }

@@ -7,12 +7,12 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct QueueWorkTests {
     private let other = Site(high: 7, low: 7)
 
-    private func splice(_ id: String, _ offset: Int, _ text: String) -> Event {
-        .update("m", id, operations: ["text": .splice([Splice(Int64(offset), 0, text)])])
+    private func splice(_ id: String, _ offset: Int, _ text: String) -> SyncEvent {
+        .update("m", id, operations: ["text": .splice([TextSplice(at: Int64(offset), removing: 0, inserting: text)])])
     }
 
     /// Returns a device that has read a stream with these events of another device.
-    private func device(_ events: [Event]) -> OverlaySimulation {
+    private func device(_ events: [SyncEvent]) -> OverlaySimulation {
         var world = OverlaySimulation(seed: 1)
         for (op, event) in events.enumerated() { write(event, Op(op), &world) }
         world.fold(events.count)
@@ -20,7 +20,7 @@ import Testing
         return world
     }
 
-    private func write(_ event: Event, _ op: Op, _ world: inout OverlaySimulation) {
+    private func write(_ event: SyncEvent, _ op: Op, _ world: inout OverlaySimulation) {
         world.append(event.encoded(base: world.truth.seq, author: .init(site: other, op: op)))
     }
 
@@ -33,8 +33,12 @@ import Testing
         for id in 0..<count { _ = try world.stream.add(.insert("m", "own\(id)"), base: 0, read: nil) }
         for id in 0..<count {
             // Nothing merges with a guarded event.
-            let splice = Change.update("m", "own\(id)", operations: ["text": .splice([Splice(0, 0, "a")])])
-            _ = try world.stream.add(Event(splice.guarded(["n": -1])), base: 0, read: nil)
+            let splice = SyncChange.update(
+                "m",
+                "own\(id)",
+                operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "a")])]
+            )
+            _ = try world.stream.add(SyncEvent(splice.guarded(["n": -1])), base: 0, read: nil)
         }
         #expect(world.stream.outbox.entries.count == 2 * count)
         var before = layCount(world)
@@ -67,8 +71,8 @@ import Testing
         var world = device((0..<100).map { .insert("m", "\($0)", ["n": 0]) })
         for round in 0..<10 {
             for id in 0..<100 {
-                let change = Change.update("m", "\(id)", ["f\(round)": 1]).guarded(["f\(round)": -1])
-                _ = try world.stream.add(Event(change), base: 99, read: nil)
+                let change = SyncChange.update("m", "\(id)", ["f\(round)": 1]).guarded(["f\(round)": -1])
+                _ = try world.stream.add(SyncEvent(change), base: 99, read: nil)
             }
         }
         let before = layCount(world)
@@ -87,7 +91,7 @@ import Testing
         for key in 0..<count {
             _ = try world.stream.add(splice("note", key, "x"), base: world.stream.seq, read: nil)
             guard key.isMultiple(of: 10) else { continue }
-            let write = Event.update("m", "\(key / 10 % 10)", ["n": .number(Double(key + 1))])
+            let write = SyncEvent.update("m", "\(key / 10 % 10)", ["n": .number(Double(key + 1))])
             _ = try world.stream.add(write, base: world.stream.seq, read: nil)
         }
         let laid = layCount(world) - before
@@ -100,8 +104,8 @@ import Testing
     func rejections() throws {
         var world = device((0..<200).map { .insert("m", "\($0)", ["n": 0]) })
         for id in 0..<200 {
-            let title = Change.update("m", "\(id)", ["text": "title"]).guarded(["n": Seq(id)])
-            _ = try world.stream.add(Event(title), base: 199, read: nil)
+            let title = SyncChange.update("m", "\(id)", ["text": "title"]).guarded(["n": Seq(id)])
+            _ = try world.stream.add(SyncEvent(title), base: 199, read: nil)
         }
         // These are few events, so that no mark for all texts is made.
         for id in 0..<10 { write(.update("m", "\(id)", ["n": 1]), 200 + Op(id), &world) }
@@ -114,7 +118,7 @@ import Testing
             world.fold(1)
             world.look()
         }
-        #expect(world.fates.count >= 90)
+        #expect(world.outcomes.count >= 90)
         #expect(layCount(world) - before < 200, "\(layCount(world) - before) events laid")
     }
 
@@ -132,8 +136,8 @@ import Testing
     func cancelling() throws {
         let count = 4_000
         let world = device([.insert("m", "0")])
-        let changes = (0..<count).map { _ in Change.insert("m", ["n": 1]) }
-        for change in changes { _ = try world.stream.add(Event(change), base: 0, read: nil) }
+        let changes = (0..<count).map { _ in SyncChange.insert("m", ["n": 1]) }
+        for change in changes { _ = try world.stream.add(SyncEvent(change), base: 0, read: nil) }
         for change in changes { _ = try world.stream.add(.delete("m", change.id), base: 0, read: nil) }
         #expect(world.stream.outbox.entries.isEmpty)
         #expect(layCount(world) == count)
@@ -156,7 +160,7 @@ import Testing
                 for value in parcel.events {
                     world.append(value)
                     let op = value.withUnsafeBytes { EventIntake.author(of: $0)?.op } ?? -1
-                    let author = Event.Author(site: world.stream.outbox.site, op: op)
+                    let author = SyncEvent.Author(site: world.stream.outbox.site, op: op)
                     world.stream.outbox.acked(author, seq: world.truth.seq, folded: world.stream.seq, nowMs: 0)
                 }
             }

@@ -87,12 +87,12 @@ struct ReductionSimulation {
 
     private mutating func writeAsOther() {
         let other = world.others.indices.randomElement(using: &world.random)!
-        let author = Event.Author(site: world.others[other], op: world.otherOps[other])
+        let author = SyncEvent.Author(site: world.others[other], op: world.otherOps[other])
         world.otherOps[other] += 1
         let (fold, base) = (world.truth, world.truth.seq)
         let id = OverlaySimulation.ids.randomElement(using: &world.random)!
         let event =
-            change(id, text(of: id, in: fold), isOwn: false).map(Event.init)
+            change(id, text(of: id, in: fold), isOwn: false).map(SyncEvent.init)
             ?? .insert("m", id, ["text": "shared", "n": 1])
         world.append(event.encoded(base: base, author: author))
     }
@@ -101,30 +101,30 @@ struct ReductionSimulation {
 
     private func text(of id: String, in fold: Fold?) -> Int64 {
         let text = fold?.object(model: "m", id: id)?.value("text").flatMap { value in
-            value.withUnsafeBytes { JSON(parsing: $0)?.string }
+            value.withUnsafeBytes { JSONValue(parsing: $0)?.string }
         }
         return Int64(text?.unicodeScalars.count ?? 0)
     }
 
-    private mutating func ownEvent() -> Event {
-        if chance(6) { return Event.insert("m", chance(50) ? ["text": "new", "sum": 2] : [:]) }
+    private mutating func ownEvent() -> SyncEvent {
+        if chance(6) { return SyncEvent.insert("m", chance(50) ? ["text": "new", "sum": 2] : [:]) }
         let id = allIDs.suffix(6).randomElement(using: &world.random)!
         let shown = world.shown(Fold.key(model: "m", id: id))?.value("text").flatMap { value in
-            value.withUnsafeBytes { JSON(parsing: $0)?.string }
+            value.withUnsafeBytes { JSONValue(parsing: $0)?.string }
         }
         let first = change(id, Int64(shown?.unicodeScalars.count ?? 0))
         guard var first else { return .insert("m", id, ["text": "own"]) }
         if chance(5) { first.guards = ["n": world.stream.confirmed("m", id)?.fields["n"]?.seq ?? -1] }
-        guard chance(5), let second = change(OverlaySimulation.ids[0], 0) else { return Event(first) }
+        guard chance(5), let second = change(OverlaySimulation.ids[0], 0) else { return SyncEvent(first) }
         return .batch([first, second])
     }
 
     /// Returns a change of the object; nil: an insert.
     /// - Parameter isOwn: false for other devices. They make no counter fractional, because sums are then rounded in
     ///   another order. They remove no text, because the first of several splices may then be applied alone.
-    private mutating func change(_ id: String, _ length: Int64, isOwn: Bool = true) -> Change? {
+    private mutating func change(_ id: String, _ length: Int64, isOwn: Bool = true) -> SyncChange? {
         func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &world.random) }
-        let small = JSON.number(Double(number(0...3)))
+        let small = JSONValue.number(Double(number(0...3)))
         let name = ["n", "o"].randomElement(using: &world.random)!
         switch number(0...29) {
         case 0..<2: return nil
@@ -141,14 +141,18 @@ struct ReductionSimulation {
             let amount = !isOwn || chance(90) ? Double(number(-3...3)) : 0.1
             return .update("m", id, operations: ["sum": .increment(amount)])
         case 15..<19:
-            let other = JSON.number(Double(number(0...3)))
+            let other = JSONValue.number(Double(number(0...3)))
             return .update("m", id, operations: ["set": .change(add: [small], remove: [other])])
         case 19: return .update("m", id, [name: small], operations: ["sum": .increment(1)])
         default:
             let offset = Int64.random(in: 0...length, using: &world.random)
             let removed = chance(60) ? 0 : Int64.random(in: 0...min(3, length - offset), using: &world.random)
             let text = removed > 0 && chance(50) ? "" : ["a", "bc", "ü👩‍👧"].randomElement(using: &world.random)!
-            return .update("m", id, operations: ["text": .splice([Splice(offset, removed, text)])])
+            return .update(
+                "m",
+                id,
+                operations: ["text": .splice([TextSplice(at: offset, removing: removed, inserting: text)])]
+            )
         }
     }
 
@@ -184,8 +188,8 @@ struct ReductionSimulation {
                 result.sent += 1
             }
         }
-        for case .settled(let number, let fate) in outbox.takeNotices() {
-            result.classes[number] = fate == .reduced ? .reduced : .lost
+        for case .settled(let number, let outcome) in outbox.takeNotices() {
+            result.classes[number] = outcome == .superseded ? .reduced : .lost
         }
         return result
     }

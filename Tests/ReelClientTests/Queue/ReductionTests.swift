@@ -27,8 +27,17 @@ import Testing
             // Other devices edit the texts without having read the queue.
             let world = simulation.world
             for (place, id) in OverlaySimulation.ids.enumerated() {
-                let author = Event.Author(site: world.others[0], op: world.otherOps[0] + Op(place))
-                let edit = Event.update("m", id, operations: ["text": .splice([Splice(0, 0, "<"), Splice(1, 0, ">")])])
+                let author = SyncEvent.Author(site: world.others[0], op: world.otherOps[0] + Op(place))
+                let edit = SyncEvent.update(
+                    "m",
+                    id,
+                    operations: [
+                        "text": .splice([
+                            TextSplice(at: 0, removing: 0, inserting: "<"),
+                            TextSplice(at: 1, removing: 0, inserting: ">"),
+                        ])
+                    ]
+                )
                 let value = edit.encoded(base: world.truth.seq, author: author)
                 _ = OverlaySimulation.apply(value, to: &reduced.fold, at: reduced.fold.seq + 1)
                 _ = OverlaySimulation.apply(value, to: &plain.fold, at: plain.fold.seq + 1)
@@ -49,12 +58,12 @@ import Testing
     func editsOfOthers() throws {
         var world = OverlaySimulation(seed: 1)
         let other = world.others[0]
-        func write(_ event: Event, _ op: Op) {
+        func write(_ event: SyncEvent, _ op: Op) {
             world.append(event.encoded(base: world.truth.seq, author: .init(site: other, op: op)))
             world.fold(1)
         }
-        func splice(_ offset: Int64, _ text: String) -> Event {
-            .update("m", "0", operations: ["text": .splice([Splice(offset, 0, text)])])
+        func splice(_ offset: Int64, _ text: String) -> SyncEvent {
+            .update("m", "0", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
         }
         func type(_ offset: Int64, _ text: String) throws {
             _ = try world.stream.add(splice(offset, text), base: world.stream.seq, read: nil)

@@ -163,11 +163,12 @@ import Testing
         await client.close()
     }
 
-    private static func change(_ random: inout SeededGenerator) -> Event {
+    private static func change(_ random: inout SeededGenerator) -> SyncEvent {
         let id = "\(Int.random(in: 0..<4_400, using: &random))"
         switch Int.random(in: 0..<4, using: &random) {
         case 0: return .delete("m", id)
-        case 1: return .update("m", id, operations: ["text": .splice([Splice(0, 0, "word ")])])
+        case 1:
+            return .update("m", id, operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "word ")])])
         default: return .insert("m", id, ["text": .string(text), "n": .number(1)])
         }
     }

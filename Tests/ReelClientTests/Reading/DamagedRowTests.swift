@@ -23,7 +23,7 @@ import Testing
 
     @Test("a delta that changes a damaged object makes the device read the state again")
     func delta() async throws {
-        let change = [Event.update("m", Self.victim, ["n": 3])]
+        let change = [SyncEvent.update("m", Self.victim, ["n": 3])]
         try await withDamage(missed: change) { network, client, stream in
             try await stream.waitUntil(seq: await network.seq())
             try await expectHealed(network, client, stream, ["n": 3])
@@ -35,9 +35,9 @@ import Testing
     @Test("an own event that changes a damaged object is not lost", arguments: [false, true])
     func ownEvent(isGuarded: Bool) async throws {
         try await withDamage { network, client, stream in
-            let change = Change.update("m", Self.victim, ["n": 4])
-            let publication = try await stream.publish(Event(isGuarded ? change.guarded(["n": 0]) : change))
-            #expect(try await publication.fate() == .applied(100))
+            let change = SyncChange.update("m", Self.victim, ["n": 4])
+            let publication = try await stream.publish(SyncEvent(isGuarded ? change.guarded(["n": 0]) : change))
+            #expect(try await publication.outcome() == .applied(100))
             try await expectHealed(network, client, stream, ["n": 4])
         }
     }
@@ -74,7 +74,7 @@ import Testing
         try await eventually { await client.state.problems.contains { $0.code == .internal } }
         try await stream.publish(.insert("m", "own"))
         try await network.on { $0.answers = [:] }
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         #expect(try stream.objects("m").count == 4)
         await client.close()
     }
@@ -107,7 +107,7 @@ import Testing
     ///   - missed: events that are appended while the device is closed.
     ///   - isOffline: true if no node answers the client.
     private func withDamage(
-        missed: [Event] = [],
+        missed: [SyncEvent] = [],
         isOffline: Bool = false,
         _ body: (FakeNetwork, SyncClient, SyncStream) async throws -> Void
     ) async throws {
@@ -121,8 +121,8 @@ import Testing
         let first = try network.client(store: .file(path))
         try await first.open("s").waitUntil(seq: 99)
         if isOffline {
-            let whole = try await first.open("whole", from: .all)
-            for id in 0..<3 { try await whole.publish(.insert("m", "\(id)")).fate() }
+            let whole = try await first.open("whole", from: .beginning)
+            for id in 0..<3 { try await whole.publish(.insert("m", "\(id)")).outcome() }
         }
         await first.close()
         do {
@@ -149,7 +149,7 @@ import Testing
         _ network: FakeNetwork,
         _ client: SyncClient,
         _ stream: SyncStream,
-        _ fields: [String: JSON]
+        _ fields: [String: JSONValue]
     ) async throws {
         try await eventually { try await network.on { $0.requests.count { $0.hasSuffix("/snapshot") } } == 2 }
         try await eventually { try stream.confirmed.object("m", Self.victim)?["n"] == fields["n"] }

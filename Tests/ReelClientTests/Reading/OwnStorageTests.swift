@@ -30,10 +30,10 @@ import Testing
         let second = try network.client(store: .storage(storage(), user: nil))
         let reopened = try await second.open("s")
         #expect(await reopened.digest == digest)
-        #expect(await reopened.queued == 1)
+        #expect(await reopened.pendingCount == 1)
         #expect(try reopened.objects("m").count == 50 && reopened.object("m", "7")?["n"] == 2)
         try await network.on { $0.down = [] }
-        try await eventually { await reopened.queued == 0 }
+        try await eventually { await reopened.pendingCount == 0 }
         #expect(try reopened.confirmed.object("m", "7")?["n"] == 2)
         #expect(try await second.erase().isEmpty)
         #expect(throws: ReelError.self) { try reopened.objects("m") }

@@ -50,7 +50,7 @@ import Testing
                 ])
             )
         }
-        try await eventually { await stream.queued == 0 }
+        try await eventually { await stream.pendingCount == 0 }
         isOver.withLock { $0 = true }
         let (reads, sums) = try await reader.value
         #expect(reads > 0 && sums == [100])
@@ -214,7 +214,7 @@ import Testing
         let client = try network.client()
         let stream = try await client.open("s")
         try await stream.publish(.insert("m", "1", ["a": 1]))
-        func title() throws -> JSON? { try stream.object("m", "1")?["a"] }
+        func title() throws -> JSONValue? { try stream.object("m", "1")?["a"] }
         #expect(try title() == 1)
         await client.close()
         let error = #expect(throws: ReelError.self) { try title() }

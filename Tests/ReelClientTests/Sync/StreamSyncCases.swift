@@ -83,7 +83,7 @@ extension StateCase {
     }
 
     /// A machine in this state.
-    func machine(_ start: SyncStart = .snapshot) -> StreamSync {
+    func machine(_ start: StartPosition = .snapshot) -> StreamSync {
         var machine = StreamSync(start: start)
         for (input, missing) in path {
             var facts = Self.facts

@@ -83,7 +83,7 @@ struct SyncRun {
 
     init(seed: UInt64) {
         generator = SeededGenerator(seed: seed)
-        let starts: [SyncStart] = [.snapshot, .now, .all]
+        let starts: [StartPosition] = [.snapshot, .latest, .beginning]
         let start = starts[Int(generator.next() % 3)]
         machine = StreamSync(start: start, gapSource: generator.next() % 2 == 0 ? .connection : .peers)
     }

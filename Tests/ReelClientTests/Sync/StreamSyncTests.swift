@@ -27,7 +27,7 @@ import Testing
         )
     }
 
-    private func opened(_ start: SyncStart, _ facts: StreamSync.Facts) -> (StreamSync, [String]) {
+    private func opened(_ start: StartPosition, _ facts: StreamSync.Facts) -> (StreamSync, [String]) {
         var machine = StreamSync(start: start)
         let actions = machine.handle(.opened(.init(link: StateCase.link, hasPlace: true)), facts)
         return (machine, actions.map(\.text))
@@ -40,8 +40,8 @@ import Testing
         let empty = StreamSync.Facts()
         #expect(opened(.snapshot, empty).1.first == "load(snapshot from connection)")
         #expect(opened(.snapshot, facts()).1.first == "load(delta from connection)")
-        #expect(opened(.all, empty).1 == ["subscribe(afterState)"])
-        #expect(opened(.now, empty).1 == ["subscribe(now)"])
+        #expect(opened(.beginning, empty).1 == ["subscribe(afterState)"])
+        #expect(opened(.latest, empty).1 == ["subscribe(now)"])
     }
 
     @Test("a stream without nodes waits") func noNodes() {
@@ -114,7 +114,7 @@ import Testing
         var machine = StateCase.subscribing.machine()
         let actions = machine.handle(.subscribed(head: far.head), far).map(\.text)
         #expect(actions == ["unsubscribe", "load(delta from connection)", "start(answer 3000)"])
-        (machine, _) = opened(.all, facts())
+        (machine, _) = opened(.beginning, facts())
         #expect(machine.handle(.subscribed(head: far.head), far) == [.notify(.live)])
     }
 
@@ -141,7 +141,7 @@ import Testing
 
     @Test("a state is complete once it was loaded, or folded up to the head of the subscription")
     func completeness() {
-        var machine = opened(.all, facts()).0
+        var machine = opened(.beginning, facts()).0
         _ = machine.handle(.subscribed(head: 20), facts(head: 20))
         _ = machine.handle(.folded, facts(seq: 19))
         #expect(!machine.isComplete && !machine.maySend(at: 19))
@@ -151,7 +151,7 @@ import Testing
     }
 
     @Test("a stream that began with new events continues after its state") func beginsNowOnce() {
-        var machine = StateCase.offline.machine(.now)
+        var machine = StateCase.offline.machine(.latest)
         #expect(
             machine.handle(.connectionOpened(StateCase.link, hasPlace: true), facts()) == [.subscribe(.afterState)]
         )

@@ -35,7 +35,7 @@ import Testing
         var stream = try await client.open("todo")
         try await device.make(stream)
         try await device.add(3, stream)
-        try await eventually("all is consumed") { await stream.queued == 0 }
+        try await eventually("all is consumed") { await stream.pendingCount == 0 }
         #expect(await client.state.deployment == former)
         await client.close()
         client = try device.open(isOnline: false)
@@ -54,7 +54,7 @@ import Testing
             let state = await client.state
             return state.otherDeployment == found && state.problems.contains { $0.code == .wrongDeployment }
         }
-        #expect(await stream.queued == 3)
+        #expect(await stream.pendingCount == 3)
         let head = try await node.members("/v1/streams/todo/head")
         #expect(head["head"] as? Int == -1, "\(head)")
 
@@ -71,7 +71,7 @@ import Testing
         #expect(copy.code == 0 && copy.output.matches(of: /"outcome":"applied"/).count == 3, "\(copy)")
 
         try await client.adopt(deployment: found)
-        try await eventually("the queue is sent") { await stream.queued == 0 }
+        try await eventually("the queue is sent") { await stream.pendingCount == 0 }
         #expect(try stream.confirmed.objects("task").map(\.name.id) == ["0", "1", "2"])
         #expect(try stream.confirmed.objects("counter").isEmpty, "what was confirmed is gone with the former log")
         #expect(await client.state.problems.isEmpty)
@@ -90,7 +90,7 @@ import Testing
         var stream = try await client.open("todo")
         try await device.make(stream)
         try await eventually("all is consumed in the second log") {
-            let (queued, epoch) = (await stream.queued, await stream.epoch?.description)
+            let (queued, epoch) = (await stream.pendingCount, await stream.epoch?.description)
             return queued == 0 && epoch != former
         }
         _ = try await node.snapshot(of: "todo", upTo: await stream.seq)
@@ -104,7 +104,7 @@ import Testing
         client = try device.open()
         stream = try await client.open("todo")
         try await device.add(2, stream)
-        try await eventually("the device goes on by itself") { await stream.queued == 0 }
+        try await eventually("the device goes on by itself") { await stream.pendingCount == 0 }
         #expect(device.count(on: stream) == 2)
         await client.close()
     }
@@ -117,7 +117,7 @@ import Testing
         var client = try author.open()
         var stream = try await client.open("todo")
         try await author.make(stream)
-        try await eventually("it is consumed") { await stream.queued == 0 }
+        try await eventually("it is consumed") { await stream.pendingCount == 0 }
         await client.close()
         let run = try await BuiltProgram.newEpoch(["--log", "sqlite:\(folder.path)/log.sqlite"])
         #expect(run.code == 0, "\(run)")
@@ -147,7 +147,7 @@ import Testing
         let client = try device.open()
         let stream = try await client.open("todo")
         try await device.make(stream)
-        try await eventually("the first event is consumed") { await stream.queued == 0 }
+        try await eventually("the first event is consumed") { await stream.pendingCount == 0 }
         let lock = Glibc.open(folder.path + "/data/log.sqlite.lock", O_RDWR | O_CLOEXEC)
         try #require(lock >= 0 && flock(lock, LOCK_EX) == 0)
         defer { Glibc.close(lock) }
@@ -158,7 +158,7 @@ import Testing
         let problem = try #require(await stream.problems.first)
         #expect(problem.ageMs >= 5_000)
         #expect(flock(lock, LOCK_UN) == 0)
-        try await eventually("the event is consumed") { await stream.queued == 0 }
+        try await eventually("the event is consumed") { await stream.pendingCount == 0 }
         #expect(await client.state.problems.isEmpty)
         await client.close()
     }

@@ -34,7 +34,7 @@ import Testing
         var stream = try await client.open("todo")
         try await away.make(stream)
         try await away.add(10, stream)
-        try await eventually("the first events of the device are consumed") { await stream.queued == 0 }
+        try await eventually("the first events of the device are consumed") { await stream.pendingCount == 0 }
         try await away.add(5, stream)
         await client.close()
         client = try away.open(isOnline: false)
@@ -60,7 +60,7 @@ import Testing
                 try await busy.add(2, busyStream)
                 added += 2
                 try await eventually("they are consumed, or the epoch has changed") {
-                    await busyStream.queued == 0 || hasEnded.load(ordering: .relaxed)
+                    await busyStream.pendingCount == 0 || hasEnded.load(ordering: .relaxed)
                 }
             } while !hasEnded.load(ordering: .relaxed)
             let run = try await change
@@ -77,7 +77,7 @@ import Testing
         client = try away.open()
         stream = try await client.open("todo")
         try await eventually("all is consumed") {
-            let (mine, others) = (await stream.queued, await busyStream.queued)
+            let (mine, others) = (await stream.pendingCount, await busyStream.pendingCount)
             return mine + others == 0
         }
         try await eventually("both show the same") {
@@ -106,7 +106,7 @@ import Testing
         for round in 0..<3 * effort {
             try await counter.add(50, stream)
             added += 50
-            try await eventually("all is consumed") { await stream.queued == 0 }
+            try await eventually("all is consumed") { await stream.pendingCount == 0 }
             let before = try await epoch(node)
             for _ in 0..<6 {
                 let words = ["epoch", "new", "--log", "sqlite:\(folder.path)/log.sqlite"]
@@ -118,7 +118,7 @@ import Testing
             try await counter.add(10, stream)
             added += 10
             try await eventually("round \(round) is consumed in a later epoch") {
-                let (queued, now) = (await stream.queued, try? await epoch(node))
+                let (queued, now) = (await stream.pendingCount, try? await epoch(node))
                 guard queued == 0, let now, now != before else { return false }
                 // The event may be consumed before the device itself moves to the epoch.
                 return await stream.epoch?.description == now
@@ -142,7 +142,7 @@ import Testing
         let stream = try await client.open("todo")
         try await counter.make(stream)
         try await counter.add(30, stream)
-        try await eventually("all is consumed") { await stream.queued == 0 }
+        try await eventually("all is consumed") { await stream.pendingCount == 0 }
         let seq = await stream.seq
         _ = try await snapshot.snapshot(of: "todo", upTo: seq)
         await client.close()
@@ -172,7 +172,7 @@ import Testing
         let same = try await again.open("todo")
         try await counter.add(5, same)
         try await eventually("the device goes on") {
-            let queued = await same.queued
+            let queued = await same.pendingCount
             return queued == 0
         }
         #expect(counter.count(on: same) == 35)

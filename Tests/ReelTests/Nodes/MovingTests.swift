@@ -64,11 +64,11 @@ import Testing
         var notices: [SyncNotices] = []
         var streams: [SyncStream] = []
         for client in clients {
-            notices.append(await client.notices)
-            streams.append(try await client.open("todo", from: .all))
+            notices.append(await client.notices())
+            streams.append(try await client.open("todo", from: .beginning))
         }
         let writer = streams[0]
-        try await writer.publish(.insert("m", "before")).fate()
+        try await writer.publish(.insert("m", "before")).outcome()
         for stream in streams { try await eventually("it is there") { try stream.object("m", "before") != nil } }
 
         leaving.process.signal(SIGTERM)
@@ -80,7 +80,7 @@ import Testing
         var published = 0
         repeat {
             let publication = try await writer.publish(.insert("m", "\(published)"))
-            guard case .applied = try await publication.fate() else { throw NeverCame(description: "applied") }
+            guard case .applied = try await publication.outcome() else { throw NeverCame(description: "applied") }
             published += 1
         } while !leaving.process.hasEnded()
         #expect(leaving.process.end == .exited(0), "\(leaving.logger)")

@@ -76,7 +76,7 @@ import Testing
 
     @Test("a device without a network tries on") func aDeviceWithoutA() async throws {
         let client = try SyncClient(nodes: [nowhere], store: .memory, transport: try NetTransport())
-        var notices = await client.notices.makeAsyncIterator()
+        var notices = await client.notices().makeAsyncIterator()
         try await client.open("s")
         var failures = 0
         while failures < 2, let notice = await notices.next() {

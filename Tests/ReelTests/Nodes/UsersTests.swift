@@ -65,8 +65,10 @@ import Testing
         let stream = try await client.open("app")
         let publication = try await stream.publish(.insert("note", note))
         if isOnline {
-            guard case .applied = try await publication.fate() else { throw NeverCame(description: "\(note) applied") }
-            try await eventually { await stream.queued == 0 }
+            guard case .applied = try await publication.outcome() else {
+                throw NeverCame(description: "\(note) applied")
+            }
+            try await eventually { await stream.pendingCount == 0 }
         }
         await client.close()
     }
@@ -119,8 +121,8 @@ import Testing
             transport: transport,
             renewToken: { await source.next() }
         )
-        let notices = await client.notices
-        try await client.open("app").publish(.insert("note", "1")).fate()
+        let notices = await client.notices()
+        try await client.open("app").publish(.insert("note", "1")).outcome()
         await client.close()
         #expect(await notices.contains(.wrongUser(expected: "ann", found: "bob")))
         #expect(try await log().events == ["ann 1"])

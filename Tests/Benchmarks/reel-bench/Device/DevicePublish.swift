@@ -54,15 +54,15 @@ enum DevicePublish {
 
 /// Events that an app on a device publishes.
 enum DeviceEvents {
-    private static let text = JSON.string(String(repeating: "x", count: 38))
+    private static let text = JSONValue.string(String(repeating: "x", count: 38))
 
     /// Returns the insert of an object of four fields, 200 bytes of JSON.
-    static func insert(_ number: Int) -> Event {
+    static func insert(_ number: Int) -> SyncEvent {
         .insert("task", DeviceSnapshot.id(number), ["field0": text, "field1": text, "field2": text, "field3": text])
     }
 
     /// Returns an update of one field of an object.
-    static func update(_ number: Int, _ value: String) -> Event {
+    static func update(_ number: Int, _ value: String) -> SyncEvent {
         .update("task", DeviceSnapshot.id(number), ["field1": .string(value)])
     }
 

@@ -58,7 +58,7 @@ enum DeviceStreams {
 }
 
 /// A transport that counts requests, and the streams that nodes have confirmed as live.
-private final class CountingTransport: Transport {
+private final class CountingTransport: SyncTransport {
     struct Counts {
         var requests = 0
         var subscribed: Set<StreamName> = []
@@ -92,17 +92,17 @@ private final class CountingTransport: Transport {
         _ target: String,
         token: String?,
         _ receive: @escaping @Sendable (TransportResponse) -> Void
-    ) -> any TransportRequest {
+    ) -> any TransportHandle {
         noteRequest()
         return transport.get(from: node, target, token: token, receive)
     }
 
-    func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
+    func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportHandle {
         transport.after(ms, body)
     }
 
     func execute(_ body: @escaping @Sendable () -> Void) { transport.execute(body) }
-    func atTurnEnd(_ body: @escaping @Sendable () -> Void) { transport.atTurnEnd(body) }
+    func onBatchEnd(_ body: @escaping @Sendable () -> Void) { transport.onBatchEnd(body) }
 
     private func noteRequest() { state.withLock { $0.requests += 1 } }
 }

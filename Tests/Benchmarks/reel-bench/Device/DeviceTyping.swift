@@ -14,7 +14,7 @@ enum DeviceTyping {
             try await withReel(["serve", "--data", folder], in: folder) { node in
                 let device = folder + "/device.sqlite"
                 let first = try SyncClient(nodes: [node.url], store: .file(device))
-                try await first.open("bench").publish(.insert("note", "1", ["text": .string("")])).fate()
+                try await first.open("bench").publish(.insert("note", "1", ["text": .string("")])).outcome()
                 await first.close()
                 let typed = try await type(device)
                 return typed.rows + (try await connect(device, node, typed.count))
@@ -72,8 +72,12 @@ enum DeviceTyping {
         return typed
     }
 
-    private static func splice(at offset: Int, _ text: String) -> Event {
-        .update("note", "1", operations: ["text": .splice([Splice(Int64(offset), 0, text)])])
+    private static func splice(at offset: Int, _ text: String) -> SyncEvent {
+        .update(
+            "note",
+            "1",
+            operations: ["text": .splice([TextSplice(at: Int64(offset), removing: 0, inserting: text)])]
+        )
     }
 
     /// Connects the device while a peer types, and waits until its queue is empty.
@@ -94,11 +98,11 @@ enum DeviceTyping {
         let start = ContinuousClock.now
         let client = try SyncClient(nodes: [node.url], store: .file(device))
         let stream = try await client.open("bench")
-        while await stream.queued > 0, (ContinuousClock.now - start) / .seconds(1) < secondsMax {
+        while await stream.pendingCount > 0, (ContinuousClock.now - start) / .seconds(1) < secondsMax {
             try await Task.sleep(for: .milliseconds(5))
         }
         let taken = (ContinuousClock.now - start) / .seconds(1)
-        let left = await stream.queued
+        let left = await stream.pendingCount
         typing.cancel()
         let typedByPeer = try await typing.value
         let head = try await node.questions().head(of: "bench")

@@ -5,7 +5,7 @@ import ReelNet
 
 /// A node inside the device's process that takes almost no processor time: it serves a snapshot from a file and events
 /// from memory. Everything happens on its loop, which is the client's executor.
-final class ScriptedNode: Transport, @unchecked Sendable {
+final class ScriptedNode: SyncTransport, @unchecked Sendable {
     /// The bytes that a piece of an answer has at most, as a read of a socket.
     private static let pieceBytes = 64 << 10
 
@@ -68,7 +68,7 @@ final class ScriptedNode: Transport, @unchecked Sendable {
         _ target: String,
         token: String?,
         _ receive: @escaping @Sendable (TransportResponse) -> Void
-    ) -> any TransportRequest {
+    ) -> any TransportHandle {
         let request = ScriptedRequest()
         let parts = target.split(separator: "/")
         loop.execute { [self] in
@@ -112,7 +112,7 @@ final class ScriptedNode: Transport, @unchecked Sendable {
         piece.replaceSubrange(..<end, with: Array(renamed.utf8))
     }
 
-    func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest {
+    func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportHandle {
         let request = ScriptedRequest()
         request.timer = loop.timer(after: .milliseconds(ms)) { body() }
         return request
@@ -122,7 +122,7 @@ final class ScriptedNode: Transport, @unchecked Sendable {
         if loop.isCurrent { body() } else { loop.execute(body) }
     }
 
-    func atTurnEnd(_ body: @escaping @Sendable () -> Void) { loop.beforeFlush(body) }
+    func onBatchEnd(_ body: @escaping @Sendable () -> Void) { loop.beforeFlush(body) }
 
     // MARK: Frames
 
@@ -231,7 +231,7 @@ private final class ScriptedConnection: TransportConnection, @unchecked Sendable
 }
 
 /// A request or a timer of a scripted node. Used on the loop only.
-private final class ScriptedRequest: TransportRequest, @unchecked Sendable {
+private final class ScriptedRequest: TransportHandle, @unchecked Sendable {
     var file: FileHandle?
     var timer: LoopTimer?
 

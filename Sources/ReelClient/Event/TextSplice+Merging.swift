@@ -1,18 +1,18 @@
 // Edits of one text as fewer edits, for the reduction of the queue.
-extension [Splice] {
+extension [TextSplice] {
     /// Appends an edit, and merges it with the last one if the effect stays the same for every reader.
-    mutating func append(merging next: Splice) {
+    mutating func append(merging next: TextSplice) {
         if let last, let both = last.merging(next) { self[count - 1] = both } else { append(next) }
     }
 }
 
-extension Splice {
+extension TextSplice {
     /// Returns one edit with the effect of this edit followed by `next`; nil if there is none.
     ///
     /// The effect includes the place of the text among characters that the author has not seen: a text is inserted
     /// directly after the character before it. So an edit that begins before an inserted text is kept apart from it.
     /// In one edit, the text would move to the other side of characters of other authors.
-    fileprivate func merging(_ next: Splice) -> Splice? {
+    fileprivate func merging(_ next: TextSplice) -> TextSplice? {
         guard offset >= 0, removed >= 0, next.offset >= 0, next.removed >= 0 else { return nil }
         let length = Int64(text.unicodeScalars.count)
         let (nextEnd, overflows) = next.offset.addingReportingOverflow(next.removed)
@@ -21,11 +21,13 @@ extension Splice {
         if next.offset >= offset, next.offset <= offset + length {
             // `next` begins in the inserted text, and may delete characters after it.
             let inside = Swift.min(next.removed, offset + length - next.offset)
-            return text.spliced(next.offset - offset, inside, next.text).map { Splice(offset, all - inside, $0) }
+            return text.spliced(next.offset - offset, inside, next.text).map {
+                TextSplice(at: offset, removing: all - inside, inserting: $0)
+            }
         }
         // `next` deletes up to the place of this deletion, or beyond it.
         guard length == 0, next.offset < offset, nextEnd >= offset else { return nil }
-        return Splice(next.offset, all, next.text)
+        return TextSplice(at: next.offset, removing: all, inserting: next.text)
     }
 }
 

@@ -1,10 +1,10 @@
 internal import ReelCore
 
-extension JSON {
+extension JSONValue {
     /// Reads the value of a JSON text. Nil if it is not valid JSON, or more than 64 levels deep.
     init?(parsing bytes: Bytes) {
         var reader = JSONReader(bytes, levels: 64, shape: .badJSON)
-        guard let value = try? JSON(&reader), (try? reader.end()) != nil else { return nil }
+        guard let value = try? JSONValue(&reader), (try? reader.end()) != nil else { return nil }
         self = value
     }
 
@@ -21,12 +21,12 @@ extension JSON {
             }
             self = .number(number)
         case .array:
-            var values: [JSON] = []
-            try reader.array { (reader) throws(ReelError) in values.append(try JSON(&reader)) }
+            var values: [JSONValue] = []
+            try reader.array { (reader) throws(ReelError) in values.append(try JSONValue(&reader)) }
             self = .array(values)
         case .object:
-            var members = Members<JSON>()
-            try reader.object { (reader, name) throws(ReelError) in members[name.string] = try JSON(&reader) }
+            var members = FieldMap<JSONValue>()
+            try reader.object { (reader, name) throws(ReelError) in members[name.string] = try JSONValue(&reader) }
             self = .object(members)
         }
     }

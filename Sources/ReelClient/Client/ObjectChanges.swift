@@ -34,7 +34,7 @@ extension ObjectName: CustomStringConvertible {
 
 /// The changes of a stream since the previous batch. Batches that a reader has not taken yet are merged into one. A
 /// slow reader therefore delays no other reader, and misses only intermediate states.
-public struct ChangeBatch: Sendable {
+public struct ObjectChangeBatch: Sendable {
     /// The seq up to which the stream is folded.
     public var seq: Seq
     /// The objects that look different. Each was made, changed or deleted by any device, or an own change of it is now
@@ -48,7 +48,7 @@ public struct ChangeBatch: Sendable {
     static let seenMax = 1_000
 
     /// Merges a batch with the pending ones of a reader.
-    @Sendable static func gather(_ pending: inout [ChangeBatch], _ batch: ChangeBatch) {
+    @Sendable static func gather(_ pending: inout [ObjectChangeBatch], _ batch: ObjectChangeBatch) {
         guard var merged = pending.popLast() else { return pending = [batch] }
         merged.seq = batch.seq
         merged.objects.formUnion(batch.objects)
@@ -64,21 +64,21 @@ public struct ChangeBatch: Sendable {
 /// Several loops may read the sequence at the same time, and each one gets every batch. The first loop begins where
 /// `changes` was read. A further loop begins where its iterator is made. A loop that starts after another one has ended
 /// continues where that one stopped.
-public struct Changes: AsyncSequence, Sendable {
+public struct ObjectChanges: AsyncSequence, Sendable {
     /// An iterator over the batches.
     public struct AsyncIterator: AsyncIteratorProtocol {
-        let lease: FeedSource<ChangeBatch>.Lease
+        let lease: FeedSource<ObjectChangeBatch>.Lease
 
         /// Returns the next batch, and waits until something has changed. Returns nil once the client has ended or the
         /// task is cancelled.
-        public mutating func next() async -> ChangeBatch? {
+        public mutating func next() async -> ObjectChangeBatch? {
             await lease.feed.next()
         }
     }
 
-    let source: FeedSource<ChangeBatch>
+    let source: FeedSource<ObjectChangeBatch>
 
-    /// Returns an iterator over the changes. See `Changes` for where it begins.
+    /// Returns an iterator over the changes. See `ObjectChanges` for where it begins.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(lease: source.lease())
     }

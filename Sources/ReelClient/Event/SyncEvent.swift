@@ -4,7 +4,7 @@
 ///     .update("task", "cb55", ["completed": true])
 ///     .update("page", "1", operations: ["views": .increment(1)])
 ///     .delete("task", "cb55").guarded(["completed": 12])
-public struct Change: Sendable {
+public struct SyncChange: Sendable {
     /// The effect of a change on its object.
     public enum Kind: String, Sendable {
         /// Makes the object, or writes the fields over it if it exists. An object that was deleted stays deleted.
@@ -23,13 +23,13 @@ public struct Change: Sendable {
     /// The id of the object, unique within its model, 1 to 128 bytes.
     public var id: String { didSet { hasRandomID = false } }
     /// The fields to write; `null` removes a field. The last writer in the log wins, field by field.
-    public var fields: Members<JSON>
+    public var fields: FieldMap<JSONValue>
     /// The operations that merge with changes of other devices. A name is either here or in `fields`, not in both. For
     /// updates only.
-    public var operations: Members<Operation>
+    public var operations: FieldMap<FieldOperation>
     /// The conditions of the change (compare and set), by field. The field's last writer must be this seq; −1: the
     /// field must be absent. If a condition does not hold, every fold consumes the event as rejected.
-    public var guards: Members<Int64>
+    public var guards: FieldMap<Int64>
     /// True if the id was drawn at random in this process. Not stored.
     var hasRandomID = false
 
@@ -37,9 +37,9 @@ public struct Change: Sendable {
         kind: Kind,
         model: String,
         id: String,
-        fields: Members<JSON>,
-        operations: Members<Operation>,
-        guards: Members<Int64>
+        fields: FieldMap<JSONValue>,
+        operations: FieldMap<FieldOperation>,
+        guards: FieldMap<Int64>
     ) {
         self.kind = kind
         self.model = model
@@ -56,8 +56,8 @@ public struct Change: Sendable {
     ///   - model: the model of the object.
     ///   - id: the id of the object, unique within its model.
     ///   - fields: the values of the fields by name.
-    public static func insert(_ model: String, _ id: String, _ fields: Members<JSON> = [:]) -> Change {
-        Change(kind: .insert, model: model, id: id, fields: fields, operations: [:], guards: [:])
+    public static func insert(_ model: String, _ id: String, _ fields: FieldMap<JSONValue> = [:]) -> SyncChange {
+        SyncChange(kind: .insert, model: model, id: id, fields: fields, operations: [:], guards: [:])
     }
 
     /// Returns a change that writes fields of an object and performs operations on others.
@@ -70,45 +70,45 @@ public struct Change: Sendable {
     public static func update(
         _ model: String,
         _ id: String,
-        _ fields: Members<JSON> = [:],
-        operations: Members<Operation> = [:]
-    ) -> Change {
-        Change(kind: .update, model: model, id: id, fields: fields, operations: operations, guards: [:])
+        _ fields: FieldMap<JSONValue> = [:],
+        operations: FieldMap<FieldOperation> = [:]
+    ) -> SyncChange {
+        SyncChange(kind: .update, model: model, id: id, fields: fields, operations: operations, guards: [:])
     }
 
     /// Returns a change that deletes an object.
-    public static func delete(_ model: String, _ id: String) -> Change {
-        Change(kind: .delete, model: model, id: id, fields: [:], operations: [:], guards: [:])
+    public static func delete(_ model: String, _ id: String) -> SyncChange {
+        SyncChange(kind: .delete, model: model, id: id, fields: [:], operations: [:], guards: [:])
     }
 
     /// Returns the same change with the condition that each named field was written last by the given seq.
-    public func guarded(_ guards: Members<Int64>) -> Change {
+    public func guarded(_ guards: FieldMap<Int64>) -> SyncChange {
         var change = self
         change.guards = guards
         return change
     }
 }
 
-extension Change: Equatable {
+extension SyncChange: Equatable {
     /// Returns true if both changes are equal; names are compared by their bytes.
-    public static func == (a: Change, b: Change) -> Bool {
+    public static func == (a: SyncChange, b: SyncChange) -> Bool {
         a.kind == b.kind && a.model.utf8.elementsEqual(b.model.utf8) && a.id.utf8.elementsEqual(b.id.utf8)
             && a.fields == b.fields && a.operations == b.operations && a.guards == b.guards
     }
 }
 
 /// A change of a field that merges instead of overwriting.
-public enum Operation: Sendable, Equatable {
+public enum FieldOperation: Sendable, Equatable {
     /// Adds to the number. An absent field counts as 0.
     case increment(Double)
     /// Removes values from the array, then adds values. The array is a set of values. An absent field counts as empty.
-    case change(add: [JSON], remove: [JSON])
+    case change(add: [JSONValue], remove: [JSONValue])
     /// Edits the text. Each edit sees the result of the earlier ones. An absent field counts as empty.
-    case splice([Splice])
+    case splice([TextSplice])
 }
 
 /// One edit of a text.
-public struct Splice: Sendable, Equatable {
+public struct TextSplice: Sendable, Equatable {
     /// The position of the edit, in Unicode scalars of the text as this device shows it.
     public var offset: Int64
     /// The number of Unicode scalars to remove.
@@ -119,27 +119,27 @@ public struct Splice: Sendable, Equatable {
     /// Creates an edit that replaces a part of a text.
     ///
     /// - Parameters:
-    ///   - offset: the number of Unicode scalars before the part.
+    ///   - offset: the number of Unicode scalars before the part. `publish` throws `range` for one beyond the text.
     ///   - removed: the number of Unicode scalars of the part.
     ///   - text: the text to insert in their place.
-    public init(_ offset: Int64, _ removed: Int64, _ text: String) {
-        self.offset = offset
-        self.removed = removed
+    public init(at offset: some BinaryInteger, removing removed: some BinaryInteger = 0, inserting text: String = "") {
+        self.offset = Int64(clamping: offset)
+        self.removed = Int64(clamping: removed)
         self.text = text
     }
 }
 
 /// An event that an app publishes: one change, or a batch of changes that are applied all or none.
-public struct Event: Sendable, Equatable {
+public struct SyncEvent: Sendable, Equatable {
     /// The changes: one, or 1 to 100 of a batch. None for a no-op, which only uses an op.
-    public let changes: [Change]
+    public let changes: [SyncChange]
     /// True if the event is written as a batch, also with only one change.
     public let isBatch: Bool
     /// True for a no-op that ends its site and frees the site's place in the stream.
     let endsSite: Bool
 
     /// Creates an event with one change.
-    public init(_ change: Change) {
+    public init(_ change: SyncChange) {
         changes = [change]
         isBatch = false
         endsSite = false
@@ -147,7 +147,7 @@ public struct Event: Sendable, Equatable {
 
     /// Creates a batch of 1 to 100 changes in order, which are applied all or none. A later change sees the earlier
     /// ones.
-    public init(batch changes: [Change]) {
+    public init(batch changes: [SyncChange]) {
         self.changes = changes
         isBatch = true
         endsSite = false
@@ -160,10 +160,10 @@ public struct Event: Sendable, Equatable {
     }
 
     /// An event without effect.
-    static let noop = Event()
+    static let noop = SyncEvent()
 
     /// An event without effect that ends its site.
-    static let last = Event(endsSite: true)
+    static let last = SyncEvent(endsSite: true)
 
     /// True for an event of the client itself, which no app has published.
     var isInternal: Bool { isFiller || endsSite }
@@ -172,7 +172,7 @@ public struct Event: Sendable, Equatable {
     var namesText: Bool { !textFields.isEmpty }
 
     /// The one change; nil for a batch or a no-op.
-    var single: Change? { isBatch ? nil : changes.first }
+    var single: SyncChange? { isBatch ? nil : changes.first }
 
     /// True if the meaning depends on the state that the author saw: splices count on a text, guards on seqs. A guard
     /// of −1 names no seq, because it only requires an absent field.
@@ -195,8 +195,8 @@ public struct Event: Sendable, Equatable {
     ///   - model: the model of the object.
     ///   - id: the id of the object, unique within its model.
     ///   - fields: the values of the fields by name.
-    public static func insert(_ model: String, _ id: String, _ fields: Members<JSON> = [:]) -> Event {
-        Event(.insert(model, id, fields))
+    public static func insert(_ model: String, _ id: String, _ fields: FieldMap<JSONValue> = [:]) -> SyncEvent {
+        SyncEvent(.insert(model, id, fields))
     }
 
     /// Returns an event that writes fields of an object and performs operations on others.
@@ -209,19 +209,19 @@ public struct Event: Sendable, Equatable {
     public static func update(
         _ model: String,
         _ id: String,
-        _ fields: Members<JSON> = [:],
-        operations: Members<Operation> = [:]
-    ) -> Event {
-        Event(.update(model, id, fields, operations: operations))
+        _ fields: FieldMap<JSONValue> = [:],
+        operations: FieldMap<FieldOperation> = [:]
+    ) -> SyncEvent {
+        SyncEvent(.update(model, id, fields, operations: operations))
     }
 
     /// Returns an event that deletes an object.
-    public static func delete(_ model: String, _ id: String) -> Event {
-        Event(.delete(model, id))
+    public static func delete(_ model: String, _ id: String) -> SyncEvent {
+        SyncEvent(.delete(model, id))
     }
 
     /// Returns a batch of 1 to 100 changes in order, which are applied all or none.
-    public static func batch(_ changes: [Change]) -> Event {
-        Event(batch: changes)
+    public static func batch(_ changes: [SyncChange]) -> SyncEvent {
+        SyncEvent(batch: changes)
     }
 }

@@ -1,6 +1,6 @@
 internal import ReelCore
 
-extension Event {
+extension SyncEvent {
     /// Checks the numbers and the depth of the event, so that no value is too deep for the encoder.
     ///
     /// Throws `bad_number` for a number that the log cannot hold. It is not finite, or an integer that no double holds
@@ -15,13 +15,13 @@ extension Event {
     }
 }
 
-extension Operation {
+extension FieldOperation {
     fileprivate func checkNumbers(_ place: () -> String) throws(ReelError) {
         switch self {
-        case .increment(let amount): try JSON.number(amount).checkNumbers { place() + ".inc" }
+        case .increment(let amount): try JSONValue.number(amount).checkNumbers { place() + ".inc" }
         case .change(let add, let remove):
-            try JSON.array(add).checkNumbers { place() + ".add" }
-            try JSON.array(remove).checkNumbers { place() + ".remove" }
+            try JSONValue.array(add).checkNumbers { place() + ".add" }
+            try JSONValue.array(remove).checkNumbers { place() + ".remove" }
         case .splice(let splices):
             for splice in splices {
                 try checkInteger(splice.offset) { place() + ".splice" }
@@ -31,7 +31,7 @@ extension Operation {
     }
 }
 
-extension JSON {
+extension JSONValue {
     fileprivate func checkNumbers(levels: Int = Limits.depth, _ place: () -> String) throws(ReelError) {
         switch self {
         case .null, .bool, .string: break

@@ -2,10 +2,10 @@ public import ReelCore
 internal import Synchronization
 
 /// An event that was handed to the client. It is in the device's queue, and its outcome can be awaited.
-public final class Publication: Sendable {
+public final class PublishHandle: Sendable {
     private struct State {
         var seq: Seq?
-        var fate: Fate?
+        var outcome: PublishOutcome?
         /// The reason why this object will learn nothing more.
         var end: ReelError?
         var waiters: [Waiter] = []
@@ -14,21 +14,21 @@ public final class Publication: Sendable {
 
     private struct Waiter {
         var number: Int
-        var needsFate: Bool
+        var needsOutcome: Bool
         var continuation: CheckedContinuation<Void, Never>
     }
 
     /// The event that was published.
-    public let event: Event
+    public let event: SyncEvent
 
     private let state = Mutex(State())
 
-    init(_ event: Event) {
+    init(_ event: SyncEvent) {
         self.event = event
     }
 
     /// Waits until the event is durable in the log, and returns its seq. A durable event need not be applied: see
-    /// `fate`.
+    /// `outcome`.
     ///
     /// - Returns: The seq of the event. Nil if there is no seq to report: a later event of the queue has replaced this
     ///   one, or a snapshot shows it as consumed together with a later event of this device.
@@ -36,14 +36,14 @@ public final class Publication: Sendable {
     ///   ends first; the event stays in the queue. `CancellationError` if the task is cancelled.
     @discardableResult
     public func acked() async throws -> Seq? {
-        await wait(needsFate: false)
-        let (seq, fate, end) = state.withLock { ($0.seq, $0.fate, $0.end) }
+        await wait(needsOutcome: false)
+        let (seq, outcome, end) = state.withLock { ($0.seq, $0.outcome, $0.end) }
         if let seq { return seq }
-        switch fate {
+        switch outcome {
         case .applied(let seq), .rejected(_, let seq): return seq
-        case .refused(let error), .unknown(let error): throw error
+        case .failed(let error), .unknown(let error): throw error
         case .consumed(let seq): return seq
-        case .reduced: return nil
+        case .superseded: return nil
         case nil: throw Self.reason(end)
         }
     }
@@ -53,11 +53,11 @@ public final class Publication: Sendable {
     /// - Throws: `closed` if the client ends first; the event stays in the queue. `CancellationError` if the task is
     ///   cancelled.
     @discardableResult
-    public func fate() async throws -> Fate {
-        await wait(needsFate: true)
-        let (fate, end) = state.withLock { ($0.fate, $0.end) }
-        guard let fate else { throw Self.reason(end) }
-        return fate
+    public func outcome() async throws -> PublishOutcome {
+        await wait(needsOutcome: true)
+        let (outcome, end) = state.withLock { ($0.outcome, $0.end) }
+        guard let outcome else { throw Self.reason(end) }
+        return outcome
     }
 
     /// Returns the error of a wait that ended early, because the task was cancelled or the client ended.
@@ -67,7 +67,7 @@ public final class Publication: Sendable {
     }
 
     /// Returns once the result is known, once it can no longer become known, or when the task is cancelled.
-    private func wait(needsFate: Bool) async {
+    private func wait(needsOutcome: Bool) async {
         let number = state.withLock { state in
             state.waits += 1
             return state.waits
@@ -76,9 +76,12 @@ public final class Publication: Sendable {
             await withCheckedContinuation { continuation in
                 let isOver = state.withLock { state in
                     let isOver =
-                        state.end != nil || state.fate != nil || !needsFate && state.seq != nil || Task.isCancelled
+                        state.end != nil || state.outcome != nil || !needsOutcome && state.seq != nil
+                        || Task.isCancelled
                     if !isOver {
-                        state.waiters.append(Waiter(number: number, needsFate: needsFate, continuation: continuation))
+                        state.waiters.append(
+                            Waiter(number: number, needsOutcome: needsOutcome, continuation: continuation)
+                        )
                     }
                     return isOver
                 }
@@ -93,15 +96,15 @@ public final class Publication: Sendable {
     }
 
     func acked(_ seq: Seq) { change { $0.seq = seq } }
-    func settled(_ fate: Fate) { change { $0.fate = fate } }
+    func settled(_ outcome: PublishOutcome) { change { $0.outcome = outcome } }
     func closed(_ error: ReelError) { change { $0.end = error } }
 
     private func change(_ body: (inout State) -> Void) {
         let ready = state.withLock { state in
             body(&state)
-            let isOver = state.end != nil || state.fate != nil
-            let ready = state.waiters.filter { isOver || !$0.needsFate }
-            state.waiters.removeAll { isOver || !$0.needsFate }
+            let isOver = state.end != nil || state.outcome != nil
+            let ready = state.waiters.filter { isOver || !$0.needsOutcome }
+            state.waiters.removeAll { isOver || !$0.needsOutcome }
             return ready
         }
         for waiter in ready { waiter.continuation.resume() }

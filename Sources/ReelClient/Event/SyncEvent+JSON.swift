@@ -1,6 +1,6 @@
 internal import ReelCore
 
-extension Event {
+extension SyncEvent {
     /// The site and op of an event. An event that waits in the queue and was never sent has none.
     struct Author: Equatable, Sendable {
         var site: Site
@@ -13,7 +13,7 @@ extension Event {
         var object = MemberWriter()
         if let base { object.member("base") { $0.append(integer: base) } }
         if isBatch {
-            object.member("events") { JSON.write(changes, to: &$0) { $0.write(to: &$1) } }
+            object.member("events") { JSONValue.write(changes, to: &$0) { $0.write(to: &$1) } }
         } else {
             single?.writeEarlyMembers(to: &object)
         }
@@ -28,25 +28,25 @@ extension Event {
 
     /// Reads an event from its stored bytes, and its base. Nil if the bytes are no stored event.
     init?(encoded bytes: Bytes, base: inout Seq) {
-        guard let object = JSON(parsing: bytes)?.object, let number = object["base"]?.integer else { return nil }
+        guard let object = JSONValue(parsing: bytes)?.object, let number = object["base"]?.integer else { return nil }
         base = number
         switch object["type"]?.string {
         case "noop": self = object["last"] == nil ? .noop : .last
         case "batch":
-            var changes: [Change] = []
+            var changes: [SyncChange] = []
             for part in object["events"]?.array ?? [] {
-                guard let members = part.object, let change = Change(members) else { return nil }
+                guard let members = part.object, let change = SyncChange(members) else { return nil }
                 changes.append(change)
             }
             self.init(batch: changes)
         default:
-            guard let change = Change(object) else { return nil }
+            guard let change = SyncChange(object) else { return nil }
             self.init(change)
         }
     }
 }
 
-extension Change {
+extension SyncChange {
     /// Writes a change of a batch.
     fileprivate func write(to bytes: inout [UInt8]) {
         var object = MemberWriter()
@@ -58,18 +58,18 @@ extension Change {
 
     /// Writes the members that come before `op`.
     fileprivate func writeEarlyMembers(to object: inout MemberWriter) {
-        if !fields.isEmpty { object.member("fields") { JSON.write(fields, to: &$0) { $0.write(to: &$1) } } }
+        if !fields.isEmpty { object.member("fields") { JSONValue.write(fields, to: &$0) { $0.write(to: &$1) } } }
         object.member("id") { $0.append(quoted: id) }
-        if !guards.isEmpty { object.member("if") { JSON.write(guards, to: &$0) { $1.append(integer: $0) } } }
+        if !guards.isEmpty { object.member("if") { JSONValue.write(guards, to: &$0) { $1.append(integer: $0) } } }
         object.member("model") { $0.append(quoted: model) }
     }
 
     fileprivate func writeOperations(to object: inout MemberWriter) {
         guard !operations.isEmpty else { return }
-        object.member("ops") { JSON.write(operations, to: &$0) { $0.write(to: &$1) } }
+        object.member("ops") { JSONValue.write(operations, to: &$0) { $0.write(to: &$1) } }
     }
 
-    fileprivate init?(_ object: Members<JSON>) {
+    fileprivate init?(_ object: FieldMap<JSONValue>) {
         guard let kind = object["type"]?.string.flatMap(Kind.init), let model = object["model"]?.string,
             let id = object["id"]?.string
         else { return nil }
@@ -82,7 +82,7 @@ extension Change {
             guards: [:]
         )
         for (name, value) in object["ops"]?.object ?? [:] {
-            guard let members = value.object, let operation = Operation(members) else { return nil }
+            guard let members = value.object, let operation = FieldOperation(members) else { return nil }
             operations[name] = operation
         }
         for (name, value) in object["if"]?.object ?? [:] {
@@ -92,31 +92,31 @@ extension Change {
     }
 }
 
-extension Operation {
+extension FieldOperation {
     fileprivate func write(to bytes: inout [UInt8]) {
         var object = MemberWriter()
         switch self {
         case .increment(let amount):
-            object.member("inc") { JSON.number(amount).write(to: &$0) }
+            object.member("inc") { JSONValue.number(amount).write(to: &$0) }
         case .change(let add, let remove):
-            object.member("add") { JSON.write(add, to: &$0) { $0.write(to: &$1) } }
-            object.member("remove") { JSON.write(remove, to: &$0) { $0.write(to: &$1) } }
+            object.member("add") { JSONValue.write(add, to: &$0) { $0.write(to: &$1) } }
+            object.member("remove") { JSONValue.write(remove, to: &$0) { $0.write(to: &$1) } }
         case .splice(let splices):
-            object.member("splice") { JSON.write(splices, to: &$0) { $0.write(to: &$1) } }
+            object.member("splice") { JSONValue.write(splices, to: &$0) { $0.write(to: &$1) } }
         }
         bytes += object.finish()
     }
 
-    fileprivate init?(_ object: Members<JSON>) {
+    fileprivate init?(_ object: FieldMap<JSONValue>) {
         if let amount = object["inc"]?.number {
             self = .increment(amount)
         } else if let triples = object["splice"]?.array {
-            var splices: [Splice] = []
+            var splices: [TextSplice] = []
             for triple in triples {
                 guard let parts = triple.array, parts.count == 3, let offset = parts[0].integer,
                     let removed = parts[1].integer, let text = parts[2].string
                 else { return nil }
-                splices.append(Splice(offset, removed, text))
+                splices.append(TextSplice(at: offset, removing: removed, inserting: text))
             }
             self = .splice(splices)
         } else {
@@ -125,7 +125,7 @@ extension Operation {
     }
 }
 
-extension Splice {
+extension TextSplice {
     fileprivate func write(to bytes: inout [UInt8]) {
         bytes += "[\(offset),\(removed),".utf8
         bytes.append(quoted: text)
@@ -133,7 +133,7 @@ extension Splice {
     }
 }
 
-extension JSON {
+extension JSONValue {
     /// The number as an integer that a double holds exactly; nil for any other value.
     fileprivate var integer: Int64? {
         guard let number, let integer = Int64(exactly: number), integer.magnitude <= largestInteger else { return nil }

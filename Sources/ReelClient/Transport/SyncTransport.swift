@@ -6,7 +6,7 @@ public import ReelCore
 /// executor, except for the methods that say otherwise. The client makes its calls only on the executor, and every
 /// callback is called on it. So an event never changes threads, and no lock is needed. A callback is never called
 /// before the call that it was passed to has returned.
-public protocol Transport: AnyObject, Sendable {
+public protocol SyncTransport: AnyObject, Sendable {
     /// The executor of all calls and callbacks. The client's actor runs on it.
     var executor: any SerialExecutor { get }
 
@@ -41,17 +41,17 @@ public protocol Transport: AnyObject, Sendable {
         _ target: String,
         token: String?,
         _ receive: @escaping @Sendable (TransportResponse) -> Void
-    ) -> any TransportRequest
+    ) -> any TransportHandle
 
     /// Calls the body once after `ms` milliseconds, unless it is cancelled first.
-    func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportRequest
+    func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportHandle
 
     /// Calls the body on the executor; at once if the caller is on the executor, otherwise soon. From any thread.
     func execute(_ body: @escaping @Sendable () -> Void)
 
     /// Calls the body once, when everything that has arrived by now was handed to the client. The client then commits
     /// and sends the collected changes.
-    func atTurnEnd(_ body: @escaping @Sendable () -> Void)
+    func onBatchEnd(_ body: @escaping @Sendable () -> Void)
 }
 
 /// An event of a connection.
@@ -89,7 +89,7 @@ public protocol TransportConnection {
 }
 
 /// A request or a timer that is running.
-public protocol TransportRequest {
+public protocol TransportHandle {
     /// Cancels it. Its callback is not called after that.
     func cancel()
 }

@@ -1,8 +1,8 @@
 internal import ReelCore
 
-extension JSON {
+extension JSONValue {
     /// Appends the canonical text (RFC 8785). A number that is not finite has none and becomes `null`. An integer
-    /// without an exact double has none and keeps its digits. `Event.checkNumbers` allows neither in an event.
+    /// without an exact double has none and keeps its digits. `SyncEvent.checkNumbers` allows neither in an event.
     func write(to bytes: inout [UInt8]) {
         switch self {
         case .null: bytes.append("null")
@@ -30,7 +30,7 @@ extension JSON {
     }
 
     static func write<Value>(
-        _ members: Members<Value>,
+        _ members: FieldMap<Value>,
         to bytes: inout [UInt8],
         _ body: (Value, inout [UInt8]) -> Void
     ) {

@@ -1,12 +1,12 @@
 // Two changes of one object as one change, for the reduction of the queue.
-extension Change {
+extension SyncChange {
     /// Returns true if both changes are of one object.
-    func isSame(_ other: Change) -> Bool {
+    func isSame(_ other: SyncChange) -> Bool {
         model.utf8.elementsEqual(other.model.utf8) && id.utf8.elementsEqual(other.id.utf8)
     }
 
     /// Returns true if no field is named by both changes.
-    func isDisjoint(with other: Change) -> Bool {
+    func isDisjoint(with other: SyncChange) -> Bool {
         other.fields.allSatisfy { !names($0.name) } && other.operations.allSatisfy { !names($0.name) }
     }
 
@@ -19,7 +19,7 @@ extension Change {
     /// one. So an operation is merged only with the same kind of operation on its field, or with a value that this
     /// change writes there. Otherwise a field of another type would reject one of the two changes alone.
     /// - Parameter makesObject: true if this change certainly makes its object, so that it has no other fields.
-    func merging(_ later: Change, makesObject: Bool) -> Change? {
+    func merging(_ later: SyncChange, makesObject: Bool) -> SyncChange? {
         guard operations.allSatisfy({ later.operations[$0.name] != nil }) else { return nil }
         var merged = self
         for (name, operation) in later.operations {
@@ -39,7 +39,7 @@ extension Change {
     }
 }
 
-extension Operation {
+extension FieldOperation {
     /// Half of the largest number up to which doubles hold all integers. So the sum of two counts is exact.
     private static let countMax = 4_503_599_627_370_496.0
 
@@ -48,7 +48,7 @@ extension Operation {
 
     /// Returns one operation with the effect of this operation followed by a later one; nil if there is none, or if a
     /// sum would be rounded.
-    func merging(_ later: Operation) -> Operation? {
+    func merging(_ later: FieldOperation) -> FieldOperation? {
         switch (self, later) {
         case (.increment(let a), .increment(let b)):
             return Self.isCount(a) && Self.isCount(b) && Self.isCount(a + b) ? .increment(a + b) : nil
@@ -69,7 +69,7 @@ extension Operation {
 
     /// Returns the value that the fold makes of a field that holds `value`; nil if the fold would reject the operation.
     /// - Parameter isAbsentSafe: true if a splice may write an absent field plainly: no other device knows the object.
-    func applied(to value: JSON, isAbsentSafe: Bool) -> JSON? {
+    func applied(to value: JSONValue, isAbsentSafe: Bool) -> JSONValue? {
         switch (self, value) {
         case (.increment(let amount), .null): return .number(amount)
         case (.increment(let amount), .number), (.increment(let amount), .integer):
@@ -86,7 +86,7 @@ extension Operation {
         }
     }
 
-    private static func spliced(_ text: String, _ splices: [Splice]) -> JSON? {
+    private static func spliced(_ text: String, _ splices: [TextSplice]) -> JSONValue? {
         var text = text
         for splice in splices {
             guard let new = text.spliced(splice.offset, splice.removed, splice.text) else { return nil }
@@ -99,18 +99,18 @@ extension Operation {
 /// Values that differ in their canonical bytes, in the order in which they were added.
 private struct ElementSet {
     private var places: [[UInt8]: Int] = [:]
-    private var elements: [(key: [UInt8], value: JSON)?] = []
+    private var elements: [(key: [UInt8], value: JSONValue)?] = []
 
-    init(_ values: [JSON]) { add(values) }
+    init(_ values: [JSONValue]) { add(values) }
 
-    var values: [JSON] { elements.compactMap { $0?.value } }
+    var values: [JSONValue] { elements.compactMap { $0?.value } }
 
     /// The values in the order in which the fold keeps a set.
-    var sorted: [JSON] {
+    var sorted: [JSONValue] {
         elements.compactMap { $0 }.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
     }
 
-    mutating func add(_ values: [JSON]) {
+    mutating func add(_ values: [JSONValue]) {
         for value in values {
             let key = Self.key(value)
             guard places[key] == nil else { continue }
@@ -119,13 +119,13 @@ private struct ElementSet {
         }
     }
 
-    mutating func remove(_ values: [JSON]) {
+    mutating func remove(_ values: [JSONValue]) {
         for value in values {
             if let place = places.removeValue(forKey: Self.key(value)) { elements[place] = nil }
         }
     }
 
-    private static func key(_ value: JSON) -> [UInt8] {
+    private static func key(_ value: JSONValue) -> [UInt8] {
         var bytes: [UInt8] = []
         value.write(to: &bytes)
         return bytes

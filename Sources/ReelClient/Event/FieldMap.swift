@@ -2,7 +2,7 @@
 ///
 /// Two names are equal if their UTF-8 bytes are; a Swift dictionary would treat the two spellings of "é" as one name. A
 /// later value of a name replaces the earlier one.
-public struct Members<Value: Sendable>: Sendable {
+public struct FieldMap<Value: Sendable>: Sendable {
     private var entries: [(name: String, value: Value)] = []
 
     /// Creates an empty map.
@@ -26,7 +26,7 @@ public struct Members<Value: Sendable>: Sendable {
     }
 
     /// Returns the members of both maps. If both have a name, the value of `other` is used.
-    public func merging(_ other: Members) -> Members {
+    public func merging(_ other: FieldMap) -> FieldMap {
         var merged = self
         for (name, value) in other { merged[name] = value }
         return merged
@@ -49,7 +49,7 @@ public struct Members<Value: Sendable>: Sendable {
     }
 }
 
-extension Members: RandomAccessCollection {
+extension FieldMap: RandomAccessCollection {
     /// The index of the first member.
     public var startIndex: Int { 0 }
     /// The index after the last member.
@@ -58,16 +58,16 @@ extension Members: RandomAccessCollection {
     public subscript(position: Int) -> (name: String, value: Value) { entries[position] }
 }
 
-extension Members: ExpressibleByDictionaryLiteral {
+extension FieldMap: ExpressibleByDictionaryLiteral {
     /// Creates the map of a literal. If a name occurs twice, the later value is used.
     public init(dictionaryLiteral elements: (String, Value)...) {
         for (name, value) in elements { self[name] = value }
     }
 }
 
-extension Members: Equatable where Value: Equatable {
+extension FieldMap: Equatable where Value: Equatable {
     /// Returns true if both maps have the same names, byte by byte, with equal values.
-    public static func == (a: Members, b: Members) -> Bool {
+    public static func == (a: FieldMap, b: FieldMap) -> Bool {
         a.count == b.count && zip(a, b).allSatisfy { $0.name.utf8.elementsEqual($1.name.utf8) && $0.value == $1.value }
     }
 }

@@ -1,7 +1,7 @@
 public import ReelCore
 
 /// The outcome of a published event.
-public enum Fate: Sendable, Equatable {
+public enum PublishOutcome: Sendable, Equatable {
     /// The log has consumed the event at this seq, and its effect is in the objects.
     case applied(Seq)
     /// The log has consumed the event at this seq without effect. Every reader of the stream finds the same reason.
@@ -11,9 +11,9 @@ public enum Fate: Sendable, Equatable {
     case consumed(Seq?)
     /// The event was never sent. A later event of the queue has replaced it, both have cancelled each other, the fields
     /// had its values already, or the app has withdrawn or discarded it.
-    case reduced
+    case superseded
     /// The event was not sent by this device, or not accepted by a gateway, for good. The stream has nothing of it.
-    case refused(ReelError)
+    case failed(ReelError)
     /// The event was handed to a connection and is never sent again. The stream may have it, or get it later, or not;
     /// sending it once more could apply it twice.
     case unknown(ReelError)
@@ -22,7 +22,7 @@ public enum Fate: Sendable, Equatable {
     var isConsumed: Bool {
         switch self {
         case .applied, .rejected, .consumed: true
-        case .refused, .reduced, .unknown: false
+        case .failed, .superseded, .unknown: false
         }
     }
 
@@ -30,15 +30,15 @@ public enum Fate: Sendable, Equatable {
     var isApplied: Bool {
         switch self {
         case .applied, .consumed: true
-        case .rejected, .refused, .reduced, .unknown: false
+        case .rejected, .failed, .superseded, .unknown: false
         }
     }
 
     /// True if the content of the event is lost: no device will ever show it.
     var isLoss: Bool {
         switch self {
-        case .rejected, .refused, .unknown: true
-        case .applied, .consumed, .reduced: false
+        case .rejected, .failed, .unknown: true
+        case .applied, .consumed, .superseded: false
         }
     }
 }

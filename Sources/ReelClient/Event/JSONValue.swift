@@ -2,7 +2,7 @@
 ///
 /// Numbers are doubles, as in the log. Not every integer beyond ±2^53 has a double: store such a number as a string.
 /// Equal values have equal canonical bytes, which the fold compares too.
-public enum JSON: Sendable {
+public enum JSONValue: Sendable {
     /// No value. As a field's value it removes the field.
     case null
     /// True or false.
@@ -15,9 +15,9 @@ public enum JSON: Sendable {
     /// A text of valid Unicode, without normalisation.
     case string(String)
     /// Values in order.
-    case array([JSON])
+    case array([JSONValue])
     /// Named values.
-    case object(Members<JSON>)
+    case object(FieldMap<JSONValue>)
 
     /// The text; nil for any other kind of value.
     public var string: String? {
@@ -39,19 +39,19 @@ public enum JSON: Sendable {
     }
 
     /// The values of an array; nil for any other kind of value.
-    public var array: [JSON]? {
+    public var array: [JSONValue]? {
         if case .array(let values) = self { values } else { nil }
     }
 
     /// The members of an object; nil for any other kind of value.
-    public var object: Members<JSON>? {
+    public var object: FieldMap<JSONValue>? {
         if case .object(let members) = self { members } else { nil }
     }
 }
 
-extension JSON: Equatable {
+extension JSONValue: Equatable {
     /// Returns true if both values have the same canonical bytes.
-    public static func == (a: JSON, b: JSON) -> Bool {
+    public static func == (a: JSONValue, b: JSONValue) -> Bool {
         switch (a, b) {
         case (.null, .null): true
         case (.bool(let a), .bool(let b)): a == b
@@ -67,7 +67,7 @@ extension JSON: Equatable {
     }
 }
 
-extension JSON: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
     ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
 {
     /// Creates `null`.
@@ -75,16 +75,16 @@ extension JSON: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, Expressibl
     /// Creates a truth value.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
     /// Creates a `number`, or an `integer` if no double holds the value exactly.
-    public init(integerLiteral value: Int64) { self = Double(exactly: value).map(JSON.number) ?? .integer(value) }
+    public init(integerLiteral value: Int64) { self = Double(exactly: value).map(JSONValue.number) ?? .integer(value) }
     /// Creates a number. `value` must be finite.
     public init(floatLiteral value: Double) { self = .number(value) }
     /// Creates a text.
     public init(stringLiteral value: String) { self = .string(value) }
     /// Creates an array.
-    public init(arrayLiteral elements: JSON...) { self = .array(elements) }
+    public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
     /// Creates an object.
-    public init(dictionaryLiteral elements: (String, JSON)...) {
-        var members = Members<JSON>()
+    public init(dictionaryLiteral elements: (String, JSONValue)...) {
+        var members = FieldMap<JSONValue>()
         for (name, value) in elements { members[name] = value }
         self = .object(members)
     }

@@ -1,12 +1,12 @@
-extension Change {
+extension SyncChange {
     /// Returns a change that makes an object with a random id: 128 bits as 26 letters and digits. The id is in `id`.
     ///
-    ///     let list = Change.insert("list", ["title": "Shop"])
+    ///     let list = SyncChange.insert("list", ["title": "Shop"])
     ///     try await todo.publish(.batch([list, .insert("task", ["list": .string(list.id)])]))
     ///
     /// No other device can have made the object before this insert is sent. So the insert and a later delete of the
     /// object cancel each other while both wait.
-    public static func insert(_ model: String, _ fields: Members<JSON> = [:]) -> Change {
+    public static func insert(_ model: String, _ fields: FieldMap<JSONValue> = [:]) -> SyncChange {
         var change = insert(model, randomID(), fields)
         change.hasRandomID = true
         return change
@@ -26,9 +26,9 @@ extension Change {
     }
 }
 
-extension Event {
-    /// Returns an event that makes an object with a random id, as `Change.insert(_:_:)` does. The id is in `changes`.
-    public static func insert(_ model: String, _ fields: Members<JSON> = [:]) -> Event {
-        Event(Change.insert(model, fields))
+extension SyncEvent {
+    /// Returns an event that makes an object with a random id, as `SyncChange.insert(_:_:)` does. The id is in `changes`.
+    public static func insert(_ model: String, _ fields: FieldMap<JSONValue> = [:]) -> SyncEvent {
+        SyncEvent(SyncChange.insert(model, fields))
     }
 }

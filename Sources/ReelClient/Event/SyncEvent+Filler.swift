@@ -1,7 +1,7 @@
 internal import ReelCore
 
 /// The event that replaces one that cannot be written to the log, because every op must be used.
-extension Event {
+extension SyncEvent {
     /// The seq of a guard that never holds: no log reaches it.
     private static let impossibleSeq: Seq = 1 << 53 - 1
     /// The largest filler that names the fields of the replaced event, in bytes.
@@ -9,14 +9,14 @@ extension Event {
 
     /// An event that no fold applies and that names the same fields as text. So every fold also rejects the later
     /// splices of its site that may count on the missing text.
-    var filler: Event {
+    var filler: SyncEvent {
         let texts = textFields
         guard !texts.isEmpty else { return .noop }
         // The fold replaces more than 16 marks by one for all fields of the site, which any 17 fields bring about.
         let count = texts.reduce(0) { $0 + $1.fields.count }
         let named = Self.rejected(texts)
         if count <= 16, named.encoded(base: 0).count <= Self.namedFillerMaxBytes { return named }
-        let any = (10...26).reduce(into: Members<JSON>()) { $0["f\($1)"] = .string("") }
+        let any = (10...26).reduce(into: FieldMap<JSONValue>()) { $0["f\($1)"] = .string("") }
         return Self.rejected([.update("reel", "lost", any)])
     }
 
@@ -32,8 +32,8 @@ extension Event {
     }
 
     /// The fields that the event names as text, with empty texts, as one change for each object.
-    var textFields: [Change] {
-        var texts: [Change] = []
+    var textFields: [SyncChange] {
+        var texts: [SyncChange] = []
         for change in changes {
             var names = change.fields.filter { $0.value.isTextOrNull }.map(\.name)
             names += change.operations.filter { $0.value.isSplice }.map(\.name)
@@ -49,14 +49,14 @@ extension Event {
     }
 
     /// Returns the changes as one event whose first change has a guard that never holds.
-    private static func rejected(_ changes: [Change]) -> Event {
+    private static func rejected(_ changes: [SyncChange]) -> SyncEvent {
         var changes = changes
         if let name = changes.first?.fields.first?.name { changes[0].guards = [name: impossibleSeq] }
-        return changes.count == 1 ? Event(changes[0]) : Event(batch: changes)
+        return changes.count == 1 ? SyncEvent(changes[0]) : SyncEvent(batch: changes)
     }
 }
 
-extension JSON {
+extension JSONValue {
     fileprivate var isTextOrNull: Bool {
         switch self {
         case .string, .null: true
@@ -65,7 +65,7 @@ extension JSON {
     }
 }
 
-extension Operation {
+extension FieldOperation {
     fileprivate var isSplice: Bool {
         if case .splice = self { true } else { false }
     }
