@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate mutants test-kafka test-conformance test-deploy faults soak bench bench-gateway bench-kafka bench-sdk bench-attack soak-attack lint fuzz clean
+.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate mutants test-kafka test-conformance test-deploy faults soak bench bench-gateway bench-kafka bench-sdk bench-attack soak-attack docs lint fuzz clean
 
 # The pkg-config names of the C libraries under Sources/Libraries, and the line that installs them on Debian.
 # README.md shows the same line; the suite Tidy checks that the two agree.
@@ -107,6 +107,9 @@ bench-attack: build ## Measure how attacks on a node affect a good client, in ab
 
 soak-attack: build ## Run all attacks at once on a node for MINUTES=10, and watch its memory and descriptors
 	@python3 Tests/Attack/attack.py .build/release/reel all $${MINUTES:-10}
+
+docs: setup ## Build the reference of the SDK with DocC, without warnings
+	@docs/build-reference
 
 lint: setup ## Check the formatter's rules and those of the repository (the suite Tidy)
 	swift format lint --strict --recursive --parallel Sources Tests Package.swift

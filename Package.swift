@@ -23,6 +23,7 @@ let package = Package(
     name: "reel",
     products: [
         .library(name: "ReelClient", targets: ["ReelClient", "ReelCore"]),
+        .library(name: "ReelFoundation", targets: ["ReelFoundation"]),
         .library(name: "ReelStorageConformance", targets: ["ReelStorageConformance"]),
         .executable(name: "reel", targets: ["reel"]),
     ],
@@ -75,6 +76,7 @@ let package = Package(
         library("ReelGateway", ["ReelCore", "ReelLog", "ReelNode", "ReelNet"]),
         library("ReelSnapshot", ["ReelCore", "ReelLog", "ReelNode", "ReelNet", "ReelSQLite"]),
         library("ReelClient", ["ReelCore", "ReelNet", "ReelSQLite"]),
+        library("ReelFoundation", ["ReelClient", "ReelCore"]),
         library("ReelStorageConformance", ["ReelClient", "ReelCore"]),
         // The checker scans a whole text for each splice. It is optimised, because otherwise its tests take minutes.
         .target(name: "ReelCheck", swiftSettings: settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]),
@@ -176,7 +178,10 @@ let package = Package(
         ),
         tests(
             "ReelClientTests",
-            ["OwnStorage", "ReelClient", "ReelCore", "ReelNet", "ReelSQLite", "example-todo", "TestSupport"]
+            [
+                "OwnStorage", "ReelClient", "ReelCore", "ReelFoundation", "ReelNet", "ReelSQLite", "example-todo",
+                "TestSupport",
+            ]
         ),
         tests(
             "ReelTests",

@@ -55,7 +55,7 @@ struct Todo {
         let notices = await client.notices()
         let todo = try await client.open("todo")
         // A device without data first waits a moment, so that it can read the list.
-        if !nodes.isEmpty { await moment { await todo.seq >= 0 } }
+        if !nodes.isEmpty { await moment { todo.status.seq >= 0 } }
         switch (words.first, words.dropFirst().first) {
         case ("add", let title?): print(try await add(title, to: todo))
         case ("done", let id?):
@@ -63,7 +63,7 @@ struct Todo {
             try await todo.publish(.update("task", id, ["done": true]))
         case ("list", nil): show(try todo.objects("task"))
         case ("watch", nil):
-            if !nodes.isEmpty, await client.connectedNode == nil { say("no node answers yet; trying again") }
+            if !nodes.isEmpty, client.status.connectedNode == nil { say("no node answers yet; trying again") }
             let changes = await todo.changes()
             show(try todo.objects("task"))
             for await _ in changes { show(try todo.objects("task")) }
@@ -76,7 +76,7 @@ struct Todo {
         }
         // New events get a moment to reach a node. The others wait in the store for the next run.
         if !nodes.isEmpty { await moment { await isDone(client, todo) } }
-        let (isConnected, waiting) = (await client.connectedNode != nil, await todo.pendingCount)
+        let (isConnected, waiting) = (client.status.connectedNode != nil, todo.status.pendingCount)
         await client.close()
         if !nodes.isEmpty, !isConnected { await say(whyNot: notices) }
         if waiting > 0, case .memory = store { end("without --store the tasks that no node has are lost") }
@@ -100,8 +100,8 @@ struct Todo {
 
     /// Returns true if a node is connected and has confirmed all own events.
     static func isDone(_ client: SyncClient, _ todo: SyncStream) async -> Bool {
-        guard await client.connectedNode != nil else { return false }
-        return await todo.pendingCount == 0
+        guard client.status.connectedNode != nil else { return false }
+        return todo.status.pendingCount == 0
     }
 
     /// Waits until the condition is true, for at most about a second.

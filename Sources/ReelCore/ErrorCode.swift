@@ -1,5 +1,5 @@
 /// All error codes of Reel. `entry` holds the properties of each; docs/reference/errors.md is generated from them.
-public enum ErrorCode: String, CaseIterable, Sendable {
+public enum ErrorCode: String, CaseIterable, Codable, Sendable {
     // The request is wrong.
     case badJSON = "bad_json"
     case badFrame = "bad_frame"

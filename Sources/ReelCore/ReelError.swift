@@ -1,5 +1,5 @@
 /// An error for programs (`code`) and for people (`message`: what was found, and what was expected).
-public struct ReelError: Error, Sendable, Equatable, CustomStringConvertible {
+public struct ReelError: Error, Sendable, Hashable, Codable, CustomStringConvertible {
     /// The stable code. Its HTTP status, close code and advice are in the table of `ErrorCode`.
     public var code: ErrorCode
     /// One sentence that says what was found and what was expected.

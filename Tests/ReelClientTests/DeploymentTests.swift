@@ -35,7 +35,7 @@ import Testing
         var client = try network.client(nodes: ["a", "b"], store: .file(path))
         var stream = try await client.open("s")
         try await stream.publish(.insert("m", "old")).outcome()
-        #expect(await client.state.deployment == "0000000000000001")
+        #expect(client.status.deployment == "0000000000000001")
         try await network.on { network in
             network.down = ["a", "b"]
             for connection in network.connections { connection.end("reset") }
@@ -58,7 +58,7 @@ import Testing
         }
         // The device asks both nodes repeatedly, and sends nothing but `hello`.
         try await eventually { (try? await network.on { $0.greeted.count }) ?? 0 > 2 }
-        let state = await client.state
+        let state = client.status
         let problem = try #require(state.problems.first)
         #expect(problem.code == .wrongDeployment && problem.stream == nil)
         #expect(problem.message.contains(Self.other.description) && problem.message.contains("0000000000000001"))
@@ -70,14 +70,14 @@ import Testing
         try await client.adopt(deployment: try #require(state.otherDeployment))
         try await eventually { await stream.pendingCount == 0 }
         #expect(try stream.objects("m").map(\.name.id) == ["0", "1", "2"], "the former state is not mixed in")
-        let after = await client.state
+        let after = client.status
         #expect(after.problems.isEmpty && after.deployment == Self.other.description && after.otherDeployment == nil)
         await client.close()
         // The adoption is stored.
         client = try network.client(nodes: ["a", "b"], store: .file(path))
         stream = try await client.open("s")
         try await stream.publish(.insert("m", "3")).outcome()
-        #expect(await client.state.deployment == Self.other.description)
+        #expect(client.status.deployment == Self.other.description)
         await client.close()
     }
 
@@ -92,11 +92,11 @@ import Testing
             network.kill("a")
         }
         try await network.on { $0.down = [] }
-        try await eventually { await client.state.problems.contains { $0.code == .nodeBehind } }
-        let state = await client.state
+        try await eventually { client.status.problems.contains { $0.code == .nodeBehind } }
+        let state = client.status
         #expect(state.otherDeployment == nil && !state.problems.contains { $0.code == .wrongDeployment })
         try await network.on { $0.number = 1 }
-        try await eventually { await client.state.problems.isEmpty }
+        try await eventually { client.status.problems.isEmpty }
         await client.close()
     }
 
@@ -214,7 +214,7 @@ import Testing
             network.down = []
         }
         try await stream.publish(.insert("m", "1")).outcome()
-        #expect(await client.state.deployment == "0000000000000001")
+        #expect(client.status.deployment == "0000000000000001")
         await client.close()
     }
 
@@ -231,8 +231,8 @@ import Testing
         }
         try await stream.publish(.insert("m", "1"))
         try await network.on { $0.down = [] }
-        try await eventually { await client.state.otherDeployment == Self.other.description }
-        #expect(await client.state.problems.contains { $0.code == .nodeBehind })
+        try await eventually { client.status.otherDeployment == Self.other.description }
+        #expect(client.status.problems.contains { $0.code == .nodeBehind })
         try await client.adopt(deployment: Self.other.description)
         try await eventually { await stream.pendingCount == 0 }
         await client.close()
@@ -246,7 +246,7 @@ import Testing
         let client = try FakeNetwork().client()
         let error = await #expect(throws: ReelError.self) { try await client.adopt(deployment: text) }
         #expect(error?.code == .badRequest)
-        #expect(await client.state.deployment == nil)
+        #expect(client.status.deployment == nil)
         await client.close()
     }
 }

@@ -115,6 +115,7 @@ final class FakeNetwork: SyncTransport, @unchecked Sendable {
 
     var executor: any SerialExecutor { loop }
     var nowMs: Int64 { Int64(clamping: loop.now) + aheadMs }
+    var wallMs: Int64 { 1_800_000_000_000 + nowMs }
     var head: Seq { Seq(log.count) - 1 }
 
     /// Runs the body on the loop of this network.

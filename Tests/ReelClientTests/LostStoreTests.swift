@@ -24,7 +24,7 @@ import Testing
             #expect(error?.code == .storeLost, "\(error.debugDescription)")
         }
         guard case .storeFailed = await notices.next() else { throw Wrong() }
-        #expect(await client.state.problems.map(\.code) == [.storeLost])
+        #expect(client.status.problems.map(\.code) == [.storeLost])
         await client.close()
         try place.putBack(loss)
         guard loss.keepsCommits else { return }
@@ -113,7 +113,7 @@ import Testing
             let next = try SyncClient(nodes: [], store: .file(copy.path), transport: network)
             var notices = await next.notices().makeAsyncIterator()
             guard case .storeLost = await notices.next() else { throw Wrong() }
-            #expect(await next.state.problems.map(\.code) == [.storeLost], "not only as one notice")
+            #expect(next.status.problems.map(\.code) == [.storeLost], "not only as one notice")
             try await next.open("s").publish(.insert("m", "2"))
             await next.close()
             #expect(await notices.next() == nil)

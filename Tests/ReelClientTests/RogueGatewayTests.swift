@@ -121,14 +121,14 @@ import Testing
         let stream = try await client.open("s", from: .beginning)
         let publication = try await stream.publish(.insert("m", "own"))
         try await eventually("the device says what it found") {
-            await client.state.problems.contains { $0.stream == "s" }
+            client.status.problems.contains { $0.stream == "s" }
         }
         try await network.on { network in
             network.down = ["a"]
             for connection in network.connections { connection.end("reset") }
         }
         guard case .applied = try await publication.outcome() else { throw Wrong() }
-        try await eventually("no problem is left") { await client.state.problems.isEmpty }
+        try await eventually("no problem is left") { client.status.problems.isEmpty }
         await client.close()
     }
 
@@ -168,7 +168,7 @@ import Testing
             for connection in network.connections { connection.end("reset") }
         }
         try await eventually("the device says what the honest node has found") {
-            await client.state.problems.contains { $0.stream == "s" && $0.code == .aheadOfLog }
+            client.status.problems.contains { $0.stream == "s" && $0.code == .aheadOfLog }
         }
         #expect(await stream.pendingCount == 1)
         var lines: [String] = []
@@ -195,7 +195,7 @@ import Testing
         }
         guard case .applied = try await publication.outcome() else { throw Wrong() }
         try await eventually("it has all") {
-            let (gaps, seq) = (await stream.gaps, await stream.seq)
+            let (gaps, seq) = (await stream.gaps(), await stream.seq)
             return gaps.isEmpty && seq == 0
         }
         await client.close()
@@ -210,7 +210,7 @@ import Testing
         let client = try network.client(nodes: ["a", "b"])
         let stream = try await client.open("s", from: .beginning)
         let publication = try await stream.publish(.insert("m", "own"))
-        try await eventually("it was nacked") { await client.state.problems.contains { $0.code == .overloaded } }
+        try await eventually("it was nacked") { client.status.problems.contains { $0.code == .overloaded } }
         try await network.on { network in
             (network.nack, network.down) = (nil, ["a"])
             for connection in network.connections { connection.end("reset") }
@@ -264,7 +264,7 @@ import Testing
         }
         let publication = try await stream.publish(.insert("m", "1"))
         try await eventually("the honest node is behind") {
-            await client.state.problems.contains { $0.code == .nodeBehind && $0.message.contains("999999") }
+            client.status.problems.contains { $0.code == .nodeBehind && $0.message.contains("999999") }
         }
         try await client.adopt(deployment: "\(Deployment(1))")
         guard case .applied = try await publication.outcome() else { throw Wrong() }

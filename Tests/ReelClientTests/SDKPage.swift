@@ -31,21 +31,30 @@ enum SDKPage {
     }
 
     static func close(_ client: SyncClient) async -> (node: String?, traffic: SyncStatistics) {
-        let node = await client.connectedNode
+        let node = client.status.connectedNode
         let traffic = await client.statistics
         await client.close()
         return (node, traffic)
     }
 
-    static func watch(_ client: SyncClient) async {
-        for await state in client.states {
-            for problem in state.problems { print(problem.code, problem.ageMs, problem.message) }
+    static func watch(_ client: SyncClient, _ todo: SyncStream) async {
+        for await status in todo.statuses() {
+            switch status.content {
+            case .neverSynced: print("nothing is here yet")
+            case .loading(let bytes): print("\(bytes) bytes have arrived")
+            case .behind(let seqs): print("\(seqs) seqs behind, up to date at", status.upToDateMs ?? 0)
+            case .upToDate: print("up to date, seq", status.seq)
+            }
+            if let reason = status.pending.reason { print(status.pending.count, "own events wait:", reason) }
+        }
+        for await status in client.statuses() {
+            for problem in status.problems { print(problem.code, problem.sinceMs, problem.message) }
         }
     }
 
     static func adopt(_ client: SyncClient, agrees: (String) async -> Bool) async throws {
         func userAgrees(toMoveTo found: String) async -> Bool { await agrees(found) }
-        if let found = await client.state.otherDeployment, await userAgrees(toMoveTo: found) {
+        if let found = client.status.otherDeployment, await userAgrees(toMoveTo: found) {
             try await client.adopt(deployment: found)
         }
     }
@@ -98,7 +107,7 @@ enum SDKPage {
 
     static func readApart(_ todo: SyncStream) async throws -> (agreed: SyncObject?, waiting: [SyncEvent]) {
         let agreed = try todo.confirmed.object("task", "1")
-        let waiting = await todo.pending.map(\.event)
+        let waiting = await todo.pending().map(\.event)
         return (agreed, waiting)
     }
 

@@ -46,20 +46,20 @@ import Testing
         #expect(before.agreed == nil && before.waiting.count == 4)
 
         try await network.on { $0.down = [] }
-        try await eventually { await todo.pendingCount == 0 }
+        try await eventually { todo.status.pendingCount == 0 }
         let online = try await SDKPage.read(todo)
         #expect(online == ("Milk", false, 2))
         #expect(try await SDKPage.readApart(todo).agreed == todo.object("task", "1"))
         try await SDKPage.draw(todo)
         try await SDKPage.toggle(todo)
         #expect(try todo.object("task", "1")?["favourite"] == true)
-        try await eventually { await todo.pendingCount == 0 }
+        try await eventually { todo.status.pendingCount == 0 }
         #expect(try todo.objects("list").count == 1)
         #expect(try SDKPage.readAtOneMoment(todo) == 1 + todo.objects("task").count)
         #expect(try todo.object("task", "1")?["tags"] == ["shop"])
         try await SDKPage.enqueue(todo)
         try await SDKPage.flush(client)
-        #expect(await todo.pendingCount == 0)
+        #expect(todo.status.pendingCount == 0)
         #expect(try await SDKPage.steer(todo) == 0)
         try await SDKPage.compareAndSet(todo)
         #expect(try todo.object("task", "1")?["title"] == "Oat milk")
@@ -67,7 +67,7 @@ import Testing
         try await SDKPage.edit(todo)
         try await SDKPage.edit(todo)
         #expect(try todo.object("page", "1")?["text"] == "a and more and more")
-        try await eventually { await todo.pendingCount == 0 }
+        try await eventually { todo.status.pendingCount == 0 }
         #expect(try todo.confirmed.object("page", "1")?["text"] == "a and more and more")
         let last = await SDKPage.close(client)
         #expect(last.node == "a" && last.traffic.eventsReceived > 0)

@@ -121,7 +121,7 @@ import Testing
         }
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s")
-        let pending = await stream.pending
+        let pending = await stream.pending()
         #expect(pending.count == 5)
         for publication in pending where publication.event.dependsOnBase {
             guard case .failed(let error) = try await publication.outcome(), error.code == .epochChanged else {

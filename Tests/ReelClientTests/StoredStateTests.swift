@@ -33,7 +33,7 @@ import Testing
         #expect(await later.statistics.deltas == 1)
         let written = size(path + "-wal")
         #expect((1..<100_000).contains(written), "found \(written) bytes in the WAL")
-        let digest = await stream.digest
+        let digest = await stream.digest()
         await later.close()
         #expect(try await digestOffline(network, path) == digest)
     }
@@ -63,7 +63,7 @@ import Testing
                     var fold = network.fold(Self.name)
                     return fold.digest()
                 }
-                let digest = await stream.digest
+                let digest = await stream.digest()
                 #expect(digest == expected, "seed \(seed), life \(life)")
                 await client.close()
                 #expect(
@@ -89,7 +89,7 @@ import Testing
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s", from: .beginning)
         try await stream.waitUntil(seq: Seq(count) + 2)
-        let digest = await stream.digest
+        let digest = await stream.digest()
         await client.close()
         do {
             let connection = try Connection(path: path, mode: .readWrite, busyMs: 5_000)
@@ -153,7 +153,7 @@ import Testing
         try await eventually { await stream.pendingCount == 0 }
         guard kind != "o" || damage != .otherKey else { return await client.close() }
         #expect(try stream.confirmed.objects("m").count == 7)
-        let digest = await stream.digest
+        let digest = await stream.digest()
         await client.close()
         #expect(try await digestOffline(network, path) == digest)
     }
@@ -177,7 +177,7 @@ import Testing
     /// Returns the digest of the content of a store, without any node.
     private func digestOffline(_ network: FakeNetwork, _ path: String) async throws -> UInt64? {
         let client = try SyncClient(nodes: [], store: .file(path), transport: network)
-        let digest = try await client.open("s").digest
+        let digest = try await client.open("s").digest()
         await client.close()
         return digest
     }

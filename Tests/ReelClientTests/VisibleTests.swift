@@ -24,15 +24,15 @@ import Testing
             #expect(task?["title"] == "Milk" && task?.isPending == true && task?.fields["title"]?.seq == nil)
             #expect(try todo.objects("task").map(\.name.id) == ["1"])
             #expect(try todo.confirmed.objects("task").isEmpty)
-            #expect(await todo.pending.map(\.event) == [.insert("task", "1", ["title": "Milk"])])
+            #expect(await todo.pending().map(\.event) == [.insert("task", "1", ["title": "Milk"])])
         }
-        let publication = await todo.pending[0]
+        let publication = await todo.pending()[0]
         try await network.on { $0.down = [] }
         guard case .applied(let seq) = try await publication.outcome() else { throw Wrong() }
         let task = try todo.object("task", "1")
         #expect(task?.isPending == false && task?.seq == seq)
         #expect(try todo.confirmed.object("task", "1") == task)
-        #expect(await todo.pending.isEmpty)
+        #expect(await todo.pending().isEmpty)
         await client.close()
     }
 

@@ -319,6 +319,8 @@ final class SimulatedDevice: @unchecked Sendable {
     func observe() {
         guard let client else { return }
         client.assumeIsolated { client in
+            // Without its store the client cannot read the objects that a new overlay needs.
+            guard client.failure == nil else { return }
             for stream in streams {
                 guard let state = client.opened[stream], let view = state.view else { continue }
                 guard let number = world.store.number(of: view.fold.epoch) else {

@@ -48,7 +48,8 @@ struct Modules: Equatable {
         }
         return file.lines.compactMap { line in
             guard let imported = Self.module(imported: line.text),
-                !allowed.contains(imported), !Self.system.contains(imported)
+                !allowed.contains(imported), !Self.system.contains(imported),
+                (module, imported) != ("ReelFoundation", "Foundation")
             else { return nil }
             return Offence(file, line: line.number, "\(module) may not import \(imported)")
         }

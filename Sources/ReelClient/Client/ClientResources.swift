@@ -12,7 +12,8 @@ final class ClientResources: @unchecked Sendable {
     var pollTimer: (any TransportHandle)?
     var answerTimer: (any TransportHandle)?
     var upkeepTimer: (any TransportHandle)?
-    var stateSinks: [AsyncStream<SyncState>.Continuation] = []
+    /// The statuses that apps read.
+    let board = StatusBoard()
     let noticeFeeds = Feeds(SyncNotices.gather)
     /// The events that were enqueued and not taken yet.
     let inbox = Inbox()
@@ -47,8 +48,7 @@ final class ClientResources: @unchecked Sendable {
         for stream in opened.values { stream.end(error) }
         answerTimer?.cancel()
         upkeepTimer?.cancel()
-        for sink in stateSinks { sink.finish() }
-        stateSinks = []
+        board.close()
         noticeFeeds.close()
         content.end(error)
         store?.storage.close()

@@ -1,7 +1,7 @@
 public import ReelCore
 
 /// The name of an object: its model and its id.
-public struct ObjectName: Hashable, Sendable {
+public struct ObjectName: Hashable, Codable, Sendable {
     /// The model, such as `task`.
     public var model: String
     /// The id of the object, unique within its model.

@@ -15,7 +15,7 @@ final class StateLoad: @unchecked Sendable {
     private var unwrittenBytes = 0
     /// The largest answer, and the largest size of all objects of the state, in bytes. A node could send rows for ever.
     private let stateBytesMax: Int
-    private var receivedBytes = 0
+    private(set) var receivedBytes = 0
     /// True if this load has written rows.
     private(set) var hasWritten = false
     /// The part of a snapshot that was written, from which a later load can continue.

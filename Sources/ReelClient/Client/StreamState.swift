@@ -49,6 +49,10 @@ final class StreamState {
     /// True if the state that is not written yet is the first one of another epoch.
     var unwrittenEpoch = false
     var isDirty = false
+    /// True if the status must be shown at the end of the turn.
+    var isStatusDue = false
+    /// The last time at which the stream was up to date, by the wall clock in milliseconds; nil: never.
+    var upToDateMs: Int64?
     /// The events that were received since the folded state was written, and their bytes.
     var eventsBehindState = 0
     var bytesBehindState = 0

@@ -137,6 +137,7 @@ extension SyncClient {
             stream.publications[entry.number] = [PublishHandle(entry.event)]
         }
         stream.queueEpoch = stored.epoch
+        stream.upToDateMs = stored.position?.upToDateMs
         if stored.holdsState {
             if let view = try restoredView(name, stored, store) {
                 stream.eventsBehindState = view.events
@@ -255,7 +256,8 @@ extension StreamState {
                 partitions: view.partitions,
                 covered: view.covered,
                 isComplete: sync.isComplete,
-                stateSeq: storedSeq
+                stateSeq: storedSeq,
+                upToDateMs: upToDateMs
             )
         }
     }

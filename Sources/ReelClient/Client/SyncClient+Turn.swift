@@ -13,6 +13,11 @@ extension SyncClient {
 
     func markDirty(_ stream: StreamState) {
         stream.isDirty = true
+        changedStatus(stream)
+        scheduleTurn()
+    }
+
+    func scheduleTurn() {
         guard !isTurnScheduled, !isClosed else { return }
         isTurnScheduled = true
         transport.onBatchEnd { [weak self] in self?.assumeIsolated { $0.finishTurn() } }
@@ -48,6 +53,8 @@ extension SyncClient {
             send(ClientFrame(.publish(publish), ref: Array(String(parcel.ref).utf8)))
             awaitAnswer(stream)
         }
+        // A task that learns of the turn then finds it in the status.
+        showStatuses()
         for stream in dirty {
             stream.isDirty = false
             tell(stream)
@@ -55,6 +62,7 @@ extension SyncClient {
         for stream in opened.values where stream.isStateDue && stream.view != nil && !isLoadingDelta(stream) {
             markDirty(stream)
         }
+        showStatuses()
     }
 
     private func nextBatch(_ stream: StreamState) -> [Outbox.PublishBatch] {
@@ -94,7 +102,7 @@ extension SyncClient {
 
     // MARK: The app
 
-    /// Reports the results of the turn to the readers. Changes come first: a task that learns the outcome of an event then
+    /// Reports the results of the turn to the readers. Changes come first: a task that learns an event's outcome then
     /// finds its effect in the changes.
     private func tell(_ stream: StreamState) {
         tellChanges(stream)

@@ -56,6 +56,10 @@ public actor SyncClient {
     let keepsNothing: Bool
     /// The limit of the objects that the client holds in memory, in bytes.
     var cacheBytes: Int
+    /// The time since which there has been no node, by the wall clock; nil: there is one.
+    var offlineSinceMs: Int64?
+    /// The streams whose status may have changed in this turn.
+    var changedStatuses: [StreamState] = []
     /// The limit of a state that a node sends, in bytes.
     var stateBytesMax = 1 << 30
     /// True if the generations that an earlier run has left were looked for.
@@ -170,6 +174,8 @@ public actor SyncClient {
         if let lostCommits {
             _ = problems.apply(.storeFailed(ReelError(.storeLost, lostCommits)), nowMs: transport.nowMs)
         }
+        let present = problems.seen(nowMs: transport.nowMs, wallMs: transport.wallMs)
+        resources.board.show(SyncStatus(deployment: deployment?.description, problems: present))
     }
 
     /// Ends the connection when the last reference to the client is released. Events that were received in this turn
@@ -216,6 +222,8 @@ public actor SyncClient {
             stream,
             .opened(.init(link: syncLink, hasPlace: hasPlace(stream), isOfFormerEpoch: isOfFormerEpoch))
         )
+        // The app can read the status when `open` returns.
+        showStatuses()
     }
 
     /// Returns all streams that the device holds, sorted by name: the open streams, and those of earlier runs in its
@@ -241,7 +249,7 @@ public actor SyncClient {
     public var statistics: SyncStatistics { counters }
 
     /// The node that the client is connected with; nil: none.
-    public var connectedNode: String? { link?.welcome == nil ? nil : link?.node }
+    var connectedNode: String? { link?.welcome == nil ? nil : link?.node }
 
     /// The nodes that the client knows: the configured ones, then those that nodes have named.
     public var nodes: [String] { failover.nodes }
@@ -258,6 +266,7 @@ public actor SyncClient {
         isClosed = true
         dropLink()
         for stream in opened.values { step(stream, .closed) }
+        showStatus()
         resources.end(error)
     }
 
@@ -295,11 +304,6 @@ extension SyncClient {
     var answerTimer: (any TransportHandle)? {
         get { resources.answerTimer }
         _modify { yield &resources.answerTimer }
-    }
-
-    var stateSinks: [AsyncStream<SyncState>.Continuation] {
-        get { resources.stateSinks }
-        _modify { yield &resources.stateSinks }
     }
 
     var noticeFeeds: Feeds<SyncNotice> { resources.noticeFeeds }

@@ -12,9 +12,9 @@ public struct ReadPosition: Sendable, Hashable {
 }
 
 /// An object as this device shows it.
-public struct SyncObject: Sendable, Equatable {
+public struct SyncObject: Sendable, Hashable, Identifiable {
     /// A field with its last writer.
-    public struct Field: Sendable, Equatable {
+    public struct Field: Sendable, Hashable {
         /// The value of the field.
         public var value: JSONValue
         /// The seq of the event that wrote the field last, which a guard names. Nil if that event waits in this
@@ -26,6 +26,8 @@ public struct SyncObject: Sendable, Equatable {
 
     /// The object's model and id.
     public var name: ObjectName
+    /// The object's name, which identifies it in its stream.
+    public var id: ObjectName { name }
     /// The seq of the last event that was applied to the object. Nil if that event waits in this device's queue and has
     /// no seq yet.
     public var seq: Seq?

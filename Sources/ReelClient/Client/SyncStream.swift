@@ -62,30 +62,27 @@ public struct SyncStream: Sendable {
         try await client.publish(event, to: name, base: base)
     }
 
-    /// The last seq of the partition up to which everything is covered and folded; −1: nothing yet.
-    public var seq: Seq { get async { await client.seq(of: name) } }
+    /// The status of the stream: its content, its connection, its position and its queue. It can be read on any thread
+    /// at any time, also after the stream was closed.
+    public var status: StreamStatus { client.resources.board.stream(name) }
 
-    /// The seqs of the partition that this device has proven to know.
-    public var coverage: SeqRanges { get async { await client.coverage(of: name) } }
+    /// Returns the present status, and then the newest status after each change.
+    public func statuses() -> Statuses<StreamStatus> {
+        Statuses { [board = client.resources.board, name] in board.statuses(of: name) }
+    }
 
-    /// The seqs up to the last known one that are still missing.
-    public var gaps: SeqRanges { get async { await client.gaps(of: name) } }
+    /// Returns the seqs of the partition that this device has proven to know.
+    public func coverage() async -> SeqRanges { await client.coverage(of: name) }
 
-    /// The identity of the log; nil until it is known. A seq has a meaning only together with its epoch.
-    public var epoch: Epoch? { get async { await client.epoch(of: name) } }
+    /// Returns the seqs up to the last known one that are still missing.
+    public func gaps() async -> SeqRanges { await client.gaps(of: name) }
 
-    /// A 64-bit hash that is equal on all devices and nodes with the same state, printed as 16 hex digits.
-    public var digest: UInt64? { get async { await client.digest(of: name) } }
+    /// Returns a 64-bit hash that is equal on all devices and nodes with the same state, printed as 16 hex digits. Nil
+    /// without a state.
+    public func digest() async -> UInt64? { await client.digest(of: name) }
 
-    /// The own events that wait, in order, including those of an earlier run. Their outcomes can be awaited.
-    public var pending: [PublishHandle] { get async { await client.pending(of: name) } }
-
-    /// The number of own events that are not sent, not acked, or not processed by the own fold yet. Merged events count
-    /// as one.
-    public var pendingCount: Int { get async { await client.queued(of: name) } }
-
-    /// The present problems of this stream. Those of the whole client are in `SyncClient.state`.
-    public var problems: [SyncProblem] { get async { await client.problems(of: name) } }
+    /// Returns the own events that wait, in order, including those of an earlier run. Their outcomes can be awaited.
+    public func pending() async -> [PublishHandle] { await client.pending(of: name) }
 
     /// The changes from now on, batch by batch. A `SyncStream` holds the client, and this sequence does not: a task
     /// that is to end with the client must keep only the sequence.
@@ -98,4 +95,12 @@ public struct SyncStream: Sendable {
     public func waitUntil(seq: Seq) async throws {
         try await client.waitUntil(seq: seq, of: name)
     }
+}
+
+// The present values in the client's actor. Apps read them from `status`.
+extension SyncStream {
+    var seq: Seq { get async { await client.seq(of: name) } }
+    var epoch: Epoch? { get async { await client.epoch(of: name) } }
+    var pendingCount: Int { get async { await client.queued(of: name) } }
+    var problems: [SyncProblem] { get async { await client.problems(of: name) } }
 }

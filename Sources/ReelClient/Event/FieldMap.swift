@@ -65,6 +65,17 @@ extension FieldMap: ExpressibleByDictionaryLiteral {
     }
 }
 
+extension FieldMap: Hashable where Value: Hashable {
+    /// Hashes the names and values in order.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(count)
+        for (name, value) in self {
+            hasher.combine(name)
+            hasher.combine(value)
+        }
+    }
+}
+
 extension FieldMap: Equatable where Value: Equatable {
     /// Returns true if both maps have the same names, byte by byte, with equal values.
     public static func == (a: FieldMap, b: FieldMap) -> Bool {

@@ -49,7 +49,7 @@ public enum JSONValue: Sendable {
     }
 }
 
-extension JSONValue: Equatable {
+extension JSONValue: Hashable {
     /// Returns true if both values have the same canonical bytes.
     public static func == (a: JSONValue, b: JSONValue) -> Bool {
         switch (a, b) {
@@ -65,10 +65,51 @@ extension JSONValue: Equatable {
         default: false
         }
     }
+
+    /// Hashes the value. An `integer` that a double holds exactly has the hash of that `number`.
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .null: hasher.combine(0 as UInt8)
+        case .bool(let value): hasher.combine(value)
+        case .number(let value): hasher.combine(value)
+        case .integer(let value):
+            if let exact = Double(exactly: value) { hasher.combine(exact) } else { hasher.combine(value) }
+        case .string(let text): hasher.combine(text)
+        case .array(let values): hasher.combine(values)
+        case .object(let members): hasher.combine(members)
+        }
+    }
+}
+
+extension JSONValue: CustomStringConvertible {
+    /// The value as canonical JSON (RFC 8785). A number that is not finite becomes `null`.
+    public var description: String {
+        var bytes: [UInt8] = []
+        write(to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension JSONValue {
+    /// Creates a text.
+    public init(_ text: String) { self = .string(text) }
+    /// Creates a truth value.
+    public init(_ value: Bool) { self = .bool(value) }
+    /// Creates a number. `publish` throws `bad_number` for one that is not finite.
+    public init(_ number: Double) { self = .number(number) }
+    /// Creates a `number`, or an `integer` if no double holds the value exactly. `publish` throws `bad_number` for an
+    /// `integer`.
+    public init(_ integer: some BinaryInteger) {
+        let value = Int64(clamping: integer)
+        self = Double(exactly: integer).map(JSONValue.number) ?? .integer(value)
+    }
+    /// Creates an array.
+    public init(_ values: [JSONValue]) { self = .array(values) }
 }
 
 extension JSONValue: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
-    ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+    ExpressibleByFloatLiteral, ExpressibleByStringInterpolation, ExpressibleByArrayLiteral,
+    ExpressibleByDictionaryLiteral
 {
     /// Creates `null`.
     public init(nilLiteral: ()) { self = .null }

@@ -27,7 +27,8 @@ extension SyncChange {
 }
 
 extension SyncEvent {
-    /// Returns an event that makes an object with a random id, as `SyncChange.insert(_:_:)` does. The id is in `changes`.
+    /// Returns an event that makes an object with a random id, as `SyncChange.insert(_:_:)` does. Read the id from
+    /// `changes`.
     public static func insert(_ model: String, _ fields: FieldMap<JSONValue> = [:]) -> SyncEvent {
         SyncEvent(SyncChange.insert(model, fields))
     }

@@ -30,6 +30,11 @@ extension SyncEvent {
     init?(encoded bytes: Bytes, base: inout Seq) {
         guard let object = JSONValue(parsing: bytes)?.object, let number = object["base"]?.integer else { return nil }
         base = number
+        self.init(object)
+    }
+
+    /// Reads an event from the members of its JSON form; nil if they are none.
+    init?(_ object: FieldMap<JSONValue>) {
         switch object["type"]?.string {
         case "noop": self = object["last"] == nil ? .noop : .last
         case "batch":

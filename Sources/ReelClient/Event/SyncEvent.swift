@@ -89,16 +89,26 @@ public struct SyncChange: Sendable {
     }
 }
 
-extension SyncChange: Equatable {
+extension SyncChange: Hashable {
     /// Returns true if both changes are equal; names are compared by their bytes.
     public static func == (a: SyncChange, b: SyncChange) -> Bool {
         a.kind == b.kind && a.model.utf8.elementsEqual(b.model.utf8) && a.id.utf8.elementsEqual(b.id.utf8)
             && a.fields == b.fields && a.operations == b.operations && a.guards == b.guards
     }
+
+    /// Hashes the kind, the names, the fields, the operations and the guards.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(kind)
+        hasher.combine(model)
+        hasher.combine(id)
+        hasher.combine(fields)
+        hasher.combine(operations)
+        hasher.combine(guards)
+    }
 }
 
 /// A change of a field that merges instead of overwriting.
-public enum FieldOperation: Sendable, Equatable {
+public enum FieldOperation: Sendable, Hashable {
     /// Adds to the number. An absent field counts as 0.
     case increment(Double)
     /// Removes values from the array, then adds values. The array is a set of values. An absent field counts as empty.
@@ -108,7 +118,7 @@ public enum FieldOperation: Sendable, Equatable {
 }
 
 /// One edit of a text.
-public struct TextSplice: Sendable, Equatable {
+public struct TextSplice: Sendable, Hashable {
     /// The position of the edit, in Unicode scalars of the text as this device shows it.
     public var offset: Int64
     /// The number of Unicode scalars to remove.
@@ -130,7 +140,7 @@ public struct TextSplice: Sendable, Equatable {
 }
 
 /// An event that an app publishes: one change, or a batch of changes that are applied all or none.
-public struct SyncEvent: Sendable, Equatable {
+public struct SyncEvent: Sendable, Hashable {
     /// The changes: one, or 1 to 100 of a batch. None for a no-op, which only uses an op.
     public let changes: [SyncChange]
     /// True if the event is written as a batch, also with only one change.

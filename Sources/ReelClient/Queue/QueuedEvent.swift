@@ -1,9 +1,9 @@
 public import ReelCore
 
 /// An own event that waits in the queue of a stream, as it was when the list was made.
-public struct QueuedEvent: Sendable, Equatable, Identifiable {
+public struct QueuedEvent: Sendable, Hashable, Identifiable {
     /// The progress of an event in the queue.
-    public enum State: Sendable, Equatable {
+    public enum State: Sendable, Hashable {
         /// The event has no op. It can be withdrawn, and later writes may be merged into it.
         case waiting
         /// A node got the event, or may have got it. The event keeps its site and op.
@@ -13,8 +13,8 @@ public struct QueuedEvent: Sendable, Equatable, Identifiable {
     }
 
     /// The reason why an event is still in the queue.
-    public enum Reason: Sendable, Equatable {
-        /// A problem of the client or of the stream; see `SyncState.problems`. Without a connection the code is
+    public enum Reason: Sendable, Hashable {
+        /// A problem of the client or of the stream; see `SyncStatus.problems`. Without a connection the code is
         /// `offline`.
         case problem(ErrorCode, message: String)
         /// The device first reads the stream up to its head.

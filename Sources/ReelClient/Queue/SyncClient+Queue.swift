@@ -30,10 +30,16 @@ extension SyncClient {
 
     /// Returns the problem that keeps the stream's queue from moving; nil: there is none.
     private func problem(of stream: StreamState) -> QueuedEvent.Reason? {
-        let problems = state.problems.filter { $0.code != .storeLost }
+        let problems = presentProblems().filter { $0.code != .storeLost }
         let problem = problems.first { $0.stream == stream.name.description } ?? problems.first { $0.stream == nil }
         if let problem { return .problem(problem.code, message: problem.message) }
         return connectedNode == nil ? .problem(.offline, message: "no node is connected") : nil
+    }
+
+    /// Returns the reason why an entry still waits.
+    func waitingReason(of entry: Outbox.Entry, in stream: StreamState) -> QueuedEvent.Reason {
+        let state: QueuedEvent.State = entry.acked != nil ? .acked : entry.author != nil ? .sent : .waiting
+        return problem(of: stream) ?? reason(of: entry, state, in: stream, nowMs: transport.nowMs)
     }
 
     private func reason(

@@ -142,15 +142,33 @@ struct ProblemList: Sendable {
 
     // MARK: Reading
 
-    /// Returns the problems as an app sees them.
-    func seen(nowMs: Int64) -> [SyncProblem] {
+    /// True if the client has no node.
+    var isOffline: Bool { problems[.connection] != nil }
+
+    /// Returns the problems as an app sees them. `wallMs` is the time since 1970 at `nowMs`.
+    func seen(nowMs: Int64, wallMs: Int64) -> [SyncProblem] {
         problems.sorted { $0.key.order < $1.key.order }.map { place, problem in
             SyncProblem(
                 code: problem.code,
                 stream: place.stream?.description,
                 message: problem.message,
-                ageMs: max(0, nowMs - problem.sinceMs)
+                sinceMs: wallMs - max(0, nowMs - problem.sinceMs)
             )
+        }
+    }
+}
+
+extension ProblemList.Input {
+    /// The stream that the observation concerns; nil: the whole client.
+    var stream: StreamName? {
+        switch self {
+        case .connecting, .disconnected, .welcomed, .formerLog, .otherDeployment, .adopted, .entryRefused, .noToken,
+            .tokenCame, .storeFailed:
+            nil
+        case .notSubscribed(let stream, _), .live(let stream), .polled(let stream, _), .noState(let stream, _),
+            .stateCame(let stream), .nacked(let stream, _), .held(let stream, _), .unanswered(let stream, _),
+            .acked(let stream), .consumed(let stream), .emptied(let stream):
+            stream
         }
     }
 }

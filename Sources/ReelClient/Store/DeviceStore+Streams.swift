@@ -26,6 +26,8 @@ extension DeviceStore {
         var isComplete: Bool
         /// The seq of the stored state; −1: there is none.
         var stateSeq = Seq.none
+        /// The last time at which the stream was known to be up to date, in milliseconds since 1970; nil: never.
+        var upToDateMs: Int64?
     }
 
     /// Returns the stored data of a stream. A stream that the store does not know begins with `newSite`.
@@ -206,6 +208,7 @@ struct PositionRow {
         }
         let isComplete = try reader.flag()
         let stateSeq = try reader.number()
+        let upToDateMs = try reader.flag() ? try reader.number() : nil
         guard partitions > 0 else { throw reader.damaged("a number of partitions") }
         position = DeviceStore.Position(
             epoch: epoch,
@@ -213,7 +216,8 @@ struct PositionRow {
             partitions: partitions,
             covered: covered,
             isComplete: isComplete,
-            stateSeq: stateSeq
+            stateSeq: stateSeq,
+            upToDateMs: upToDateMs
         )
         try reader.end()
     }
@@ -232,6 +236,8 @@ struct PositionRow {
         }
         writer.write(position.isComplete)
         writer.write(position.stateSeq)
+        writer.write(position.upToDateMs != nil)
+        if let upToDateMs = position.upToDateMs { writer.write(upToDateMs) }
         return writer.bytes
     }
 }

@@ -8,6 +8,7 @@ extension SyncClient {
         let actions = stream.sync.handle(input, facts(of: stream))
         if wasSubscribed, !stream.sync.isSubscribed { stream.view?.unsubscribed() }
         for action in actions { perform(action, stream) }
+        changedStatus(stream)
     }
 
     /// Reads the facts that the state machine of a stream depends on.

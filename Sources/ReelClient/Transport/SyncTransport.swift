@@ -1,5 +1,11 @@
 public import ReelCore
 
+#if canImport(Darwin)
+internal import Darwin
+#else
+internal import Glibc
+#endif
+
 /// The connections, requests and timers of a client.
 ///
 /// On Linux this is `NetTransport`; an app on another platform provides its own. Everything happens on one serial
@@ -12,6 +18,10 @@ public protocol SyncTransport: AnyObject, Sendable {
 
     /// The time in milliseconds of a monotonic clock.
     var nowMs: Int64 { get }
+
+    /// The time in milliseconds since 1970 by the device's wall clock, for times that people read. A transport need not
+    /// implement it.
+    var wallMs: Int64 { get }
 
     /// Throws `bad_address` for a text that this transport can never connect to. A client checks its nodes when it is
     /// made. From any thread.
@@ -52,6 +62,15 @@ public protocol SyncTransport: AnyObject, Sendable {
     /// Calls the body once, when everything that has arrived by now was handed to the client. The client then commits
     /// and sends the collected changes.
     func onBatchEnd(_ body: @escaping @Sendable () -> Void)
+}
+
+extension SyncTransport {
+    /// The system's wall clock.
+    public var wallMs: Int64 {
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        return Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000
+    }
 }
 
 /// An event of a connection.

@@ -1,6 +1,9 @@
 extension ClientFrame {
     /// Reads a frame. The error also carries `ref` and stream of the frame if they could be read.
-    /// - Parameter eventsMax: the maximum number of events of a publish.
+    ///
+    /// - Parameters:
+    ///   - bytes: the JSON of the frame.
+    ///   - eventsMax: the maximum number of events of a publish.
     /// - Throws: `bad_json` if the bytes are not valid JSON; `bad_frame`, `bad_stream` or `bad_range` for an invalid
     ///   frame; `limit` for a publish with too many events.
     public init(_ bytes: Bytes, eventsMax: Int = .max) throws(FrameError) {

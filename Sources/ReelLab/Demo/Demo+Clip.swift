@@ -12,7 +12,7 @@ extension Demo {
         var clipOfEve = try await eve.client.open(clip, from: .beginning)
         try await publish(0...9, on: clipOfAnn)
         try await clipOfEve.waitUntil(seq: 9)
-        screen.say("eve holds \(await clipOfEve.coverage), then she is offline")
+        screen.say("eve holds \(await clipOfEve.coverage()), then she is offline")
         await eve.client.close()
         devices.removeLast()
         try await publish(10...14, on: clipOfAnn)
@@ -24,8 +24,8 @@ extension Demo {
         defer { there.process.resume() }
         clipOfEve = try await eve.client.open(clip, from: .latest)
         let changes = await clipOfEve.changes()
-        try await DemoWait.until("eve is live") { await clipOfEve.gaps.contains(14) }
-        let (held, missing, reached) = await (clipOfEve.coverage, clipOfEve.gaps, clipOfEve.seq)
+        try await DemoWait.until("eve is live") { await clipOfEve.gaps().contains(14) }
+        let (held, missing, reached) = (await clipOfEve.coverage(), await clipOfEve.gaps(), clipOfEve.status.seq)
         // A gateway that is stopped while it writes to the log blocks all other writers.
         let process = there.process.pid
         let release = Task {
@@ -42,7 +42,7 @@ extension Demo {
         there.process.resume()
         try await clipOfEve.waitUntil(seq: 15)
         let statistics = await eve.client.statistics
-        screen.say("fetched \(statistics.seqsFetched) seqs; eve holds \(await clipOfEve.coverage)")
+        screen.say("fetched \(statistics.seqsFetched) seqs; eve holds \(await clipOfEve.coverage())")
         let frames = try clipOfEve.confirmed.objects("frame").count
         screen.check(frames == 16, "all 16 frames are there, each once")
     }

@@ -11,7 +11,7 @@ extension Demo {
         for device in publishers { screen.say("\(device.name) is at \(await device.node)") }
         let victim = cluster.a
         var moved: [DemoDevice] = []
-        for device in publishers where await device.client.connectedNode == victim.url { moved.append(device) }
+        for device in publishers where device.client.status.connectedNode == victim.url { moved.append(device) }
         try await publish(from: publishers, pauseMs: 10_000) {
             victim.process.killNow()
             screen.say("SIGKILL to \(victim.name), pid \(victim.process.pid)")

@@ -6,7 +6,7 @@ extension Demo {
     func lateDevice() async throws {
         screen.chapter("Finn joins last, from a snapshot")
         let finn = try await device("finn", at: cluster.b)
-        let head = try await devices[0].client.open(total).seq
+        let head = try await devices[0].client.open(total).status.seq
         let before = await finn.client.statistics.snapshotBytes
         let start = Clock.nowMs()
         let stream = try await finn.client.open(total, from: .snapshot)
@@ -17,8 +17,8 @@ extension Demo {
         screen.say("\(snapshot) bytes of snapshot instead of \(history) bytes of history, folded after \(took) ms")
         let isSmall = (1..<Int64(history) / 10).contains(snapshot)
         screen.check(isSmall, "the size of the snapshot follows the present state, not the history")
-        let gone = try await devices[0].client.open(total).digest
-        screen.check(await stream.digest == gone, "and its state equals that of the devices that read everything")
+        let gone = try await devices[0].client.open(total).digest()
+        screen.check(await stream.digest() == gone, "and its state equals that of the devices that read everything")
     }
 
     private func historyBytes(of stream: String) async throws -> Int {

@@ -13,10 +13,10 @@ extension Demo {
             for device in devices {
                 let stream = try await device.client.open(name)
                 try await stream.waitUntil(seq: head)
-                let digest = await stream.digest.map(Hex64.text) ?? "none"
+                let digest = await stream.digest().map(Hex64.text) ?? "none"
                 digests.insert(digest)
                 guard name == total || name == clip else { continue }
-                rows.append([device.name, name, "\(await stream.seq)", "\(await stream.coverage)", digest])
+                rows.append([device.name, name, "\(stream.status.seq)", "\(await stream.coverage())", digest])
             }
             for node in [cluster.snapshot] + cluster.nodes.filter({ $0 !== cluster.snapshot && !$0.process.hasEnded() })
             {

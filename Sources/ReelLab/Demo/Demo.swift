@@ -104,7 +104,7 @@ public final class Demo {
             let device = try DemoDevice(name, cluster, transport: transport, gaps: gaps)
             try await device.client.open(light)
             try await device.connected()
-            if await device.client.connectedNode == node.url {
+            if device.client.status.connectedNode == node.url {
                 devices.append(device)
                 return device
             }

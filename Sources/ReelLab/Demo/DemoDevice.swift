@@ -25,14 +25,14 @@ final class DemoDevice {
 
     /// The name of the node that the device is connected with.
     var node: String {
-        get async { await client.connectedNode.map(cluster.name(of:)) ?? "no node" }
+        get async { client.status.connectedNode.map(cluster.name(of:)) ?? "no node" }
     }
 
     /// Waits until the device is connected.
     func connected() async throws {
         try await DemoWait.until("\(name) is connected") {
             try cluster.interruption.check()
-            return await client.connectedNode != nil
+            return client.status.connectedNode != nil
         }
     }
 }

@@ -145,7 +145,7 @@ public struct DeviceReplay: Sendable {
         var result = Result(durationNs: durationNs, events: 0, cuts: cuts, hasOneDigest: true)
         var digests: Set<UInt64?> = []
         for (author, device) in devices.enumerated() {
-            digests.insert(await device.stream.digest)
+            digests.insert(await device.stream.digest())
             result.events = max(result.events, await device.client.statistics.eventsReceived)
             let text = try device.text() ?? ""
             if result.wrong == nil, let difference = TextDifference(found: text, expected: session.endText) {

@@ -38,7 +38,7 @@ final class ReplayDevice {
         let seq = try await inTime("the log has the edit") { try await publication.acked() }
         // A state that shows several own events names the seq of the last one only.
         if let seq { return seq }
-        return await stream.seq
+        return stream.status.seq
     }
 
     /// Waits until the device has folded this seq.
@@ -83,7 +83,7 @@ final class ReplayDevice {
             }
             defer { group.cancelAll() }
             if let result = try await group.next() ?? nil { return result }
-            let problems = await client.state.problems.map { "\($0.code): \($0.message)" }.joined(separator: "; ")
+            let problems = client.status.problems.map { "\($0.code): \($0.message)" }.joined(separator: "; ")
             throw ReelError(
                 .offline,
                 "waited \(Self.waitMs / 1_000) s in vain until \(what): \(problems.isEmpty ? "no problem" : problems)"

@@ -138,7 +138,7 @@ enum KafkaGatewayKilledBenchmark {
                 let client = try SyncClient(nodes: [a.url, b.url], store: .file(store), transport: transport)
                 let stream = try await client.open("bench")
                 try await stream.publish(.insert("counter", "1", ["total": 0])).acked()
-                let connected = await client.connectedNode
+                let connected = client.status.connectedNode
                 let victim = connected == a.url ? a : b
                 victim.process.killNow()
                 let killed = ContinuousClock.now

@@ -68,7 +68,7 @@ import Testing
                         var fold = network.fold(StreamName("s")!)
                         return fold.digest()
                     }
-                    #expect(await stream.digest == expected, "seed \(seed)")
+                    #expect(await stream.digest() == expected, "seed \(seed)")
                     let count = try stream.objects("m").count
                     let living = try await network.on { network in
                         var fold = network.fold(StreamName("s")!)
@@ -156,7 +156,7 @@ import Testing
         let client = try network.client(store: .file(path))
         await client.limitStates(to: 800_000)
         let stream = try await client.open("s")
-        try await eventually { await client.state.problems.contains { $0.message.contains("more than 800000 bytes") } }
+        try await eventually { client.status.problems.contains { $0.message.contains("more than 800000 bytes") } }
         // The events of the log contain the same state.
         try await stream.waitUntil(seq: 5_999)
         #expect(try stream.objects("m").count == 6_000)

@@ -71,7 +71,7 @@ import Testing
         }
         let client = try network.client()
         let stream = try await client.open("s")
-        try await eventually { await client.state.problems.contains { $0.code == .internal } }
+        try await eventually { client.status.problems.contains { $0.code == .internal } }
         try await stream.publish(.insert("m", "own"))
         try await network.on { $0.answers = [:] }
         try await eventually { await stream.pendingCount == 0 }
@@ -92,7 +92,7 @@ import Testing
         }
         let client = try network.client()
         let stream = try await client.open("s")
-        try await eventually { await client.state.problems.contains { $0.message.contains("partition 5") } }
+        try await eventually { client.status.problems.contains { $0.message.contains("partition 5") } }
         // The events of the log contain the same state.
         try await stream.waitUntil(seq: 2)
         #expect(try stream.objects("m").count == 3)
@@ -158,7 +158,7 @@ import Testing
             var fold = network.fold(StreamName("s")!)
             return fold.digest()
         }
-        try await eventually { await stream.digest == expected }
+        try await eventually { await stream.digest() == expected }
     }
 }
 

@@ -125,7 +125,7 @@ import Testing
                 try await ground.device.add(2, stream)
                 added += 2
                 try await eventually("they are consumed, or the epoch has changed") {
-                    await stream.pendingCount == 0 || hasEnded.load(ordering: .relaxed)
+                    stream.status.pendingCount == 0 || hasEnded.load(ordering: .relaxed)
                 }
             } while !hasEnded.load(ordering: .relaxed)
             let run = try await change
@@ -134,7 +134,7 @@ import Testing
             #expect(!run.output.contains("; lost: "), "\(run)")
             try await ground.haveGoneOver(to: number)
         }
-        try await eventually("all is consumed") { await stream.pendingCount == 0 }
+        try await eventually("all is consumed") { stream.status.pendingCount == 0 }
         #expect(ground.device.count(on: stream) == Double(added))
         try await ground.holds(before)
         let epoch = try #require(await ground.log(of: ground.snapshot)?.epoch)
@@ -203,7 +203,7 @@ import Testing
         #expect(run.code == 0 && !run.output.contains("; lost: "), "\(run)")
         let number = try #require(run.output.firstMatch(of: /log number (\d+)/).flatMap { Int($0.1) })
         try await ground.haveGoneOver(to: number)
-        try await eventually("all is consumed") { await stream.pendingCount == 0 }
+        try await eventually("all is consumed") { stream.status.pendingCount == 0 }
         #expect(ground.device.count(on: stream) == Double(30 + 30 * effort))
         try await ground.holds(before)
         await client.close()
@@ -239,8 +239,8 @@ import Testing
         let stream = try await client.open("todo")
         try await ground.device.make(stream)
         try await ground.device.add(20, stream)
-        try await eventually("all is consumed") { await stream.pendingCount == 0 }
-        _ = try await ground.snapshot.snapshot(of: "todo", upTo: await stream.seq)
+        try await eventually("all is consumed") { stream.status.pendingCount == 0 }
+        _ = try await ground.snapshot.snapshot(of: "todo", upTo: stream.status.seq)
         let kafka = ground.deployment.kafka
         for (number, lost) in [(1, ["data"]), (2, ["data", "control"])] {
             let epoch = try #require(await ground.log(of: ground.snapshot)?.epoch)
@@ -267,9 +267,9 @@ import Testing
             try await ground.haveGoneOver(to: number)
             try await ground.holds(before)
             try await ground.device.add(5, stream)
-            try await eventually("the device goes on") { await stream.pendingCount == 0 }
+            try await eventually("the device goes on") { stream.status.pendingCount == 0 }
             #expect(ground.device.count(on: stream) == Double(20 + 5 * number))
-            _ = try await ground.snapshot.snapshot(of: "todo", upTo: await stream.seq)
+            _ = try await ground.snapshot.snapshot(of: "todo", upTo: stream.status.seq)
         }
         await client.close()
     }

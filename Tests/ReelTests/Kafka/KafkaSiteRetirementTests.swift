@@ -21,7 +21,7 @@ import Testing
         var stream = try await client.open("todo")
         try await away.make(stream)
         try await away.add(3, stream)
-        try await eventually("the device has sent all") { await stream.pendingCount == 0 }
+        try await eventually("the device has sent all") { stream.status.pendingCount == 0 }
         await client.close()
 
         let busy = try CountingDevice("busy", nodes, in: deployment.folder)
@@ -29,14 +29,14 @@ import Testing
         let busyStream = try await other.open("todo")
         try await busy.make(busyStream)
         try await busy.add(40, busyStream)
-        try await eventually("the other device has sent all") { await busyStream.pendingCount == 0 }
+        try await eventually("the other device has sent all") { busyStream.status.pendingCount == 0 }
         client = try away.open(isOnline: false)
         stream = try await client.open("todo")
         try await away.add(2, stream)
         await client.close()
 
         // The operator's command fails while the broker is dead, and runs again.
-        let seq = await busyStream.seq
+        let seq = busyStream.status.seq
         _ = try await snapshot.snapshot(of: "todo", upTo: seq)
         let place = ["todo", "--url", snapshot.url]
         let retire = ["site", "retire"] + place + ["--idle-events", "20", "--log", deployment.log]
@@ -53,13 +53,13 @@ import Testing
 
         client = try away.open()
         stream = try await client.open("todo")
-        try await eventually("the device that was away has sent all") { await stream.pendingCount == 0 }
+        try await eventually("the device that was away has sent all") { stream.status.pendingCount == 0 }
         #expect(away.count(on: stream) == 5)
         try await busy.add(1, busyStream)
-        try await eventually("the device that stayed goes on") { await busyStream.pendingCount == 0 }
+        try await eventually("the device that stayed goes on") { busyStream.status.pendingCount == 0 }
         #expect(busy.count(on: busyStream) == 41)
 
-        _ = try await snapshot.snapshot(of: "todo", upTo: await busyStream.seq)
+        _ = try await snapshot.snapshot(of: "todo", upTo: busyStream.status.seq)
         let living = try await BuiltProgram.run(["site", "list", "--json"] + place)
         let ended = try await BuiltProgram.run(["site", "list", "--json", "--ended"] + place)
         #expect(living.output.split(separator: "\n").count == 2, "\(living)")

@@ -89,7 +89,7 @@ import Testing
         #expect(leaving.logger.contains(#"event="drain finished" reason="all have left""#), "\(leaving.logger)")
         var move = Move(leaving: leaving.url, other: other.url)
         move.standstill = await watch.end()
-        for client in clients { move.nodes.append(await client.connectedNode) }
+        for client in clients { move.nodes.append(client.status.connectedNode) }
         for client in clients { await client.close() }
         for notices in notices {
             var heard: [SyncNotice] = []

@@ -68,7 +68,7 @@ import Testing
             guard case .applied = try await publication.outcome() else {
                 throw NeverCame(description: "\(note) applied")
             }
-            try await eventually { await stream.pendingCount == 0 }
+            try await eventually { stream.status.pendingCount == 0 }
         }
         await client.close()
     }

@@ -24,7 +24,7 @@ enum DeviceBehind {
                 try await stream.waitUntil(seq: Seq(objects) - 1)
                 let taken = try await write(to: source)
                 let head = try await node.questions().head(of: "bench")
-                let missing = Double(head - Int(await stream.seq))
+                let missing = Double(head - Int(stream.status.seq))
                 link.end()
                 await client.close()
                 await author.close()

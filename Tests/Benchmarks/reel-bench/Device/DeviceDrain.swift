@@ -63,8 +63,8 @@ enum DeviceDrain {
     }
 
     private static func wait(for stream: SyncStream) async throws {
-        for publication in await stream.pending { try await publication.outcome() }
-        guard await stream.pendingCount == 0 else { throw BenchmarkError("the queue is not empty") }
+        for publication in await stream.pending() { try await publication.outcome() }
+        guard stream.status.pendingCount == 0 else { throw BenchmarkError("the queue is not empty") }
     }
 
     /// Removes as many pairs from a file as the device's queue has.

@@ -28,8 +28,8 @@ enum DeviceHeld {
         let stream = try await client.open(DeviceSnapshot.stream.description)
         try await stream.waitUntil(seq: Seq(objects) - 1)
         try await DeviceEvents.publishUpdates(of: 0..<objects, "held", to: stream)
-        while await stream.problems.isEmpty { try await Task.sleep(for: .milliseconds(20)) }
-        guard await stream.pendingCount == objects else { throw BenchmarkError("a write has left the queue") }
+        while stream.status.problems.isEmpty { try await Task.sleep(for: .milliseconds(20)) }
+        guard stream.status.pendingCount == objects else { throw BenchmarkError("a write has left the queue") }
         var generator = SplitMix(state: 3)
         let (begin, cpu) = (ContinuousClock.now, Usage.ownCPUSeconds())
         let count = seconds * perSecond

@@ -104,7 +104,7 @@ enum DeviceLaunch {
         let before = try Usage.ownWrittenBytes()
         let client = try SyncClient(nodes: ["scripted"], store: .file(device), transport: node)
         let stream = try await client.open(DeviceSnapshot.stream.description)
-        guard await stream.seq == last - 1 else { throw BenchmarkError("the device has the event already") }
+        guard stream.status.seq == last - 1 else { throw BenchmarkError("the device has the event already") }
         try await stream.waitUntil(seq: last)
         guard await client.statistics.deltas == 1 else { throw BenchmarkError("the device has read no delta") }
         await client.close()

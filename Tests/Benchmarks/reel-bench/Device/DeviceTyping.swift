@@ -85,7 +85,7 @@ enum DeviceTyping {
         let peer = try SyncClient(nodes: [node.url], store: .memory)
         let text = try await peer.open("bench")
         while try text.object("note", "1") == nil { try await Task.sleep(for: .milliseconds(5)) }
-        let begin = Int(await text.seq)
+        let begin = Int(text.status.seq)
         let typing = Task { () -> Int in
             var count = 0
             while !Task.isCancelled {
@@ -98,11 +98,11 @@ enum DeviceTyping {
         let start = ContinuousClock.now
         let client = try SyncClient(nodes: [node.url], store: .file(device))
         let stream = try await client.open("bench")
-        while await stream.pendingCount > 0, (ContinuousClock.now - start) / .seconds(1) < secondsMax {
+        while stream.status.pendingCount > 0, (ContinuousClock.now - start) / .seconds(1) < secondsMax {
             try await Task.sleep(for: .milliseconds(5))
         }
         let taken = (ContinuousClock.now - start) / .seconds(1)
-        let left = await stream.pendingCount
+        let left = stream.status.pendingCount
         typing.cancel()
         let typedByPeer = try await typing.value
         let head = try await node.questions().head(of: "bench")

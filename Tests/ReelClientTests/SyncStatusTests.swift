@@ -5,11 +5,11 @@ import Testing
 @testable import ReelClient
 
 /// The state of a client as a value. Problems begin with a fault and end with its repair.
-@Suite(.timeLimit(.minutes(5))) struct SyncStateTests {
+@Suite(.timeLimit(.minutes(5))) struct SyncStatusTests {
     /// Waits until the client has exactly these problems.
     private func eventually(_ client: SyncClient, has codes: [ErrorCode], _ stream: String? = nil) async throws {
         try await TestSupport.eventually {
-            let problems = await client.state.problems
+            let problems = client.status.problems
             return problems.map(\.code) == codes && (stream == nil || problems.allSatisfy { $0.stream == stream })
         }
     }
@@ -26,7 +26,7 @@ import Testing
         }
         _ = try await stream.publish(.insert("m", "1"))
         try await TestSupport.eventually { (try? await network.on { $0.log.count }) == 2 }
-        #expect(await client.state.problems.isEmpty)
+        #expect(client.status.problems.isEmpty)
         try await network.on { network in
             network.aheadMs += SyncClient.answerMs
             network.fireDeadlines(1)
@@ -34,7 +34,7 @@ import Testing
         try await eventually(client, has: [.logUnavailable], "s")
         try await network.on { $0.aheadMs += 20_000 }
         let problem = try #require(await stream.problems.first)
-        #expect(problem.ageMs >= 25_000)
+        #expect(try await network.on { $0.wallMs } - problem.sinceMs >= 25_000)
         // The fold reads the event. It was durable all the time.
         try await network.on { network in
             (network.dropsAcks, network.isSilent) = (false, false)
@@ -55,7 +55,7 @@ import Testing
         #expect(await stream.problems.first?.message == "the brokers are away")
         try await network.on { $0.nack = nil }
         try await publication.outcome()
-        #expect(await client.state.problems.isEmpty)
+        #expect(client.status.problems.isEmpty)
         await client.close()
     }
 
@@ -97,7 +97,7 @@ import Testing
         try await network.on { $0.tokens = ["good"] }
         let refused = try network.client(token: "bad")
         try await refused.open("s", from: .beginning)
-        try await TestSupport.eventually { await refused.state.problems.map(\.code) == [.unauthorized, .offline] }
+        try await TestSupport.eventually { refused.status.problems.map(\.code) == [.unauthorized, .offline] }
         try await network.on { $0.tokens = nil }
         try await eventually(refused, has: [])
         await refused.close()
@@ -111,7 +111,7 @@ import Testing
         try await poor.open("s", from: .beginning)
         let states = await poor.collected { $0.connectedNode != nil }
         #expect(states.contains { $0.problems.contains { $0.code == .noToken } })
-        #expect(await poor.state.problems.isEmpty)
+        #expect(poor.status.problems.isEmpty)
         await poor.close()
     }
 
@@ -146,20 +146,22 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { $0.down = ["a", "b"] }
         let client = try network.client(nodes: ["a", "b"])
-        #expect(await client.state == SyncState(), "a client that has opened nothing looks for no node")
+        #expect(client.status == SyncStatus(), "a client that has opened nothing looks for no node")
         try await client.open("s", from: .beginning)
         try await eventually(client, has: [.offline])
         try await network.on { $0.aheadMs += 60_000 }
-        #expect(try #require(await client.state.problems.first).ageMs >= 60_000)
+        let sinceMs = try #require(client.status.problems.first).sinceMs
+        #expect(try await network.on { $0.wallMs } - sinceMs >= 60_000)
+        #expect(abs(try #require(client.status.offlineSinceMs) - sinceMs) < 1_000)
         try await network.on { $0.down = ["a"] }
         try await eventually(client, has: [])
-        #expect(await client.state.connectedNode == "b")
+        #expect(client.status.connectedNode == "b")
         await client.close()
-        #expect(await client.state.connectedNode == nil)
+        #expect(client.status.connectedNode == nil)
 
         let alone = try network.client(nodes: [])
         try await alone.open("s").publish(.insert("m", "0"))
-        #expect(await alone.state == SyncState())
+        #expect(alone.status.problems.isEmpty && alone.status.connectedNode == nil)
         await alone.close()
     }
 
@@ -190,20 +192,20 @@ import Testing
         try await network.on { $0.down = ["a"] }
         let client = try network.client()
         try await client.open("s", from: .beginning)
-        var first = client.states.makeAsyncIterator()
-        var second = client.states.makeAsyncIterator()
+        var first = client.statuses().makeAsyncIterator()
+        var second = client.statuses().makeAsyncIterator()
         #expect(await first.next()?.problems.map(\.code) == [.offline])
         #expect(await second.next()?.problems.map(\.code) == [.offline])
         try await network.on { $0.down = [] }
-        for await state in client.states where state.connectedNode == "a" { break }
+        for await state in client.statuses() where state.connectedNode == "a" { break }
         // A slow loop gets the newest state, and not every earlier state.
         while let state = await second.next(), state.connectedNode == nil {}
-        #expect(await client.state.problems.isEmpty)
+        #expect(client.status.problems.isEmpty)
         await client.close()
         while await first.next() != nil {}
-        #expect(await second.next() == nil)
+        while await second.next() != nil {}
         // A loop that begins later also gets the present state.
-        let late = await Array(client.states)
+        let late = await Array(client.statuses())
         #expect(late.count == 1 && late[0].connectedNode == nil)
     }
 
@@ -213,7 +215,7 @@ import Testing
         var client: SyncClient? = try network.client()
         weak let weakClient = client
         try await client?.open("s", from: .beginning)
-        let states = try #require(client?.states)
+        let states = try #require(client?.statuses())
         let loop = Task { for await _ in states {} }
         client = nil
         await loop.value
@@ -232,9 +234,9 @@ private final class Counter: @unchecked Sendable {
 
 extension SyncClient {
     /// Returns the states up to the first state that satisfies the condition.
-    fileprivate func collected(until isLast: (SyncState) -> Bool) async -> [SyncState] {
-        var found: [SyncState] = []
-        for await state in states {
+    fileprivate func collected(until isLast: (SyncStatus) -> Bool) async -> [SyncStatus] {
+        var found: [SyncStatus] = []
+        for await state in statuses() {
             found.append(state)
             if isLast(state) { break }
         }
@@ -243,7 +245,7 @@ extension SyncClient {
 }
 
 extension Array {
-    fileprivate init(_ states: SyncStates) async where Element == SyncState {
+    fileprivate init(_ states: Statuses<SyncStatus>) async where Element == SyncStatus {
         self = []
         for await state in states { append(state) }
     }

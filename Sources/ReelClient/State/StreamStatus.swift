@@ -1,0 +1,67 @@
+public import ReelCore
+
+/// The status of a stream on this device, for a user interface.
+public struct StreamStatus: Sendable, Hashable {
+    /// The part of the stream that this device has.
+    public enum Content: Sendable, Hashable {
+        /// The device has nothing of the stream, and nothing is arriving. An object that is absent may exist.
+        case neverSynced
+        /// The first state is arriving. So many bytes of it are here.
+        case loading(bytes: Int64)
+        /// The device has a state of the stream. So many seqs of the partition are missing up to the last one that it
+        /// has heard of. 0: it has all that it has heard of, and events are not pushed to it now.
+        case behind(seqs: Int64)
+        /// The device has the whole stream, and each new event is pushed to it.
+        case upToDate
+    }
+
+    /// The way in which the device gets new events.
+    public enum Connection: Sendable, Hashable {
+        /// The stream is not open.
+        case closed
+        /// No node is connected. The client tries again.
+        case offline
+        /// A node is connected, and the events of the stream are requested.
+        case connecting
+        /// Events are pushed.
+        case live
+        /// The node has no room for another subscription. Events are requested now and then.
+        case polled
+        /// The client waits before it tries again.
+        case paused
+        /// The stream has stopped with this error. Another token, connection or epoch restarts it.
+        case failed(ErrorCode)
+    }
+
+    /// The own events that wait.
+    public struct Pending: Sendable, Hashable {
+        /// The number of events. Merged events count as one.
+        public var count = 0
+        /// The time of the oldest of them, in milliseconds since 1970. For an event of an earlier run it is the time at
+        /// which the stream was opened: the event is at least that old.
+        public var sinceMs: Int64?
+        /// The reason why the oldest one still waits.
+        public var reason: QueuedEvent.Reason?
+    }
+
+    /// The part of the stream that is here.
+    public var content = Content.neverSynced
+    /// The way in which new events arrive.
+    public var connection = Connection.closed
+    /// The last seq of the partition up to which everything is folded; −1: nothing yet.
+    public var seq = Seq.none
+    /// The identity of the log; nil until it is known. A seq has a meaning only together with its epoch.
+    public var epoch: Epoch?
+    /// The last time at which the device was up to date, in milliseconds since 1970 by the device's wall clock. Nil if
+    /// it never was. After a restart it is the time of the last event that was stored.
+    public var upToDateMs: Int64?
+    /// The own events that wait.
+    public var pending = Pending()
+    /// The present problems of the stream. Those of the whole client are in `SyncStatus`.
+    public var problems: [SyncProblem] = []
+
+    /// The number of own events that wait.
+    public var pendingCount: Int { pending.count }
+    /// True if the device has the whole stream, and each new event is pushed to it.
+    public var isUpToDate: Bool { content == .upToDate }
+}

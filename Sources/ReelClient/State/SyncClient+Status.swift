@@ -1,0 +1,142 @@
+internal import ReelCore
+
+// The status of the client and its streams as values, which apps read without waiting.
+extension SyncClient {
+    /// The node, the deployment, the queue and the present problems. It can be read on any thread at any time, also
+    /// after the client was closed or its store has failed.
+    nonisolated public var status: SyncStatus { resources.board.client }
+
+    /// Returns the present status, and then the newest status after each change.
+    nonisolated public func statuses() -> Statuses<SyncStatus> {
+        Statuses { [board = resources.board] in board.clientStatuses() }
+    }
+
+    /// Applies an observation, and shows the status if it has changed.
+    func note(_ input: ProblemList.Input) {
+        guard problems.apply(input, nowMs: transport.nowMs) else { return }
+        showStatus()
+        for stream in opened.values where input.stream == nil || input.stream == stream.name { changedStatus(stream) }
+    }
+
+    /// Shows the present status of the client.
+    func showStatus() {
+        let isOffline = connectedNode == nil && problems.isOffline
+        if !isOffline { offlineSinceMs = nil } else if offlineSinceMs == nil { offlineSinceMs = transport.wallMs }
+        resources.board.show(
+            SyncStatus(
+                connectedNode: connectedNode,
+                offlineSinceMs: offlineSinceMs,
+                deployment: deployment?.description,
+                otherDeployment: otherDeployment?.description,
+                problems: presentProblems()
+            )
+        )
+    }
+
+    /// Returns the present problems as an app sees them.
+    func presentProblems() -> [SyncProblem] { problems.seen(nowMs: transport.nowMs, wallMs: transport.wallMs) }
+
+    func problems(of name: StreamName) -> [SyncProblem] {
+        presentProblems().filter { $0.stream == name.description }
+    }
+
+    // MARK: Streams
+
+    /// Notes that the status of a stream may have changed. It is shown at the end of the turn.
+    func changedStatus(_ stream: StreamState) {
+        guard !stream.isStatusDue, !isClosed else { return }
+        stream.isStatusDue = true
+        changedStatuses.append(stream)
+        scheduleTurn()
+    }
+
+    /// Shows the statuses that may have changed.
+    func showStatuses() {
+        let streams = changedStatuses
+        changedStatuses = []
+        for stream in streams {
+            stream.isStatusDue = false
+            resources.board.show(status(of: stream), of: stream.name)
+        }
+    }
+
+    private func status(of stream: StreamState) -> StreamStatus {
+        var status = StreamStatus(
+            content: content(of: stream),
+            connection: connection(of: stream),
+            seq: stream.seq,
+            epoch: stream.view?.fold.epoch
+        )
+        if status.isUpToDate { stream.upToDateMs = transport.wallMs }
+        status.upToDateMs = stream.upToDateMs
+        if let first = stream.outbox.entries.first {
+            let ageMs = max(0, transport.nowMs - first.sinceMs)
+            status.pending = .init(
+                count: stream.outbox.entries.count,
+                sinceMs: transport.wallMs - ageMs,
+                reason: waitingReason(of: first, in: stream)
+            )
+        }
+        status.problems = problems(of: stream.name)
+        return status
+    }
+
+    private func content(of stream: StreamState) -> StreamStatus.Content {
+        let isComplete = stream.view != nil && stream.sync.isComplete
+        if !isComplete, let bytes = stream.load?.receivedBytes, bytes > 0 { return .loading(bytes: Int64(bytes)) }
+        guard let view = stream.view, isComplete || view.seq >= 0 else { return .neverSynced }
+        if case .live(let live) = stream.sync.state, live.gap == nil, isComplete, view.seq >= max(live.head, view.head)
+        {
+            return .upToDate
+        }
+        return .behind(seqs: max(0, view.head - view.seq))
+    }
+
+    private func connection(of stream: StreamState) -> StreamStatus.Connection {
+        if case .failed(let code) = stream.sync.state { return .failed(code) }
+        if link?.welcome == nil { return .offline }
+        switch stream.sync.state {
+        case .idle: return .closed
+        case .loading, .subscribing: return .connecting
+        case .live: return .live
+        case .polled: return .polled
+        case .paused: return .paused
+        case .failed(let code): return .failed(code)
+        }
+    }
+
+    // MARK: Answers
+
+    /// The time after which a publish without an answer is a problem. Nodes report their log as unavailable after the
+    /// same time.
+    static let answerMs: Int64 = 5_000
+
+    /// Called when a publish of the stream was sent.
+    func awaitAnswer(_ stream: StreamState) {
+        if stream.unansweredSinceMs == nil { stream.unansweredSinceMs = transport.nowMs }
+        lookForAnswers()
+    }
+
+    /// Called when a node has answered an event of the stream. Other events may still wait.
+    func answered(_ stream: StreamState) {
+        stream.unansweredSinceMs = stream.outbox.inFlight > 0 ? transport.nowMs : nil
+    }
+
+    /// Schedules a check for the moment at which the oldest publish that is not late yet becomes late.
+    private func lookForAnswers() {
+        if answerTimer != nil { return }
+        let nowMs = transport.nowMs
+        let waiting = opened.values.compactMap(\.unansweredSinceMs).filter { nowMs - $0 < Self.answerMs }
+        guard let oldestMs = waiting.min() else { return }
+        answerTimer = after(max(10, oldestMs + Self.answerMs - nowMs)) { client in
+            client.answerTimer = nil
+            for stream in client.opened.values {
+                guard let sinceMs = stream.unansweredSinceMs, client.transport.nowMs - sinceMs >= Self.answerMs else {
+                    continue
+                }
+                client.note(.unanswered(stream.name, sinceMs: sinceMs))
+            }
+            client.lookForAnswers()
+        }
+    }
+}

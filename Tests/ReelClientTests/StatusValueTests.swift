@@ -1,0 +1,143 @@
+import Foundation
+import ReelCore
+import ReelFoundation
+import TestSupport
+import Testing
+
+@testable import ReelClient
+
+/// The status of streams, and the values of the public interface.
+@Suite(.timeLimit(.minutes(5))) struct StatusValueTests {
+    @Test("the status of a stream says what is here, what waits and why")
+    func streamStatus() async throws {
+        let network = try FakeNetwork()
+        try await network.on { network in
+            for id in 0..<3 { network.author(.insert("m", "\(id)")) }
+            network.down = ["a"]
+        }
+        let client = try network.client()
+        let stream = try await client.open("s")
+        #expect(stream.status.content == .neverSynced && stream.status.connection == .offline)
+        #expect(stream.status.upToDateMs == nil && !stream.status.isUpToDate && !client.status.isUpToDate)
+        try await stream.publish(.insert("m", "own"))
+        #expect(stream.status.pendingCount == 1 && client.status.pendingCount == 1)
+        guard case .problem(.offline, _)? = stream.status.pending.reason else {
+            Issue.record("found \(String(describing: stream.status.pending.reason))")
+            return
+        }
+        #expect(stream.status.pending.sinceMs != nil)
+        try await eventually { client.status.offlineSinceMs != nil }
+        try await network.on { $0.down = [] }
+        try await eventually { stream.status.isUpToDate && stream.status.pendingCount == 0 }
+        #expect(stream.status.connection == .live && stream.status.seq == 3)
+        #expect(stream.status.upToDateMs != nil && client.status.isUpToDate && client.status.offlineSinceMs == nil)
+        try await network.on { network in
+            network.down = ["a"]
+            network.kill("a")
+        }
+        try await eventually { stream.status.connection == .offline }
+        #expect(stream.status.content == .behind(seqs: 0) && stream.status.upToDateMs != nil)
+        await client.close()
+        #expect(stream.status.connection == .closed && stream.status.seq == 3)
+    }
+
+    @Test("a device that starts offline says when it was last up to date")
+    func upToDateAfterRestart() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        try await network.on { network in for id in 0..<3 { network.author(.insert("m", "\(id)")) } }
+        let first = try network.client(store: .file(path))
+        let stream = try await first.open("s")
+        try await eventually { stream.status.isUpToDate }
+        try await stream.publish(.insert("m", "own")).outcome()
+        let expected = try #require(stream.status.upToDateMs)
+        await first.close()
+        try await network.on { $0.down = ["a"] }
+        let second = try network.client(store: .file(path))
+        let reopened = try await second.open("s")
+        let found = try #require(reopened.status.upToDateMs)
+        #expect(found <= expected && found > expected - 60_000)
+        #expect(reopened.status.content == .behind(seqs: 0) && reopened.status.seq == 3)
+        await second.close()
+    }
+
+    @Test("the statuses begin with the present one, skip for a slow reader, and end with the client")
+    func sequence() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s")
+        let statuses = stream.statuses()
+        for await status in statuses where status.isUpToDate { break }
+        let reader = Task { () -> StreamStatus? in
+            var last: StreamStatus?
+            for await status in statuses { last = status }
+            return last
+        }
+        for id in 0..<100 { try await stream.publish(.insert("m", "\(id)")) }
+        try await eventually { stream.status.pendingCount == 0 }
+        await client.close()
+        #expect(await reader.value != nil)
+        for await status in stream.statuses() { #expect(status.connection == .closed) }
+    }
+
+    @Test("a stream that may not be read has failed, with its code")
+    func failed() async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.forbidden = [StreamName("s")!] }
+        let client = try network.client()
+        let stream = try await client.open("s")
+        try await eventually { stream.status.connection == .failed(.forbidden) }
+        #expect(stream.status.problems.map(\.code) == [.forbidden])
+        await client.close()
+    }
+
+    // MARK: Values
+
+    @Test("values are coded as JSON and back")
+    func coding() throws {
+        let value: JSONValue = [
+            "a": [1, 2.5, "x\u{1F469}", nil, true], "b": ["c": .integer(9_007_199_254_740_993)], "e\u{301}": -0.0,
+        ]
+        let data = try JSONEncoder().encode(value)
+        #expect(try JSONDecoder().decode(JSONValue.self, from: data) == value)
+        let splice = TextSplice(at: 3, removing: 1, inserting: "é")
+        let operations: FieldMap<FieldOperation> = ["n": .increment(2), "t": .splice([splice])]
+        var event = SyncEvent.update("m", "1", ["a": 1], operations: operations)
+        #expect(try JSONDecoder().decode(SyncEvent.self, from: JSONEncoder().encode(event)) == event)
+        event = .batch([.insert("m", "1", ["a": nil]), .delete("m", "2").guarded(["x": 4])])
+        #expect(try JSONDecoder().decode(SyncEvent.self, from: JSONEncoder().encode(event)) == event)
+        #expect(throws: DecodingError.self) { try JSONDecoder().decode(SyncEvent.self, from: Data("{}".utf8)) }
+        let name = ObjectName("task", "7")
+        #expect(try JSONDecoder().decode(ObjectName.self, from: JSONEncoder().encode(name)) == name)
+        let epoch = Epoch(0xfe)
+        #expect(String(decoding: try JSONEncoder().encode(epoch), as: UTF8.self) == "\"00000000000000fe\"")
+        #expect(try JSONDecoder().decode(Epoch.self, from: JSONEncoder().encode(epoch)) == epoch)
+        #expect(throws: DecodingError.self) { try JSONDecoder().decode(Epoch.self, from: Data("\"x\"".utf8)) }
+        let error = ReelError(.tooLarge, "found more", retryMs: 3)
+        #expect(try JSONDecoder().decode(ReelError.self, from: JSONEncoder().encode(error)) == error)
+    }
+
+    @Test("equal values have equal hashes, and the two spellings of a text are two names")
+    func hashing() {
+        #expect(JSONValue.integer(3) == .number(3) && JSONValue.integer(3).hashValue == JSONValue.number(3).hashValue)
+        #expect(Set<JSONValue>([.integer(3), 3, "3", nil, [3], ["a": 3]]).count == 5)
+        let spellings: FieldMap<JSONValue> = ["\u{e9}": 1, "e\u{301}": 2]
+        #expect(spellings.count == 2 && Set([spellings, spellings]).count == 1)
+    }
+
+    @Test("fields are written with interpolated texts and with numbers of the app")
+    func fields() {
+        let (title, count) = ("Milk", 3)
+        let fields: FieldMap<JSONValue> = ["a": "\(title) \(count)", "b": JSONValue(title), "c": JSONValue(count)]
+        #expect(JSONValue.object(fields).description == #"{"a":"Milk 3","b":"Milk","c":3}"#)
+        #expect(JSONValue(UInt64.max) == .integer(.max) && JSONValue(1 << 60) == .number(1_152_921_504_606_846_976))
+    }
+
+    @Test("Foundation shows the message, the reason and the advice of an error")
+    func localized() {
+        let error: any Error = ReelError(.storeFull, "found no room for 8 bytes")
+        #expect(error.localizedDescription == "found no room for 8 bytes")
+        #expect((error as? any LocalizedError)?.recoverySuggestion?.isEmpty == false)
+    }
+}
