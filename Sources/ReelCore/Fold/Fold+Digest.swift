@@ -48,6 +48,12 @@ extension Fold {
         return FoldTotals(digest: digest, livingObjects: livingObjects, objectBytes: objectBytes)
     }
 
+    /// Returns the part of the digest that the objects and tombstones add.
+    package mutating func digestOfObjects() -> UInt64 {
+        _ = digest()
+        return sites.values.reduce(digestSum) { $0 &- $1.digest }
+    }
+
     /// Takes over the sums over all objects. The sites must have been added, and no object.
     mutating func restore(_ totals: FoldTotals) {
         var line = DigestLine()

@@ -66,6 +66,9 @@ extension Fold {
     /// Returns the state of a site; nil if it never wrote to this stream, or has ended and is forgotten.
     public func site(_ site: Site) -> SiteState? { sites[site] }
 
+    /// The number of sites, also of those that have ended and are not forgotten yet.
+    public var siteCount: Int { sites.count }
+
     /// The number of sites that have not ended; `Limits.sites` limits it.
     public var liveSites: Int { sites.count - endedSites }
 

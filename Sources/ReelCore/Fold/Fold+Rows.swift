@@ -132,10 +132,7 @@ public struct FoldLoader: Sendable {
 
     /// Adds the row of an object or tombstone.
     public mutating func add(objectKey key: Bytes, row bytes: Bytes) throws(ReelError) {
-        let row = RowReader(bytes)
-        guard let separator = key.firstIndex(of: 0) else { throw row.damaged("a key of model and id") }
-        let (model, id) = (Bytes(rebasing: key[..<separator]), Bytes(rebasing: key[(separator + 1)...]))
-        for name in [model, id] { try CanonicalJSON.check(quoted: name) }
+        let (model, id) = try Self.parts(of: key, of: bytes)
         var object = ObjectTable.object(model: model, id: id, seq: .none)
         try Self.read(bytes, into: &object)
         if object.state == .alive {
@@ -143,6 +140,28 @@ public struct FoldLoader: Sendable {
         } else {
             fold.bury(model: model, id: id, at: object.seq)
         }
+    }
+
+    /// Throws unless the fold can have written the key of a row.
+    static func check(_ key: [UInt8], of row: Bytes) throws(ReelError) {
+        let error: ReelError? = key.withUnsafeBytes { key in
+            do throws(ReelError) {
+                _ = try parts(of: key, of: row)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        if let error { throw error }
+    }
+
+    /// Returns the model and the id of a row's key.
+    private static func parts(of key: Bytes, of row: Bytes) throws(ReelError) -> (model: Bytes, id: Bytes) {
+        let row = RowReader(row)
+        guard let separator = key.firstIndex(of: 0) else { throw row.damaged("a key of model and id") }
+        let (model, id) = (Bytes(rebasing: key[..<separator]), Bytes(rebasing: key[(separator + 1)...]))
+        for name in [model, id] { try CanonicalJSON.check(quoted: name) }
+        return (model, id)
     }
 
     /// Reads the row of an object or tombstone into a living object without fields.

@@ -87,6 +87,8 @@ extension Fold {
             objects[slot].isStored = true
             objects[slot].isUnwritten = false
             objects[slot].storedAging = row.agingSeq ?? .none
+            // Its size when it was listed did not include what was written to it since.
+            loadedBytes += objects[slot].memory
             try body(UnwrittenRow(key: key, row: row, formerAgingSeq: former > .none ? former : nil))
         }
     }
