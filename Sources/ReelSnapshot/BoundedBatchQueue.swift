@@ -9,6 +9,8 @@ final class BoundedBatchQueue: LogSink, Sendable {
     enum Mail {
         /// Consecutive batches.
         case batches([RecordBatch])
+        /// Nothing is there to fold, and other partitions need memory.
+        case trim
         /// The tail has ended with an error.
         case failed(LogError)
         /// The node stops.
@@ -21,12 +23,14 @@ final class BoundedBatchQueue: LogSink, Sendable {
         var bytes = 0
         var failure: LogError?
         var isClosed = false
+        var mustTrim = false
 
-        var isEmpty: Bool { batches.isEmpty && failure == nil && !isClosed }
+        var isEmpty: Bool { batches.isEmpty && failure == nil && !isClosed && !mustTrim }
 
         mutating func take() -> Mail {
             if isClosed { return .closed }
-            guard !batches.isEmpty else { return failure.map { .failed($0) } ?? .closed }
+            defer { mustTrim = false }
+            guard !batches.isEmpty else { return failure.map { .failed($0) } ?? (mustTrim ? .trim : .closed) }
             defer { (batches, records, bytes) = ([], 0, 0) }
             return .batches(batches)
         }
@@ -51,6 +55,11 @@ final class BoundedBatchQueue: LogSink, Sendable {
 
     func failed(_ error: LogError) {
         state.change { $0.failure = error }
+    }
+
+    /// Asks the fold thread to free memory. If it has batches to fold, it frees memory after each of them anyway.
+    func trim() {
+        state.change { $0.mustTrim = true }
     }
 
     /// Closes the queue, and wakes both threads for the last time.

@@ -10,6 +10,8 @@ final class CachedStream {
     /// The key of the stream's records.
     let key: [UInt8]
     var fold: Fold
+    /// The rows of the fold's objects.
+    let rows: StreamRows
     /// The events that the rows lack.
     var pending = PendingEvents()
     /// The last seq of its last chunk in the index of events; −1: there is none.
@@ -32,8 +34,6 @@ final class CachedStream {
     private var writeTime = Duration.zero
     /// The time of the last write of the rows.
     private var writtenAt = ContinuousClock.now
-    /// The number of entries that the stream counts for in the cache.
-    private(set) var held = 0
     /// The number of bytes that the stream counts for in the cache.
     private(set) var heldBytes = 0
     /// The size of the stream's objects at the last write of the rows, in bytes.
@@ -43,18 +43,17 @@ final class CachedStream {
     /// The number of sites that had not ended at the last write of the rows.
     private var writtenSites: Int
 
-    /// `rowBytes`: the bytes of its rows in the file. Until the stream was written once, writing is estimated by all of
-    /// them.
-    init(id: Int64, name: StreamName, lastEvent: Seq, lastMs: Int64? = nil, fold: Fold, rowBytes: Int = 0) {
+    /// `fold` has `rows` as its source.
+    init(id: Int64, name: StreamName, lastEvent: Seq, lastMs: Int64? = nil, fold: Fold, rows: StreamRows) {
         self.id = id
         self.lastEvent = lastEvent
         self.lastMs = lastMs
         self.name = name
         key = name.key
         self.fold = fold
+        self.rows = rows
         writtenSites = fold.liveSites
         writtenBytes = fold.objectBytes
-        writeTime = .nanoseconds(Self.nanosecondsPerByte * rowBytes)
     }
 
     // MARK: Turns
@@ -97,9 +96,13 @@ final class CachedStream {
     private var timeToWrite: Duration { .nanoseconds(Self.nanosecondsPerByte * (changedBytes + pending.bytes)) }
 
     /// Notes that the record at `seq` was folded. Returns true if the rows lacked nothing before.
-    func folded(_ seq: Seq) -> Bool {
-        // A changed object is written whole. Until then the fold does not count its bytes.
-        changedBytes = max(changedBytes, writtenBytes - fold.objectBytes)
+    ///
+    /// - Throws: The error of a row that could not be read.
+    func folded(_ seq: Seq) throws -> Bool {
+        try rows.check()
+        // A changed object is written whole. Until then the fold does not count its bytes. An object that was read is
+        // probably changed, and its row may be longer: it has the histories of texts.
+        changedBytes = max(changedBytes, writtenBytes - fold.objectBytes, rows.bytesRead)
         unwrittenCount += 1
         guard unwritten == nil else { return false }
         unwritten = seq
@@ -120,7 +123,7 @@ final class CachedStream {
         let before = writtenSites
         try writeRows(to: file, row: &row)
         (writtenSites, writtenBytes, changedBytes) = (fold.liveSites, fold.objectBytes, 0)
-        (held, heldBytes) = (fold.entryCount + 1, fold.objectBytes)
+        countMemory()
         (unwritten, unwrittenCount, mustBeWritten) = (nil, 0, false)
         writtenAt = .now
         writeTime = writtenAt - begun
@@ -128,21 +131,22 @@ final class CachedStream {
     }
 
     private func writeRows(to file: SnapshotFile, row: inout [UInt8]) throws {
-        let changes = fold.takeChanges()
-        for key in changes.forgottenObjects { try file.deleteObject(id, key: key) }
-        for site in changes.forgottenSites { try file.deleteSite(id, site) }
-        for slot in changes.objects {
-            row.removeAll(keepingCapacity: true)
-            fold.writeRow(ofObject: slot, to: &row)
-            try row.withUnsafeBytes { data in
-                try file.setObject(id, key: fold.key(ofObject: slot), data: data)
+        var failure: (any Error)?
+        try fold.takeUnwrittenRows { changed throws(ReelError) in
+            guard failure == nil else { return }
+            do { try Self.write(changed, of: id, to: file) } catch { failure = error }
+        }
+        fold.takeUnwrittenSites { site, row in
+            guard failure == nil else { return }
+            do {
+                guard let row else { return try file.deleteSite(id, site) }
+                try row.withUnsafeBytes { try file.setSite(id, site, data: $0) }
+            } catch {
+                failure = error
             }
         }
-        for site in changes.sites {
-            row.removeAll(keepingCapacity: true)
-            fold.writeRow(ofSite: site, to: &row)
-            try row.withUnsafeBytes { data in try file.setSite(id, site, data: data) }
-        }
+        if let failure { throw failure }
+        rows.written()
         row.removeAll(keepingCapacity: true)
         fold.writeHead(to: &row)
         let digest = fold.digest()
@@ -158,4 +162,32 @@ final class CachedStream {
             )
         }
     }
+
+    private static func write(_ changed: UnwrittenRow, of stream: Int64, to file: SnapshotFile) throws {
+        let key = ObjectKey.stored(changed.key)
+        guard let row = changed.row else { return try file.deleteObject(stream, key: key) }
+        try row.bytes.withUnsafeBytes { data in
+            try file.setObject(stream, key: key, data: data, digest: row.digest, aging: row.agingSeq)
+        }
+    }
+
+    // MARK: Memory
+
+    /// An estimate of the memory that a stream takes in bytes, without objects and sites.
+    private static let streamMemory = 2_048
+    /// An estimate of the memory that a site takes in bytes.
+    private static let siteMemory = 256
+
+    /// Removes objects from memory that are equal to their rows, the least recently used first, down to a size in
+    /// bytes.
+    func evict(above bytes: Int) {
+        rows.becomePartial()
+        fold.evict(above: max(0, bytes - ownMemory))
+        countMemory()
+    }
+
+    private func countMemory() { heldBytes = ownMemory + fold.cachedBytes }
+
+    /// The memory that stays if all objects are removed.
+    private var ownMemory: Int { Self.streamMemory + Self.siteMemory * fold.siteCount }
 }

@@ -95,6 +95,9 @@ final class PartitionProjector {
         waiting.reduce(0) { $0 + $1.waiting.count } + unwritten.reduce(0) { $0 + $1.unwrittenCount }
     }
 
+    /// An estimate of the memory that the streams take, in bytes.
+    var cachedBytes: Int { streams.heldBytes }
+
     private var waitingBytes: Int {
         waiting.reduce(0) { $0 + $1.waiting.bytes } + unwritten.reduce(0) { $0 + $1.pending.bytes }
     }
@@ -105,11 +108,12 @@ final class PartitionProjector {
     }
 
     /// Continues at the position of the file. `log` must be the log that was folded into the file. The records that
-    /// waited when the file was written are read from it again.
+    /// waited when the file was written are read from it again. `budget` limits the memory of all partitions.
     init(
         file: SnapshotFile,
         identity: SnapshotFile.Identity,
         settings: SnapshotSettings,
+        budget: CacheBudget,
         log: any EventLog
     ) throws {
         self.file = file
@@ -126,7 +130,7 @@ final class PartitionProjector {
         checkpoint = CheckpointPlan(frames: settings.checkpointBytes / SnapshotFile.pageBytes)
         rules = PartitionRules(partition: identity.partition, of: identity.partitions, phase: position.phase)
         crowd = try SiteCrowd(of: identity.partition, seq: position.seq, in: file.connection)
-        streams = try StreamCache(file, identity, settings)
+        streams = try StreamCache(file, identity, budget)
         if position.read > position.next { try restoreWaiting(position, from: log) }
     }
 
@@ -240,7 +244,7 @@ final class PartitionProjector {
         case .seed(let seed):
             let stream = try stream(key)
             _ = stream.fold.apply(seed, value, seq: seq)
-            folded(seq, in: stream)
+            try folded(seq, in: stream)
             stream.mustBeWritten = true
             seedsEnd = seq + 1
         case .barrier(let barrier):
@@ -248,7 +252,7 @@ final class PartitionProjector {
                 let stream = try stream(named: name)
                 if stream.waiting.isEmpty {
                     stream.fold.apply(barrier, seq: seq)
-                    folded(seq, in: stream)
+                    try folded(seq, in: stream)
                 } else {
                     enqueue(WaitingEvents.Record(seq: seq, value: [], barrier: barrier), into: stream)
                 }
@@ -272,7 +276,7 @@ final class PartitionProjector {
         let outcome = StoredOutcome(stream.fold.apply(event, value, seq: seq))
         stream.pending.append(seq, value, outcome)
         report.outcomes.add(outcome)
-        folded(seq, in: stream)
+        try folded(seq, in: stream)
         report.events += 1
         let now = ContinuousClock.now
         stream.spent += now - clock
@@ -280,8 +284,8 @@ final class PartitionProjector {
     }
 
     /// Notes that the record at this seq is folded in its stream and not written yet.
-    private func folded(_ seq: Seq, in stream: CachedStream) {
-        if stream.folded(seq) { unwritten.append(stream) }
+    private func folded(_ seq: Seq, in stream: CachedStream) throws {
+        if try stream.folded(seq) { unwritten.append(stream) }
     }
 
     // MARK: Streams that wait
@@ -295,7 +299,7 @@ final class PartitionProjector {
     private func fold(_ record: WaitingEvents.Record, in stream: CachedStream, _ report: inout Report) throws {
         if let barrier = record.barrier {
             stream.fold.apply(barrier, seq: record.seq)
-            folded(record.seq, in: stream)
+            try folded(record.seq, in: stream)
         } else {
             try record.value.withUnsafeBytes { value in
                 // The record was an event when it was read.
@@ -339,6 +343,11 @@ final class PartitionProjector {
 
     private func evict() {
         if streams.evict() { latest = nil }
+    }
+
+    /// Frees the memory that other partitions need.
+    func trim() {
+        if streams.trim() { latest = nil }
     }
 
     // MARK: Writing

@@ -21,6 +21,7 @@ final class PartitionSupervisor: @unchecked Sendable {
     private let number: Int
     private let deployment: Deployment
     private let settings: SnapshotSettings
+    private let budget: CacheBudget
     private let logger: Logger
     private let metrics: SnapshotMetrics
     private let status = Mutex(Status())
@@ -50,6 +51,7 @@ final class PartitionSupervisor: @unchecked Sendable {
         deployment: Deployment,
         partition: Int,
         settings: SnapshotSettings,
+        budget: CacheBudget,
         logger: Logger,
         metrics: SnapshotMetrics,
         whenOpen: @escaping @Sendable () -> Void
@@ -63,6 +65,7 @@ final class PartitionSupervisor: @unchecked Sendable {
         self.number = number
         self.deployment = deployment
         self.settings = settings
+        self.budget = budget
         self.logger = logger
         self.metrics = metrics
     }
@@ -163,7 +166,15 @@ final class PartitionSupervisor: @unchecked Sendable {
             $0.seq = max($0.seq, position.seq)
         }
         var verifier = try TailVerifier.resuming(position, partition: identity.partition, of: log, bounds)
-        let folder = try PartitionProjector(file: file, identity: identity, settings: settings, log: log)
+        budget.join(identity.partition) { mailbox.trim() }
+        defer { budget.leave(identity.partition) }
+        let folder = try PartitionProjector(
+            file: file,
+            identity: identity,
+            settings: settings,
+            budget: budget,
+            log: log
+        )
         status.withLock {
             // After a full disk or an outage of the log the goal stays: the state may be old, but it is complete.
             if !$0.isVerified { $0.goal = bounds.last }
@@ -187,6 +198,7 @@ final class PartitionSupervisor: @unchecked Sendable {
             switch mail {
             case nil: try foldWaiting(with: folder)
             case .closed: return
+            case .trim: folder.trim()
             case .failed(let error):
                 try foldAllThatWaits(with: folder)
                 throw error

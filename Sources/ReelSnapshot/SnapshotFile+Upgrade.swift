@@ -1,8 +1,9 @@
 import ReelCore
+import ReelLog
 import ReelSQLite
 
-// A file of format 3 has rows without hashes. The first opening rewrites them with hashes in one transaction. The log
-// may have been trimmed, so the file could not be folded again from the log.
+// The first opening of a file of an older format rewrites its rows in one transaction. The log may have been trimmed,
+// so the file could not be folded again from the log.
 extension SnapshotFile {
     /// The format before rows had hashes.
     static let formatWithoutHashes: Int64 = 3
@@ -12,6 +13,9 @@ extension SnapshotFile {
 
     /// The format before streams were folded in turns: all were folded up to the same seq.
     static let formatWithoutTurns: Int64 = 5
+
+    /// The format before the rows of objects had their digests, and keys without escapes.
+    static let formatWithoutDigests: Int64 = 6
 
     /// Throws `Unusable` if an object of a file of format 3 or 4 may have more runs than the fold allows since format
     /// 5. A new fold of the log then makes such a text plain at the event that exceeded the limit. A run has at least
@@ -23,53 +27,71 @@ extension SnapshotFile {
         }
     }
 
-    /// Upgrades a file of format 4 or 5 to the current format in one transaction. A stream of format 4 gets its figures
-    /// at its next write: its row and the row's hash stay as they are until then.
-    static func upgrade(_ connection: Connection, from found: Int64) throws {
+    /// Renames the tables with rows that must be rewritten, and makes those of the current format, inside a transaction
+    /// that it begins.
+    static func beginUpgrade(_ connection: Connection, from found: Int64) throws {
         try connection.begin()
-        if found == formatWithoutFigures {
-            try connection.execute("ALTER TABLE stream ADD COLUMN objects INTEGER")
-            try connection.execute("ALTER TABLE stream ADD COLUMN bytes INTEGER")
-            try connection.execute("ALTER TABLE stream ADD COLUMN at INTEGER")
-        }
-        try createWaiting(connection)
-        let row = try connection.prepare("UPDATE meta SET value = ?, hash = ? WHERE name = 'format'")
-        row.bind(1, format)
-        row.bind(2, Array("format".utf8).withUnsafeBytes { StoredRow.meta($0, format) })
-        try row.run()
-        try connection.commit()
-    }
-
-    /// Renames the tables of format 3 and makes those of the current format, inside a transaction that it begins.
-    /// Throws `Unusable` unless each stream has the digest that was written with it, so that damaged rows get no
-    /// hashes.
-    static func beginUpgrade(_ connection: Connection, _ identity: Identity) throws {
-        try connection.begin()
-        let position = try StoredPosition(reading: connection)
-        let names = try connection.prepare("SELECT name FROM stream NOT INDEXED")
-        while try names.step() {
-            guard let name = StreamName(names.text(0)) else { throw Unusable(reason: "found a stream without a name") }
-            _ = try StoredStream(
-                name,
-                identity: identity,
-                seq: position.seq,
-                in: connection,
-                format: formatWithoutHashes
-            )
-        }
-        for table in tables { try connection.execute("ALTER TABLE \(table) RENAME TO old_\(table)") }
-        try connection.execute("DROP INDEX stream_by_sites; DROP INDEX event_of_stream")
+        let rewritten = found == formatWithoutHashes ? tables : ["stream", "object"]
+        for table in rewritten { try connection.execute("ALTER TABLE \(table) RENAME TO old_\(table)") }
+        try connection.execute("DROP INDEX stream_by_sites")
+        if found == formatWithoutHashes { try connection.execute("DROP INDEX event_of_stream") }
         try createTables(connection)
     }
 
     /// Copies the rows of the renamed tables, drops these tables, and commits.
-    func finishUpgrade() throws {
-        func forEachRow(_ columns: String, of table: String, _ body: (Statement) throws -> Void) throws {
-            let rows = try connection.prepare("SELECT \(columns) FROM old_\(table)")
-            while try rows.step() { try body(rows) }
-        }
-        try forEachRow("name, value", of: "meta") { try setMeta($0.text(0), $0.integer(1)) }
+    ///
+    /// - Throws: `Unusable` unless each stream has the digest that was written with it, so that damaged rows get no
+    ///   hashes.
+    func finishUpgrade(from found: Int64, _ identity: Identity) throws {
+        var lastEvents: [Int64: Seq] = [:]
+        if found == Self.formatWithoutHashes { lastEvents = try copyUnhashed() }
         try setMeta("format", Self.format)
+        let position = try StoredPosition(reading: connection)
+        try forEachRow(StoredStream.columns(of: found), of: "stream NOT INDEXED") { row in
+            if found > Self.formatWithoutHashes { try StoredRow.checkStream(row) }
+            guard let name = StreamName(row.text(1)) else { throw Unusable(reason: "found a stream without a name") }
+            let seq = position.of(name).seq
+            let stored = try StoredStream.Rows(row, name, identity: identity, seq: seq, in: connection)
+            let totals = try copyObjects(of: stored, from: found)
+            guard totals.digest == stored.digest else { throw StoredStream.otherDigest(name) }
+            try setStream(
+                stored.id,
+                name: name,
+                head: row.bytes(2),
+                digest: stored.digest,
+                sites: stored.sites,
+                lastEvent: lastEvents[stored.id] ?? stored.lastEvent,
+                figures: StreamFigures(objects: totals.livingObjects, bytes: totals.objectBytes, atMs: stored.lastMs)
+            )
+        }
+        for table in Self.tables { try connection.execute("DROP TABLE IF EXISTS old_\(table)") }
+        try connection.commit()
+    }
+
+    private func forEachRow(_ columns: String, of table: String, _ body: (Statement) throws -> Void) throws {
+        let rows = try connection.prepare("SELECT \(columns) FROM old_\(table)")
+        while try rows.step() { try body(rows) }
+    }
+
+    /// Copies the rows of a stream's objects. Returns the sums over all rows of the stream.
+    private func copyObjects(of stored: StoredStream.Rows, from found: Int64) throws -> FoldTotals {
+        var sites = stored.loader.finish()
+        var totals = FoldTotals(digest: sites.digest(), livingObjects: 0, objectBytes: 0)
+        try StoredStream.forEach(.object, "old_object", of: stored.id, in: connection, format: found) { key, data in
+            var row = try FoldedRow(checking: Array(key), row: data)
+            let digest = row.digest()
+            totals.digest &+= digest
+            totals.livingObjects += row.isAlive ? 1 : 0
+            totals.objectBytes += row.countedBytes
+            let key = ObjectKey.stored(Array(key))
+            try setObject(stored.id, key: key, data: data, digest: digest, aging: row.agingSeq)
+        }
+        return totals
+    }
+
+    /// Copies the rows of format 3 except streams and objects. Returns the last event of each stream by its number.
+    private func copyUnhashed() throws -> [Int64: Seq] {
+        try forEachRow("name, value", of: "meta") { try setMeta($0.text(0), $0.integer(1)) }
         var lastEvents: [Int64: Seq] = [:]
         try forEachRow("stream, first, last, data", of: "event ORDER BY last") { row in
             let (stream, last) = (row.integer(0), row.integer(2))
@@ -77,26 +99,10 @@ extension SnapshotFile {
             try addEvents(stream, first: row.integer(1), last: last, before: before, data: row.bytes(3))
         }
         try setMeta("barrier", lastEvents[Self.barriers] ?? .none)
-        try forEachRow("id, name, head, digest, sites", of: "stream") { row in
-            guard let name = StreamName(row.text(1)) else { throw Unusable(reason: "found a stream without a name") }
-            try setStream(
-                row.integer(0),
-                name: name,
-                head: row.bytes(2),
-                digest: UInt64(bitPattern: row.integer(3)),
-                sites: Int(row.integer(4)),
-                lastEvent: lastEvents[row.integer(0)] ?? .none,
-                figures: nil
-            )
-        }
-        try forEachRow("stream, key, data", of: "object") { row in
-            try setObject(row.integer(0), key: row.array(1), data: row.bytes(2))
-        }
         try forEachRow("stream, key, data", of: "site") { row in
             guard let site = StoredStream.site(of: row.bytes(1)) else { throw Unusable(reason: "found a bad site key") }
             try setSite(row.integer(0), site, data: row.bytes(2))
         }
-        for table in Self.tables { try connection.execute("DROP TABLE old_\(table)") }
-        try connection.commit()
+        return lastEvents
     }
 }

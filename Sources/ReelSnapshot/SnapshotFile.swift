@@ -9,7 +9,7 @@ import ReelSQLite
 /// | --- | --- |
 /// | `meta` | the epoch and partition, `next`, the hash of the last record, and the effect of the barriers |
 /// | `stream` | a stream's number, name, head, digest, and figures for lists |
-/// | `object` | an object or a tombstone of a stream, as the fold stores it |
+/// | `object` | an object or a tombstone of a stream, as the fold stores it, with its digest and `agingSeq` |
 /// | `site` | a site of a stream, as the fold stores it |
 /// | `event` | consecutive events of one stream, by the seq of the last one; and each barrier |
 /// | `waiting` | a stream with events that wait for their turn, by its name, and its next seq to fold |
@@ -19,7 +19,7 @@ import ReelSQLite
 /// The log can restore all of it, so a commit does not wait for the disk. Only one thread may use it.
 final class SnapshotFile {
     /// The current format of the tables and rows. Older formats are upgraded; a file of any other format is set aside.
-    static let format: Int64 = 6
+    static let format: Int64 = 7
 
     /// The tables that each format has.
     static let tables = ["meta", "stream", "object", "site", "event"]
@@ -62,8 +62,9 @@ final class SnapshotFile {
     let connection: Connection
     private let putMeta: Statement
     private let putStream: Statement
-    private let putObject: Statement
-    private let deleteObject: Statement
+    let objects: ObjectStatements
+    /// The number of objects that were looked up since the file was opened.
+    var lookups = 0
     private let putSite: Statement
     private let deleteSite: Statement
     private let putEvents: Statement
@@ -78,7 +79,7 @@ final class SnapshotFile {
     ///   - path: The path of the file.
     ///   - identity: The partition that the file must belong to.
     ///   - number: The number of logs that were the current one before this log.
-    ///   - willUpgrade: Called before the rows of a file of format 3 get hashes, which takes a while.
+    ///   - willUpgrade: Called before the rows of a file of an older format are rewritten, which takes a while.
     /// - Throws: `Unusable` if the file is damaged or belongs to another partition.
     init(path: String, identity: Identity, number: Int = 0, willUpgrade: () -> Void = {}) throws {
         connection = try Connection(path: path, mode: .create, busyMs: 2_000)
@@ -87,15 +88,14 @@ final class SnapshotFile {
         try connection.execute("PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY")
         let isNew = try connection.integer("SELECT count(*) FROM sqlite_schema") == 0
         let found = isNew ? Self.format : try Self.verify(connection, identity)
-        let isOld = found == Self.formatWithoutHashes
+        let isOld = found < Self.format
         if found <= Self.formatWithoutFigures { try Self.checkRuns(in: connection) }
-        if found < Self.format, !isOld { try Self.upgrade(connection, from: found) }
         if isNew {
             try connection.begin()
             try Self.createTables(connection)
         } else if isOld {
             willUpgrade()
-            try Self.beginUpgrade(connection, identity)
+            try Self.beginUpgrade(connection, from: found)
         } else {
             try Self.verifyStreams(connection)
         }
@@ -108,51 +108,42 @@ final class SnapshotFile {
                 at = excluded.at
             """
         )
-        putObject = try connection.prepare(Self.put("object"))
-        deleteObject = try connection.prepare("DELETE FROM object WHERE stream = ? AND key = ?")
-        putSite = try connection.prepare(Self.put("site"))
+        objects = try ObjectStatements(connection)
+        putSite = try connection.prepare(
+            """
+            INSERT INTO site VALUES (?, ?, ?, ?)
+            ON CONFLICT (stream, key) DO UPDATE SET data = excluded.data, hash = excluded.hash
+            """
+        )
         deleteSite = try connection.prepare("DELETE FROM site WHERE stream = ? AND key = ?")
         putEvents = try connection.prepare("INSERT OR REPLACE INTO event VALUES (?, ?, ?, ?, ?, ?)")
         trimEvents = try connection.prepare("DELETE FROM event WHERE last < ?")
         putWaiting = try connection.prepare("INSERT INTO waiting VALUES (?, ?, ?)")
-        if isNew { try describe(identity, number) } else if isOld { try finishUpgrade() }
-    }
-
-    /// Returns the SQL that writes a row. It updates an existing row in place, which is cheaper than replacing it.
-    private static func put(_ table: String) -> String {
-        """
-        INSERT INTO \(table) VALUES (?, ?, ?, ?)
-        ON CONFLICT (stream, key) DO UPDATE SET data = excluded.data, hash = excluded.hash
-        """
+        if isNew { try describe(identity, number) } else if isOld { try finishUpgrade(from: found, identity) }
     }
 
     // MARK: Opening
 
-    /// Makes the tables. Inside a transaction.
+    /// Makes the tables that are missing. Inside a transaction.
     static func createTables(_ connection: Connection) throws(SQLiteError) {
         try connection.execute(
             """
-            CREATE TABLE meta (name TEXT PRIMARY KEY, value, hash INTEGER NOT NULL) WITHOUT ROWID;
-            CREATE TABLE stream (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, head BLOB NOT NULL,
+            CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value, hash INTEGER NOT NULL) WITHOUT ROWID;
+            CREATE TABLE IF NOT EXISTS stream (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, head BLOB NOT NULL,
                 digest INTEGER NOT NULL, sites INTEGER NOT NULL, event INTEGER NOT NULL, hash INTEGER NOT NULL,
                 objects INTEGER, bytes INTEGER, at INTEGER);
-            CREATE INDEX stream_by_sites ON stream (sites);
-            CREATE TABLE object (stream INTEGER, key BLOB, data BLOB NOT NULL, hash INTEGER NOT NULL,
+            CREATE INDEX IF NOT EXISTS stream_by_sites ON stream (sites);
+            CREATE TABLE IF NOT EXISTS object (stream INTEGER, key BLOB, digest INTEGER NOT NULL, aging INTEGER,
+                data BLOB NOT NULL, hash INTEGER NOT NULL, PRIMARY KEY (stream, key)) WITHOUT ROWID;
+            CREATE INDEX IF NOT EXISTS object_by_aging ON object (stream, aging, key) WHERE aging IS NOT NULL;
+            CREATE TABLE IF NOT EXISTS site (stream INTEGER, key BLOB, data BLOB NOT NULL, hash INTEGER NOT NULL,
                 PRIMARY KEY (stream, key)) WITHOUT ROWID;
-            CREATE TABLE site (stream INTEGER, key BLOB, data BLOB NOT NULL, hash INTEGER NOT NULL,
-                PRIMARY KEY (stream, key)) WITHOUT ROWID;
-            CREATE TABLE event (last INTEGER PRIMARY KEY, stream INTEGER NOT NULL, first INTEGER NOT NULL,
+            CREATE TABLE IF NOT EXISTS event (last INTEGER PRIMARY KEY, stream INTEGER NOT NULL, first INTEGER NOT NULL,
                 before INTEGER NOT NULL, data BLOB NOT NULL, hash INTEGER NOT NULL);
-            CREATE INDEX event_of_stream ON event (stream, last);
+            CREATE INDEX IF NOT EXISTS event_of_stream ON event (stream, last);
+            CREATE TABLE IF NOT EXISTS waiting (name TEXT PRIMARY KEY, next INTEGER NOT NULL,
+                hash INTEGER NOT NULL) WITHOUT ROWID;
             """
-        )
-        try createWaiting(connection)
-    }
-
-    /// Makes the table that files have since format 6. Inside a transaction.
-    static func createWaiting(_ connection: Connection) throws(SQLiteError) {
-        try connection.execute(
-            "CREATE TABLE waiting (name TEXT PRIMARY KEY, next INTEGER NOT NULL, hash INTEGER NOT NULL) WITHOUT ROWID"
         )
     }
 
@@ -186,7 +177,8 @@ final class SnapshotFile {
     @discardableResult
     static func verify(_ connection: Connection, _ identity: Identity) throws -> Int64 {
         let meta = try StoredMeta(reading: connection)
-        let known = meta.isHashed ? [format, formatWithoutTurns, formatWithoutFigures] : [formatWithoutHashes]
+        let hashed = [format, formatWithoutDigests, formatWithoutTurns, formatWithoutFigures]
+        let known = meta.isHashed ? hashed : [formatWithoutHashes]
         guard let found = meta["format"], known.contains(found) else {
             let found = meta["format"].map { "\($0)" } ?? "none"
             throw Unusable(reason: "found format \(found), expected \(formatWithoutHashes) to \(format)")
@@ -264,42 +256,20 @@ final class SnapshotFile {
         try putStream.run()
     }
 
-    func setObject(_ stream: Int64, key: [UInt8], data: Bytes) throws {
-        try Self.put(putObject, .object, stream, key, data)
-    }
-
-    func deleteObject(_ stream: Int64, key: [UInt8]) throws {
-        try Self.delete(deleteObject, stream, key)
-    }
-
     func setSite(_ stream: Int64, _ site: Site, data: Bytes) throws {
-        try Self.put(putSite, .site, stream, StoredStream.key(of: site), data)
-    }
-
-    func deleteSite(_ stream: Int64, _ site: Site) throws {
-        try Self.delete(deleteSite, stream, StoredStream.key(of: site))
-    }
-
-    private static func put(
-        _ statement: Statement,
-        _ table: RowHash.Table,
-        _ stream: Int64,
-        _ key: [UInt8],
-        _ data: Bytes
-    ) throws {
-        try key.withUnsafeBytes { key in
-            statement.bind(1, stream)
-            statement.bind(2, lending: key)
-            statement.bind(3, lending: data)
-            statement.bind(4, StoredRow.entry(table, stream, key, data))
-            try statement.run()
+        try StoredStream.key(of: site).withUnsafeBytes { key in
+            putSite.bind(1, stream)
+            putSite.bind(2, lending: key)
+            putSite.bind(3, lending: data)
+            putSite.bind(4, StoredRow.entry(.site, stream, key, data))
+            try putSite.run()
         }
     }
 
-    private static func delete(_ statement: Statement, _ stream: Int64, _ key: [UInt8]) throws {
-        statement.bind(1, stream)
-        statement.bind(2, key)
-        try statement.run()
+    func deleteSite(_ stream: Int64, _ site: Site) throws {
+        deleteSite.bind(1, stream)
+        deleteSite.bind(2, StoredStream.key(of: site))
+        try deleteSite.run()
     }
 
     /// Writes consecutive events of a stream. `before` is the last seq of the stream's previous chunk.

@@ -58,6 +58,7 @@ public final class SnapshotNode: StateSource {
         let counted = SnapshotMetrics(metrics, epoch: log.epoch, logger: logger)
         self.metrics = counted
         let closed = Mutex(log.partitions)
+        let budget = CacheBudget(bytes: settings.cachedBytes, partitions: log.partitions)
         keepers = (0..<log.partitions).map {
             PartitionSupervisor(
                 log: log,
@@ -65,6 +66,7 @@ public final class SnapshotNode: StateSource {
                 deployment: deployment ?? Deployment(beginningWith: log.epoch),
                 partition: $0,
                 settings: settings,
+                budget: budget,
                 logger: logger,
                 metrics: counted
             ) {

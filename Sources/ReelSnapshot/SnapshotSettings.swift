@@ -11,10 +11,9 @@ public struct SnapshotSettings: Sendable {
     public var queuedEvents = 16_384
     /// The maximum size of these records in bytes; one batch of the log may exceed it.
     public var queuedBytes = 16 << 20
-    /// The maximum number of streams, objects, tombstones and sites that each partition keeps in memory. The most
-    /// recently written stream is always kept whole.
-    public var cachedObjects = 1_000_000
-    /// The maximum size of the objects of those streams in bytes, with the same exception.
+    /// The maximum memory of the streams, objects, tombstones and sites that the node keeps, for all partitions
+    /// together. It is an estimate that includes the histories of texts. One transaction of each partition may exceed
+    /// it.
     public var cachedBytes = 256 << 20
     /// The number of a partition's last seqs of which the index keeps the events for ranges.
     public var keptEvents: Int64 = 1_000_000

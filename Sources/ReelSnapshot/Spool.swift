@@ -24,23 +24,30 @@ final class Spool: Sendable {
 
     /// Collects the bytes that `produce` appends, until it returns false. The file, if one is needed, is made in
     /// `folder`.
-    init(folder: String, _ produce: (inout [UInt8]) -> Bool) throws(NoRoom) {
+    ///
+    /// - Throws: `NoRoom`, and the errors of `produce`.
+    init(folder: String, _ produce: (inout [UInt8]) throws -> Bool) throws {
         var bytes: [UInt8] = []
         var written = 0
         var descriptor: Int32 = -1
-        while produce(&bytes) {
-            guard bytes.count >= Self.memoryBytes else { continue }
-            if descriptor < 0 { descriptor = try Self.file(folder) }
-            try Self.write(bytes, to: descriptor)
-            written += bytes.count
-            bytes.removeAll(keepingCapacity: true)
-        }
-        if descriptor >= 0 {
-            try Self.write(bytes, to: descriptor)
-            written += bytes.count
-            bytes = []
-        } else {
-            written = bytes.count
+        do {
+            while try produce(&bytes) {
+                guard bytes.count >= Self.memoryBytes else { continue }
+                if descriptor < 0 { descriptor = try Self.file(folder) }
+                try Self.write(bytes, to: descriptor)
+                written += bytes.count
+                bytes.removeAll(keepingCapacity: true)
+            }
+            if descriptor >= 0 {
+                try Self.write(bytes, to: descriptor)
+                written += bytes.count
+                bytes = []
+            } else {
+                written = bytes.count
+            }
+        } catch {
+            if descriptor >= 0 { close(descriptor) }
+            throw error
         }
         self.bytes = bytes
         self.descriptor = descriptor
@@ -89,9 +96,7 @@ final class Spool: Sendable {
                 Glibc.write(descriptor, $0.baseAddress! + offset, bytes.count - offset)
             }
             guard written > 0 else {
-                let reason = errno
-                close(descriptor)
-                throw NoRoom(reason: "cannot spool a snapshot: \(String(cString: strerror(reason)))")
+                throw NoRoom(reason: "cannot spool a snapshot: \(String(cString: strerror(errno)))")
             }
             offset += written
         }

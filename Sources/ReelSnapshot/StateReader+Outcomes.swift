@@ -139,7 +139,7 @@ extension StateReader {
         find.bind(1, row.integer(0))
         find.bind(2, key)
         guard try find.step() else {
-            try StoredRow.checkAbsence(of: key, in: .site, of: row.integer(0), connection)
+            try StoredRow.checkAbsence(ofSite: key, of: row.integer(0), connection)
             return .none
         }
         let hash = key.withUnsafeBytes { StoredRow.entry(.site, row.integer(0), $0, find.bytes(0)) }

@@ -12,21 +12,15 @@ struct StateReader: Sendable {
     let folder: String
     /// The lowest seq that an answer may be as of.
     var seqMin = Seq.none
+    /// The memory that the rows of one answer may take, in bytes. The rows of a larger answer are read again for each
+    /// kind of lines.
+    var keptBytes = 1 << 20
 
     /// The error for damaged rows.
     struct Damage: Error {
         /// The generation of the file (`PartitionFileSlot.current`).
         var file: Int
         var reason: String
-    }
-
-    /// A snapshot or delta as lines.
-    struct Lines: Sendable {
-        /// The seq as of which the lines are correct.
-        var seq: Seq
-        var spool: Spool
-        /// True if no event was ever published to the stream.
-        var isUnpublished = false
     }
 
     /// Returns the seq as of which answers about a stream are correct now.
@@ -50,18 +44,6 @@ struct StateReader: Sendable {
         }
     }
 
-    /// Returns the lines of a snapshot, or with `after` ≥ 0 of the delta since the seq `after`. With a `cut` they are
-    /// those of the rest of an answer that was cut.
-    func lines(of stream: StreamName, after: Seq, beyond cut: SnapshotCut? = nil) throws -> Lines {
-        var (fold, isUnpublished) = try read(stream)
-        guard after <= fold.seq else { throw Self.behind(fold.seq, after) }
-        var writer =
-            try cut.map { (cut) throws(ReelError) in try fold.rest(after: after, beyond: cut) }
-            ?? fold.snapshot(after: after)
-        let spool = try Spool(folder: folder) { writer.next(into: &$0) }
-        return Lines(seq: fold.seq, spool: spool, isUnpublished: isUnpublished)
-    }
-
     /// Returns the error of a node that has folded up to `seq`, for a request that needs `needed`.
     static func behind(_ seq: Seq, _ needed: Seq) -> Problem {
         let percent = 100 * (seq + 1) / max(1, needed + 1)
@@ -79,48 +61,6 @@ struct StateReader: Sendable {
     /// Returns true if an event was ever published to the stream.
     func knows(_ stream: StreamName) throws -> Bool {
         try reading(stream) { connection, _ in try StoredStream.row(of: stream, in: connection) != nil }
-    }
-
-    /// Returns the fold of a stream as of its position in the file, and true if no event was ever published to it.
-    private func read(_ stream: StreamName) throws -> (Fold, Bool) {
-        try reading(stream) { connection, position in
-            let stored = try StoredStream(stream, identity: identity, seq: position.seq, in: connection)?.fold
-            var fold = stored ?? Fold(stream: stream, partition: identity.partition, epoch: identity.epoch)
-            if let following = position.following {
-                fold.apply(.end(following), seq: position.seq)
-            } else {
-                fold.advance(to: position.seq)
-            }
-            return (fold, stored == nil)
-        }
-    }
-
-    /// Returns one object or tombstone; nil: there is none.
-    func object(of stream: StreamName, model: String, id: String) throws -> ObjectState? {
-        try reading(stream) { connection, position -> ObjectState? in
-            guard let row = try StoredStream.row(of: stream, in: connection) else { return nil }
-            let (key, number) = (StoredStream.key(model: model, id: id), row.integer(0))
-            let find = try connection.prepare("SELECT data, hash FROM object WHERE stream = ? AND key = ?")
-            find.bind(1, number)
-            find.bind(2, key)
-            guard try find.step() else {
-                try StoredRow.checkAbsence(of: key, in: .object, of: number, connection)
-                return nil
-            }
-            var loader = try FoldLoader(
-                stream: stream,
-                partition: identity.partition,
-                epoch: identity.epoch,
-                seq: position.seq,
-                head: row.bytes(2)
-            )
-            try key.withUnsafeBytes { key in
-                let hash = StoredRow.entry(.object, number, key, find.bytes(0))
-                try StoredRow.check(hash, find, 1, "of an object of stream \(stream)")
-                try loader.add(objectKey: key, row: find.bytes(0))
-            }
-            return loader.finish().object(model: model, id: id)
-        }
     }
 
     /// Returns the events of a stream and the barriers of its partition after a seq, from the index.

@@ -49,7 +49,17 @@ enum StoredRow {
         return hash.stored
     }
 
-    /// Returns the hash of an object or a site.
+    static func object(_ stream: Int64, _ key: Bytes, digest: Int64, aging: Seq?, _ data: Bytes) -> Int64 {
+        var hash = RowHash(of: .object)
+        hash.add(stream)
+        hash.add(key)
+        hash.add(digest)
+        hash.add(aging ?? .none)
+        hash.add(data)
+        return hash.stored
+    }
+
+    /// Returns the hash of a site, or of an object before format 7.
     static func entry(_ table: RowHash.Table, _ stream: Int64, _ key: Bytes, _ data: Bytes) -> Int64 {
         var hash = RowHash(of: table)
         hash.add(stream)
@@ -94,6 +104,21 @@ enum StoredRow {
         try check(hash, row, 6, "of stream \(row.integer(0))")
     }
 
+    /// The columns that `checkObject` expects.
+    static let objectColumns = "stream, key, digest, aging, data, hash"
+
+    /// Throws `Unusable` unless a row of `object` has its hash.
+    static func checkObject(_ row: Statement) throws(SnapshotFile.Unusable) {
+        let hash = object(
+            row.integer(0),
+            row.bytes(1),
+            digest: row.integer(2),
+            aging: row.optionalInteger(3),
+            row.bytes(4)
+        )
+        try check(hash, row, 5, "of an object of stream \(row.integer(0))")
+    }
+
     /// Throws `Unusable` unless the column `column` holds `hash`. `name` describes the row in the error.
     static func check(
         _ hash: Int64,
@@ -130,25 +155,39 @@ enum StoredRow {
         }
     }
 
-    /// Throws `Unusable` if a damaged row may have hidden an object or site that was not found by its key.
-    static func checkAbsence(
-        of key: [UInt8],
-        in table: RowHash.Table,
+    /// Throws `Unusable` if a damaged row may have hidden an object that was not found by its stored key.
+    static func checkAbsence(ofObject key: [UInt8], of stream: Int64, _ connection: Connection) throws {
+        for row in try beside(key, of: stream, objectColumns, "object", connection) where try row.step() {
+            try checkObject(row)
+        }
+    }
+
+    /// Throws `Unusable` if a damaged row may have hidden a site that was not found by its key.
+    static func checkAbsence(ofSite key: [UInt8], of stream: Int64, _ connection: Connection) throws {
+        for row in try beside(key, of: stream, "stream, key, data, hash", "site", connection) where try row.step() {
+            let hash = entry(.site, row.integer(0), row.bytes(1), row.bytes(2))
+            try check(hash, row, 3, "of `site`, of stream \(row.integer(0))")
+        }
+    }
+
+    /// Returns the statements that read the row after a key and the row before it.
+    private static func beside(
+        _ key: [UInt8],
         of stream: Int64,
+        _ columns: String,
+        _ table: String,
         _ connection: Connection
-    ) throws {
-        for (beside, order) in [(">", "ASC"), ("<", "DESC")] {
+    ) throws -> [Statement] {
+        try [(">", "ASC"), ("<", "DESC")].map { beside, order in
             let row = try connection.prepare(
                 """
-                SELECT stream, key, data, hash FROM \(table) WHERE (stream, key) \(beside) (?, ?)
+                SELECT \(columns) FROM \(table) WHERE (stream, key) \(beside) (?, ?)
                 ORDER BY stream \(order), key \(order) LIMIT 1
                 """
             )
             row.bind(1, stream)
             row.bind(2, key)
-            guard try row.step() else { continue }
-            let hash = entry(table, row.integer(0), row.bytes(1), row.bytes(2))
-            try check(hash, row, 3, "of `\(table)`, of stream \(row.integer(0))")
+            return row
         }
     }
 }

@@ -5,44 +5,45 @@ import ReelSQLite
 struct StreamCache {
     private let file: SnapshotFile
     private let identity: SnapshotFile.Identity
-    private let settings: SnapshotSettings
+    private let budget: CacheBudget
     private var streams: [StreamName: CachedStream] = [:]
     /// The number of the next stream that the file does not know.
     private var newStream: Int64
-    /// The number of objects, tombstones, sites and streams in memory.
-    private var held = 0
-    /// The size of their objects, in bytes.
-    private var heldBytes = 0
+    /// An estimate of the memory that the streams take, in bytes.
+    private(set) var heldBytes = 0
 
-    init(_ file: SnapshotFile, _ identity: SnapshotFile.Identity, _ settings: SnapshotSettings) throws {
+    init(_ file: SnapshotFile, _ identity: SnapshotFile.Identity, _ budget: CacheBudget) throws {
         self.file = file
         self.identity = identity
-        self.settings = settings
+        self.budget = budget
         newStream = (try file.connection.integer("SELECT max(id) FROM stream") ?? 0) + 1
     }
 
-    /// Returns the stream of this name. If it is not in memory, it is read from the file, which holds it as of `seq`.
+    /// Returns the stream of this name. If it is not in memory, it is read from the file without its objects. The file
+    /// holds it as of `seq`.
     mutating func stream(_ name: StreamName, asOf seq: Seq) throws -> CachedStream {
         if let known = streams[name] { return known }
         let stream: CachedStream
-        if let stored = try StoredStream(
-            name,
-            identity: identity,
-            seq: seq,
-            in: file.connection,
-            listsChanges: true
-        ) {
+        var source: StreamRows?
+        let stored = try StoredStream(name, identity: identity, seq: seq, in: file.connection) { id in
+            let rows = StreamRows(of: id, in: file, .partial)
+            source = rows
+            return rows
+        }
+        if let stored, let source {
+            try source.check()
             stream = CachedStream(
                 id: stored.id,
                 name: name,
                 lastEvent: stored.lastEvent,
                 lastMs: stored.lastMs,
                 fold: stored.fold,
-                rowBytes: stored.rowBytes
+                rows: source
             )
         } else {
-            let fold = Fold(stream: name, partition: identity.partition, epoch: identity.epoch, listsChanges: true)
-            stream = CachedStream(id: newStream, name: name, lastEvent: .none, fold: fold)
+            let rows = StreamRows(of: newStream, in: file, .whole)
+            let fold = Fold(stream: name, partition: identity.partition, epoch: identity.epoch, source: rows)
+            stream = CachedStream(id: newStream, name: name, lastEvent: .none, fold: fold, rows: rows)
             newStream += 1
         }
         streams[name] = stream
@@ -52,25 +53,45 @@ struct StreamCache {
     /// Writes the changes of a stream. Inside a transaction. `row` is a buffer that the caller reuses. Returns true if
     /// the number of the stream's sites that have not ended has changed.
     mutating func write(_ stream: CachedStream, row: inout [UInt8]) throws -> Bool {
-        held -= stream.held
         heldBytes -= stream.heldBytes
         let sitesChanged = try stream.write(to: file, row: &row)
-        held += stream.held
         heldBytes += stream.heldBytes
         return sitesChanged
     }
 
-    /// Drops the least recently changed idle streams if memory exceeds its limits. It drops them down to three quarters
-    /// of the limits, so that it does not run for every batch. Returns false if the limits are not exceeded.
+    /// Frees memory if it exceeds the limit of the partition, down to three quarters of the limit, so that it does not
+    /// run for every batch. A stream that takes half of the limit or more loses its least recently used objects. Then
+    /// the least recently changed idle streams are dropped. Returns false if the limit is not exceeded.
     mutating func evict() -> Bool {
-        guard held > settings.cachedObjects || heldBytes > settings.cachedBytes else { return false }
-        let idle = streams.values.filter(\.isIdle).sorted { $0.batch < $1.batch }
-        for stream in idle where streams.count > 1 {
-            guard held > settings.cachedObjects / 4 * 3 || heldBytes > settings.cachedBytes / 4 * 3 else { break }
-            held -= stream.held
+        let limit = budget.hold(heldBytes, in: identity.partition)
+        return evict(above: limit)
+    }
+
+    /// Frees the memory that other partitions need, down to three quarters of the partition's share.
+    mutating func trim() -> Bool { evict(above: budget.share) }
+
+    private mutating func evict(above limit: Int) -> Bool {
+        guard heldBytes > limit else { return false }
+        defer { budget.freed(to: heldBytes, in: identity.partition) }
+        let (goal, share) = (limit / 4 * 3, limit / 2)
+        for stream in streams.values where stream.heldBytes >= share {
+            evict(from: stream, above: max(share, goal - (heldBytes - stream.heldBytes)))
+        }
+        let oldest = streams.values.filter(\.isIdle).sorted { $0.batch < $1.batch }
+        for stream in oldest where heldBytes > goal && streams.count > 1 {
             heldBytes -= stream.heldBytes
             streams[stream.name] = nil
         }
+        // Those that are left wait, or are the only one.
+        for stream in streams.values where heldBytes > goal {
+            evict(from: stream, above: goal - (heldBytes - stream.heldBytes))
+        }
         return true
+    }
+
+    private mutating func evict(from stream: CachedStream, above bytes: Int) {
+        heldBytes -= stream.heldBytes
+        stream.evict(above: bytes)
+        heldBytes += stream.heldBytes
     }
 }

@@ -128,7 +128,7 @@ struct FoldTurnsTests {
     @Test("each answer is true of its stream's seq, however turns, restarts and reads mix", arguments: 1...8)
     func anyMix(seed: UInt64) async throws {
         var lab = try lab()
-        lab.settings.cachedObjects = 30
+        lab.settings.cachedBytes = 8_000
         try await fill(lab.log, 150, seed: seed)
         var numbers = SeededNumbers(seed)
         var folder = try open(lab)

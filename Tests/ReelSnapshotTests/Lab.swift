@@ -52,7 +52,14 @@ struct Lab {
 
     /// Returns the projector of a partition's file without a thread, for tests that pass batches to it.
     func folder(_ partition: Int, _ file: SnapshotFile) throws -> PartitionProjector {
-        try PartitionProjector(file: file, identity: identity(partition), settings: settings, log: log)
+        let budget = CacheBudget(bytes: settings.cachedBytes, partitions: log.partitions)
+        return try PartitionProjector(
+            file: file,
+            identity: identity(partition),
+            settings: settings,
+            budget: budget,
+            log: log
+        )
     }
 
     func reach(_ node: SnapshotNode, _ partition: Int, _ seq: Seq) async throws {

@@ -122,7 +122,7 @@ struct SnapshotNodeTests {
     @Test("streams that do not fit in memory are read from the file when they are written to again")
     func eviction() async throws {
         var lab = try Lab(partitions: 1)
-        lab.settings.cachedObjects = 5
+        lab.settings.cachedBytes = 4_000
         let node = try lab.node()
         defer { node.close() }
         var writers = (0..<6).map { Writer(seed: UInt64($0)) }

@@ -93,6 +93,17 @@ struct StoredFile {
         }
     }
 
+    /// Returns the parts of the first row of `object` that a condition selects: key, digest, `agingSeq`, data, hash.
+    func objectRow(_ condition: String) throws -> [[UInt8]] {
+        let row = try Connection(path: lab.path(0), mode: .readOnly)
+            .prepare("SELECT \(StoredRow.objectColumns) FROM object WHERE \(condition)")
+        try #require(try row.step())
+        func bytes(_ column: Int32) -> [UInt8] { withUnsafeBytes(of: row.integer(column).bigEndian) { Array($0) } }
+        // The seqs of the file take one byte.
+        let aging = row.isNull(3) ? [] : Array(bytes(3).suffix(1))
+        return [row.array(1), bytes(2), aging, row.array(4), bytes(5)]
+    }
+
     /// Returns the answer to each question, or nil if its read has found damage.
     func answers() throws -> [String: String?] {
         var answers: [String: String?] = [:]
