@@ -12,6 +12,7 @@ enum Benchmarks {
         ("log-latency", { try LogLatencyBenchmark.run() }),
         ("log-read", { try LogReadBenchmark.run() }),
         ("snapshot-writer", { try SnapshotWriterBenchmark.run() }),
+        ("snapshot-large-stream", { try LargeStreamBenchmark.run() }),
         ("cold-start", ColdStartBenchmark.run),
         ("idle-serve", IdleServeBenchmark.run),
         ("fan-out", FanOutBenchmark.run),

@@ -9,6 +9,9 @@ setenv("UV_THREADPOOL_SIZE", "16", 0)
 if CommandLine.arguments.dropFirst().first == DeviceWork.command {
     exit(await DeviceWork.run(CommandLine.arguments.dropFirst(2)))
 }
+if CommandLine.arguments.dropFirst().first == NodeWork.command {
+    exit(NodeWork.run(CommandLine.arguments.dropFirst(2)))
+}
 try Leftovers.begin()
 let status = await Benchmarks.run(CommandLine.arguments.dropFirst())
 Leftovers.end()

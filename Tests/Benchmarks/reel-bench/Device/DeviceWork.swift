@@ -1,6 +1,3 @@
-import Foundation
-import ReelLab
-
 /// Work of a device that runs in a process of its own, so that its memory and its processor time can be measured.
 enum DeviceWork: String {
     case snapshot, load, open, memory, launch, read, held
@@ -42,28 +39,6 @@ enum DeviceWork: String {
 
     /// Runs the work in a process of its own, and returns its figures by name. `paths`: the files that it uses.
     func figures(_ paths: String...) throws -> [String: Double] {
-        let process = try ChildProcess("/proc/self/exe", [Self.command, rawValue] + paths)
-        Leftovers.started(process.pid)
-        defer {
-            process.killNow()
-            Leftovers.ended(process.pid)
-        }
-        var figures: [String: Double] = [:]
-        while let line = try process.readLine(timeoutMs: 180_000) {
-            let parts = line.split(separator: " ", maxSplits: 1)
-            guard parts.count == 2, let value = Double(parts[1]) else {
-                throw BenchmarkError("\(rawValue) of a device: \(line)")
-            }
-            figures[String(parts[0])] = value
-        }
-        return figures
-    }
-}
-
-extension [String: Double] {
-    /// Returns a figure of a device's work.
-    func figure(_ name: String) throws -> Double {
-        guard let value = self[name] else { throw BenchmarkError("found no figure \(name) of a device") }
-        return value
+        try WorkProcess.figures([Self.command, rawValue] + paths)
     }
 }
