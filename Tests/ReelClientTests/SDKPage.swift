@@ -52,6 +52,12 @@ enum SDKPage {
         }
     }
 
+    static func background(_ client: SyncClient) async throws {
+        let report = try await client.syncOnce(deadline: .seconds(20))
+        if !report.isComplete { print(report.status.pendingCount, report.status.problems) }
+        await client.close()
+    }
+
     static func adopt(_ client: SyncClient, agrees: (String) async -> Bool) async throws {
         func userAgrees(toMoveTo found: String) async -> Bool { await agrees(found) }
         if let found = client.status.otherDeployment, await userAgrees(toMoveTo: found) {

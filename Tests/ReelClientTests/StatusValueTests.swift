@@ -92,6 +92,49 @@ import Testing
         await client.close()
     }
 
+    // MARK: One sync
+
+    @Test("one sync opens what waits, sends it, reads what is new, and says so")
+    func syncOnce() async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        try await network.on { $0.down = ["a"] }
+        let first = try network.client(store: .file(path))
+        try await first.open("s").publish(.insert("m", "own"))
+        await first.close()
+        let second = try network.client(store: .file(path))
+        let late = try await second.syncOnce(deadline: .milliseconds(50))
+        #expect(!late.isComplete && late.settled == 0 && late.status.pendingCount == 1)
+        #expect(late.status.problems.map(\.code) == [.offline])
+        try await network.on { network in
+            for id in 0..<3 { network.author(.insert("m", "\(id)")) }
+            network.down = []
+        }
+        let report = try await second.syncOnce(deadline: .seconds(60))
+        #expect(report.isComplete && report.settled == 1 && report.status.pendingCount == 0)
+        #expect(try await second.open("s").objects("m").count == 4)
+        let again = try await second.syncOnce(deadline: .seconds(60))
+        #expect(again.isComplete && again.received == 0 && again.settled == 0)
+        await second.close()
+        await #expect(throws: ReelError.self) { try await second.syncOnce(deadline: .seconds(1)) }
+    }
+
+    @Test("one sync ends with the client, and with its task")
+    func endsSync() async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.down = ["a"] }
+        let client = try network.client()
+        try await client.open("s").publish(.insert("m", "own"))
+        let cancelled = Task { try await client.syncOnce(deadline: .seconds(60)) }
+        cancelled.cancel()
+        await #expect(throws: CancellationError.self) { try await cancelled.value }
+        let waiting = Task { try await client.syncOnce(deadline: .seconds(60)) }
+        await Task.yield()
+        await client.close()
+        await #expect(throws: ReelError.self) { try await waiting.value }
+    }
+
     // MARK: Values
 
     @Test("values are coded as JSON and back")

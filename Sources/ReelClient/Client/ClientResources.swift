@@ -14,6 +14,8 @@ final class ClientResources: @unchecked Sendable {
     var upkeepTimer: (any TransportHandle)?
     /// The statuses that apps read.
     let board = StatusBoard()
+    /// The calls that wait until everything is synced.
+    var syncs: [Int: CheckedContinuation<Void, any Error>] = [:]
     let noticeFeeds = Feeds(SyncNotices.gather)
     /// The events that were enqueued and not taken yet.
     let inbox = Inbox()
@@ -48,6 +50,8 @@ final class ClientResources: @unchecked Sendable {
         for stream in opened.values { stream.end(error) }
         answerTimer?.cancel()
         upkeepTimer?.cancel()
+        for sync in syncs.values { sync.resume(throwing: error) }
+        syncs = [:]
         board.close()
         noticeFeeds.close()
         content.end(error)

@@ -58,6 +58,7 @@ extension SyncClient {
             stream.isStatusDue = false
             resources.board.show(status(of: stream), of: stream.name)
         }
+        resumeSyncs()
     }
 
     private func status(of stream: StreamState) -> StreamStatus {
