@@ -1,7 +1,7 @@
 internal import ReelCore
 
-// The upkeep of the store in small steps, so that no other work waits for it: replaced generations are removed, and the
-// rows of a delta move to the generation below it.
+// The upkeep of the store in small steps, so that no other work waits for it: replaced generations are removed, the
+// rows of a delta move to the generation below it, and the file shrinks.
 extension SyncClient {
     /// The pause between two steps.
     private static let upkeepMs: Int64 = 10
@@ -32,7 +32,7 @@ extension SyncClient {
                 }
                 return planUpkeep()
             }
-            if try store.removeUnused() { planUpkeep() }
+            if try store.removeUnused() || store.releaseSpace() { planUpkeep() }
         } catch {
             fail(error)
         }

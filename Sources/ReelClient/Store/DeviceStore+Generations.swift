@@ -58,6 +58,9 @@ extension DeviceStore {
         return !unusedGenerations.isEmpty
     }
 
+    /// Gives a part of the file's unused pages back to the file system. Returns true if there are more to give back.
+    func releaseSpace() -> Bool { (storage as? SQLiteStorage)?.releaseSpace() ?? false }
+
     /// Moves rows of the upper generation of a stored state to the lower one. Nothing that a reader sees changes.
     ///
     /// - Parameters:

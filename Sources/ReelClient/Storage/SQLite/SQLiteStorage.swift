@@ -82,6 +82,12 @@ public final class SQLiteStorage: DeviceStorage {
         }
     }
 
+    /// Gives a part of the unused pages back to the file system, if there are many. Returns true if a later call can
+    /// give back more.
+    func releaseSpace() -> Bool {
+        state.withLock { state in if case .open(let writer) = state { writer.releaseSpace() } else { false } }
+    }
+
     /// Ends the use: copies the WAL into the file and removes the files beside it.
     ///
     /// Waits for a commit on another thread. If another file has replaced this one, the WAL is left unchanged, so that

@@ -9,6 +9,8 @@ final class SQLiteWriter {
     private static let walFramesMax = 1_000
     /// The size in bytes that the WAL keeps when it begins again, after it was larger.
     private static let walBytesKept = 8 << 20
+    /// The number of attempts to make the file shorter. A reader that holds an old snapshot prevents it.
+    private static let shorteningsMax = 100
     /// The number of unused pages that the file may always have.
     private static let unusedPagesMax = 256
 
@@ -36,6 +38,8 @@ final class SQLiteWriter {
     private var hasVolatileCommits = false
     private var plan = CheckpointPlan(frames: SQLiteWriter.walFramesMax)
     private var space = Space.fitting
+    /// The number of attempts that are left to make the file as short as its content, after pages were released.
+    private var shorteningsLeft = 0
 
     /// Opens the connection to a file that `StorageFormat` has prepared.
     init(_ files: inout StorageFiles) throws(ReelError) {
@@ -110,14 +114,33 @@ final class SQLiteWriter {
     /// commit tries again.
     private func tidy() {
         if space == .shrinking, (try? releasePages(limit: .milliseconds(2))) == true {
-            // The file becomes shorter once the WAL is copied.
-            _ = try? connection.checkpoint(.passive)
+            _ = shorten()
         } else if let checkpoint = plan.next(walFrames: connection.walFrames) {
             _ = try? connection.checkpoint(checkpoint)
         } else if space == .fitting {
             return
         }
         files.noteSizes()
+    }
+
+    /// Takes a step that makes the file shorter, if it is to shrink, without waiting for a commit. Returns true if
+    /// there are further steps.
+    func releaseSpace() -> Bool {
+        guard space == .shrinking || shorteningsLeft > 0, (try? files.check()) != nil else { return false }
+        defer { files.noteSizes() }
+        if space == .shrinking {
+            // After an error, a later commit tries again.
+            guard let isDone = try? releasePages(limit: .milliseconds(2)) else { return false }
+            guard isDone else { return true }
+        }
+        return !shorten()
+    }
+
+    /// Copies the WAL into the file, which becomes as short as its content. Returns true if that is done, or was tried
+    /// often enough.
+    private func shorten() -> Bool {
+        shorteningsLeft = (try? connection.checkpoint(.passive)) == true ? 0 : max(0, shorteningsLeft - 1)
+        return shorteningsLeft == 0
     }
 
     /// Decides if the file shrinks. Small files, and free pages that the next data will use, are not worth the copying.
@@ -134,7 +157,7 @@ final class SQLiteWriter {
         let start = ContinuousClock.now
         while try unusedPages.number() > 0 {
             try transaction(.normal) { () throws(SQLiteError) in try release.run() }
-            hasVolatileCommits = true
+            (hasVolatileCommits, shorteningsLeft) = (true, Self.shorteningsMax)
             guard ContinuousClock.now - start < limit else { return false }
         }
         space = .fitting
