@@ -367,7 +367,7 @@ final class SimulatedDevice: @unchecked Sendable {
     }
 
     private static func overlay(of state: StreamState) -> Overlay {
-        Overlay(of: state.outbox, over: state.fold, stream: state.name)
+        Overlay(of: state.outbox, over: state.fold, stream: state.name, isComplete: state.sync.isComplete)
     }
 
     private static func overlaid(_ overlay: Overlay) -> [ObjectState] {

@@ -32,6 +32,7 @@ extension StreamState {
             over: fold,
             changed: changed,
             isReplaced: isReplaced,
+            isComplete: sync.isComplete,
             tells: tells
         )
         if tells { self.news.formUnion(news) }

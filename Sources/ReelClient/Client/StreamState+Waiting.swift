@@ -16,7 +16,13 @@ extension StreamState {
         let released = outbox.released
         outbox.released = [:]
         var index = outbox.index(behind: first - 1)
-        var overlay = Overlay(of: outbox.entries[..<index], site: outbox.site, over: fold, stream: name)
+        var overlay = Overlay(
+            of: outbox.entries[..<index],
+            site: outbox.site,
+            over: fold,
+            stream: name,
+            isComplete: sync.isComplete
+        )
         while index < outbox.entries.endIndex {
             var entry = outbox.entries[index]
             if entry.author == nil, entry.event.hasSplices {

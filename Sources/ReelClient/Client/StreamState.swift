@@ -82,7 +82,7 @@ final class StreamState {
         sync = StreamSync(start: start, gapSource: gapSource)
         self.row = row
         self.outbox = outbox
-        overlay = Overlay(of: outbox, over: nil, stream: name)
+        overlay = Overlay(of: outbox, over: nil, stream: name, isComplete: false)
     }
 
     /// The last seq folded.

@@ -154,7 +154,12 @@ extension SyncClient {
             }
         }
         if stream.view != nil || !outbox.entries.isEmpty {
-            stream.overlay = Overlay(of: outbox, over: stream.view?.fold, stream: name)
+            stream.overlay = Overlay(
+                of: outbox,
+                over: stream.view?.fold,
+                stream: name,
+                isComplete: stream.sync.isComplete
+            )
         }
         // The queue has seen these objects in an earlier run, or must not see them, because they belong to another
         // deployment.
@@ -208,7 +213,7 @@ extension SyncClient {
         (stream.view, stream.former, stream.queueEpoch) = (nil, nil, epoch)
         (stream.unwritten, stream.isStateDue, stream.replacedLayers, stream.storedSeq) = ([], false, [], .none)
         (stream.cutLoad, stream.unwrittenEpoch) = (nil, false)
-        stream.overlay = Overlay(of: stream.outbox, over: nil, stream: stream.name)
+        stream.overlay = Overlay(of: stream.outbox, over: nil, stream: stream.name, isComplete: false)
         stream.readable = ReadableChanges()
         content.change { $0[stream.name] = ClientContent.Stream() }
         stream.batch = ObjectChangeBatch(seq: .none, isReset: true)

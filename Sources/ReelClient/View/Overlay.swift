@@ -45,6 +45,8 @@ struct Overlay: Sendable {
     }
 
     private(set) var draft: FoldDraft
+    /// True if an object that the fold below lacks does not exist. In an incomplete fold it may not have arrived yet.
+    private var isComplete: Bool
     /// The laid events, by the number of their entry.
     private(set) var laid: [Int64: Laid] = [:]
     /// The numbers of the entries that change an object, in order.
@@ -72,15 +74,29 @@ struct Overlay: Sendable {
     private(set) var withdrawals = Withdrawals()
     private var event = ParsedEvent()
 
-    /// Creates the overlay of all entries of a queue.
-    init(of outbox: Outbox, over confirmed: Fold?, stream: StreamName) {
-        self.init(of: outbox.entries, site: outbox.site, over: confirmed, stream: stream)
+    /// Creates the overlay of all entries of a queue. `isComplete`: true if the fold has the whole stream.
+    init(of outbox: Outbox, over confirmed: Fold?, stream: StreamName, isComplete: Bool = true) {
+        self.init(of: outbox.entries, site: outbox.site, over: confirmed, stream: stream, isComplete: isComplete)
     }
 
-    /// Creates the overlay of the first entries of a queue. `site`: the site of entries that have none yet.
-    init(of entries: some Sequence<Outbox.Entry>, site: Site, over confirmed: Fold?, stream: StreamName) {
+    /// Creates the overlay of the first entries of a queue.
+    ///
+    /// - Parameters:
+    ///   - entries: the entries.
+    ///   - site: the site of entries that have none yet.
+    ///   - confirmed: the fold below; nil: there is none.
+    ///   - stream: the name of the stream.
+    ///   - isComplete: true if the fold has the whole stream.
+    init(
+        of entries: some Sequence<Outbox.Entry>,
+        site: Site,
+        over confirmed: Fold?,
+        stream: StreamName,
+        isComplete: Bool = true
+    ) {
         draft = FoldDraft(of: stream)
         self.site = site
+        self.isComplete = isComplete
         var before = Looks(isWanted: false)
         layAll(entries, over: confirmed, &before)
     }
@@ -115,6 +131,7 @@ struct Overlay: Sendable {
     ///   - writes: the changes of the queue since the last call.
     ///   - changed: the objects that have changed in the fold since the last call.
     ///   - isReplaced: true if the fold was replaced by another one.
+    ///   - isComplete: true if the fold has the whole stream.
     ///   - tells: false if nobody reads which objects look different. The result is then without meaning.
     mutating func follow(
         _ writes: [Outbox.Write],
@@ -122,11 +139,14 @@ struct Overlay: Sendable {
         over confirmed: Fold?,
         changed: Set<Key>,
         isReplaced: Bool,
+        isComplete: Bool = true,
         tells: Bool = true
     ) -> Set<Key> {
         var news = changed.filter { numbers[$0] == nil }
         var rules = Rules()
-        let beginsAnew = isReplaced || outbox.site != site || !takeRules(of: confirmed, &rules)
+        let beginsAnew =
+            isReplaced || isComplete != self.isComplete || outbox.site != site || !takeRules(of: confirmed, &rules)
+        self.isComplete = isComplete
         guard beginsAnew || !writes.isEmpty || news.count < changed.count || !rules.isEmpty else { return news }
         var before = Looks(isWanted: tells)
         site = outbox.site
@@ -370,7 +390,7 @@ struct Overlay: Sendable {
             tails[key] = Tail(number: number, before: draft.saved(key))
         }
         // The queue refuses an event if an object that this device has held no longer exists.
-        let gone = entry.held.filter { confirmed?.holds($0) == false }
+        let gone = isComplete ? entry.held.filter { confirmed?.holds($0) == false } : []
         entry.value.withUnsafeBytes { value in
             guard (try? event.parse(value)) != nil else { return }
             guard gone.isEmpty else {
