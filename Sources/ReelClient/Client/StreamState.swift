@@ -10,6 +10,8 @@ final class StreamState {
     }
 
     let name: StreamName
+    /// The `ref` of the last `subscribe`.
+    var subscribeRef = SyncClient.Ref.subscribe
     /// The progress towards live events.
     var sync: StreamSync
     /// The requests and timers that the progress needs.

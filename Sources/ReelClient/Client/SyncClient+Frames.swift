@@ -7,12 +7,19 @@ extension SyncClient {
         static let subscribe = Array(#""s""#.utf8)
         static let fetch = Array(#""f""#.utf8)
 
-        /// Returns the subject of an error with this `ref`.
-        static func subject(_ ref: [UInt8]?) -> StreamSync.Subject {
+        /// Returns the `ref` of a subscribe. It differs from those before the last `unsubscribe`: an answer that is
+        /// still on its way would otherwise count for a later subscription, which the node does not have yet.
+        static func subscribe(after unsubscribes: Int) -> [UInt8] {
+            unsubscribes == 0 ? subscribe : Array("\"s\(unsubscribes)\"".utf8)
+        }
+
+        /// Returns the subject of an error with this `ref`; nil if the error answers an earlier subscribe.
+        static func subject(_ ref: [UInt8]?, _ stream: StreamState) -> StreamSync.Subject? {
             switch ref {
             case nil: .subscription
-            case subscribe: .subscribe
+            case stream.subscribeRef: .subscribe
             case fetch: .fetch
+            case let ref? where ref.starts(with: subscribe.dropLast()): nil
             default: .other
             }
         }
@@ -33,7 +40,7 @@ extension SyncClient {
     private func received(_ frame: ServerFrame) throws(ReelError) {
         switch frame.body {
         case .welcome(let welcome): welcomed(welcome)
-        case .subscribed(let subscribed): try received(subscribed)
+        case .subscribed(let subscribed): try received(subscribed, ref: frame.ref)
         case .events(let events): try received(events, isPushed: frame.ref == nil)
         case .upto(let partition, let seq): received(upTo: seq, partition)
         case .unsubscribed: break
@@ -68,8 +75,9 @@ extension SyncClient {
         }
     }
 
-    private func received(_ subscribed: ServerFrame.Subscribed) throws(ReelError) {
-        guard let stream = opened[subscribed.stream], stream.sync.state == .subscribing, let welcome = link?.welcome
+    private func received(_ subscribed: ServerFrame.Subscribed, ref: [UInt8]?) throws(ReelError) {
+        guard let stream = opened[subscribed.stream], stream.sync.state == .subscribing, let welcome = link?.welcome,
+            ref ?? stream.subscribeRef == stream.subscribeRef
         else { return }
         let partition = stream.name.partition(of: welcome.partitions)
         guard subscribed.partition == partition, subscribed.epoch == welcome.epoch else {
@@ -172,8 +180,9 @@ extension SyncClient {
             guard let number = link?.number, link?.welcome == nil else { return }
             return lost(number, "\(error.code.rawValue): \(error.message)", retryMs: error.retryMs)
         }
+        guard let subject = Ref.subject(ref, stream) else { return }
         let wasSubscribed = stream.sync.isSubscribed
-        step(stream, .refused(error, Ref.subject(ref)))
+        step(stream, .refused(error, subject))
         if wasSubscribed, !stream.sync.isSubscribed { stream.view?.unsubscribed(head: failure.head) }
     }
 }

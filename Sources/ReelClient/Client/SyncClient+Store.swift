@@ -208,7 +208,7 @@ extension SyncClient {
     /// Drops the received state of a stream, because it is damaged, and reads it again. The queue is kept.
     func dropState(of stream: StreamState, _ error: ReelError) throws(ReelError) {
         let epoch = stream.fold?.epoch ?? stream.queueEpoch
-        if stream.sync.isSubscribed { send(ClientFrame(.unsubscribe(stream.name))) }
+        if stream.sync.isSubscribed { unsubscribe(stream) }
         step(stream, .closed)
         (stream.view, stream.former, stream.queueEpoch) = (nil, nil, epoch)
         (stream.unwritten, stream.isStateDue, stream.replacedLayers, stream.storedSeq) = ([], false, [], .none)

@@ -67,6 +67,8 @@ public actor SyncClient {
     /// The number of turns that were committed.
     var turns: Int64 = 0
     var links = 0
+    /// The number of subscriptions that were ended while the connection stays.
+    var unsubscribes = 0
     var lostAtMs: Int64?
     var waits = 0
     var isTurnScheduled = false

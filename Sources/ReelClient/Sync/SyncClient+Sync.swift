@@ -34,7 +34,7 @@ extension SyncClient {
     private func perform(_ action: StreamSync.Action, _ stream: StreamState) {
         switch action {
         case .subscribe(let position): subscribe(stream, position)
-        case .unsubscribe: send(ClientFrame(.unsubscribe(stream.name)))
+        case .unsubscribe: unsubscribe(stream)
         case .load(let kind, let source): load(stream, kind, from: source)
         case .cancelLoad:
             stream.handles.cancel(request: .load)
@@ -80,7 +80,14 @@ extension SyncClient {
             epoch: stream.view?.fold.epoch,
             last: beginsNow ? nil : stream.view?.witness
         )
-        send(ClientFrame(.subscribe(subscribe), ref: Ref.subscribe))
+        stream.subscribeRef = Ref.subscribe(after: unsubscribes)
+        send(ClientFrame(.subscribe(subscribe), ref: stream.subscribeRef))
+    }
+
+    /// Sends `unsubscribe`. Answers to earlier subscribes of the stream no longer count.
+    func unsubscribe(_ stream: StreamState) {
+        unsubscribes += 1
+        send(ClientFrame(.unsubscribe(stream.name)))
     }
 
     /// Passes a notice to the app and to the list of problems.
