@@ -38,7 +38,7 @@ import Testing
         await first.close()
         let client = try network.client(store: .file(path, user: "ann"))
         try await client.open("todo")
-        #expect(try await client.erase() == [])
+        #expect(try await client.signOut() == [])
         let lasts = try await network.on { network in
             zip(network.streams, network.log).compactMap { stream, value in
                 String(decoding: value, as: UTF8.self).contains(#""last":true"#) ? stream?.description : nil
@@ -64,12 +64,12 @@ import Testing
             for connection in network.connections { connection.end("reset") }
         }
         let publication = try await stream.publish(.insert("task", "2"))
-        let error = await #expect(throws: ReelError.self) { try await client.erase() }
+        let error = await #expect(throws: ReelError.self) { try await client.signOut() }
         #expect(error?.code == .storeWaits)
         try await stream.publish(.insert("task", "3"))
         #expect(await stream.pendingCount == 2, "nothing has changed")
         try await network.on { $0.down = [] }
-        _ = try? await client.erase(discardsQueue: true)
+        _ = try? await client.signOut(ifWaiting: .erase)
         _ = try? await publication.outcome()
         #expect(!FileManager.default.fileExists(atPath: path))
     }
@@ -87,7 +87,7 @@ import Testing
         await first.close()
         try await network.on { $0.down = ["a"] }
         let client = try network.client(nodes: hasNodes ? ["a"] : [], store: .file(path))
-        #expect(try await client.erase(withinSeconds: hasNodes ? 1 : 3_000) == ["todo"])
+        #expect(try await client.signOut(withinSeconds: hasNodes ? 1 : 3_000) == ["todo"])
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
@@ -99,7 +99,7 @@ import Testing
         let first = try network.client(store: .file(path))
         try await first.open("todo").publish(.insert("task", "1")).outcome()
         try await network.on { $0.dropsAcks = true }
-        let eraser = Task { try await first.erase(withinSeconds: 1) }
+        let eraser = Task { try await first.signOut(withinSeconds: 1) }
         try await eventually { try await ends(network) == [true] }
         for suffix in ["", "-wal"] {
             try? FileManager.default.copyItem(atPath: path + suffix, toPath: copy + suffix)

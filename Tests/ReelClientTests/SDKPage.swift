@@ -74,8 +74,8 @@ enum SDKPage {
         return waiting
     }
 
-    static func erase(_ client: SyncClient) async throws -> [String] {
-        let staying = try await client.erase()
+    static func signOut(_ client: SyncClient) async throws -> [String] {
+        let staying = try await client.signOut(ifWaiting: .refuse)
         return staying
     }
 

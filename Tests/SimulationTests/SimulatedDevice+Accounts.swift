@@ -63,10 +63,10 @@ extension SimulatedDevice {
         world.trace(name, "erases the account of \(account.user)")
         Task(executorPreference: process) { [self] in
             do {
-                let staying = try await client.erase(discardsQueue: true, withinSeconds: seconds)
+                let staying = try await client.signOut(ifWaiting: .erase, withinSeconds: seconds)
                 world.trace(name, "has erased it, sites stay in \(staying)")
             } catch let error as ReelError where error.message == "killed" {
-                // The store is unchanged, except that its sites have ended.
+                // The store is unchanged, or empty for the next client.
                 return
             } catch {
                 return world.broken("\(name) could not erase its store: \(error)")

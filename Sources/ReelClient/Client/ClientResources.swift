@@ -21,6 +21,10 @@ final class ClientResources: @unchecked Sendable {
     let inbox = Inbox()
     /// The device's store; nil for a closed client.
     var store: DeviceStore?
+    /// True if the end of the client deletes the store.
+    var erasesStore = false
+    /// The error of deleting the store; nil: it was deleted, or stays.
+    private(set) var eraseFailure: ReelError?
     /// The readable content of the streams.
     let content: ClientContent
 
@@ -55,8 +59,17 @@ final class ClientResources: @unchecked Sendable {
         board.close()
         noticeFeeds.close()
         content.end(error)
-        store?.storage.close()
+        endStore()
+    }
+
+    private func endStore() {
+        let storage = store?.storage
         store = nil
+        guard erasesStore else {
+            storage?.close()
+            return
+        }
+        do throws(ReelError) { try storage?.erase() } catch { eraseFailure = error }
     }
 }
 

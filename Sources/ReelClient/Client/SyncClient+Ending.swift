@@ -5,7 +5,7 @@ extension SyncClient {
     /// The maximum time that a client without a file spends on ending its sites.
     static let closeMs: Int64 = 2_000
     /// The maximum of `withinSeconds`.
-    static let eraseSecondsMax = 3_600
+    static let signOutSecondsMax = 3_600
 
     /// Commits all changes, and closes the connection. The queue stays in the store. Calls that wait throw `closed`,
     /// and so do later calls; `changes` and `notices` end.
@@ -28,42 +28,54 @@ extension SyncClient {
         end(.closed)
     }
 
-    /// Ends the account on this device: deletes the store with everything in it, and closes the client. Before that it
-    /// ends the store's sites in the streams that it has written to, so that they take no place there.
+    /// The treatment of own events that wait when the user signs out.
+    public enum WaitingEvents: Sendable {
+        /// `signOut` throws an error, and changes nothing.
+        case refuse
+        /// The events are erased with the store. Those that a node has got may be in the stream.
+        case erase
+    }
+
+    /// Ends the account on this device, with and without a network: closes the client, and deletes the store with
+    /// everything in it. Before that it ends the store's sites in the streams that it has written to, so that they take
+    /// no place there.
+    ///
+    /// From the moment at which the store notes the end of the account, nothing of the account can be read from it. If
+    /// the process ends before the files are deleted, the next client that opens the store deletes them first.
     ///
     /// - Parameters:
-    ///   - discardsQueue: true to erase also if own events wait. Events that were never sent are dropped.
+    ///   - waiting: the treatment of own events that wait.
     ///   - seconds: the maximum time for ending the sites.
     /// - Returns: The names of the streams in which a site stays, because no node took its last event in time. An
     ///   operator can retire such a site.
-    /// - Throws: `store_waits` if own events wait and may not be dropped; nothing has changed then. `store_failed` if
-    ///   the files cannot be deleted.
+    /// - Throws: `store_waits` with the number of events and their streams if own events wait and are not to be erased;
+    ///   nothing has changed then. `closed` if the client is closed, or is signing out already. `store_failed` if the
+    ///   files cannot be deleted. Another code that begins with `store_` if the store failed.
     @discardableResult
-    public func erase(discardsQueue: Bool = false, withinSeconds seconds: Int = 10) async throws -> [String] {
+    public func signOut(
+        ifWaiting waiting: WaitingEvents = .refuse,
+        withinSeconds seconds: Int = 10
+    ) async throws -> [String] {
         takeEnqueued()
         let held = try streams()
-        let waiting = held.filter { $0.pendingCount > 0 }
-        if !discardsQueue, let first = waiting.first {
-            let count = waiting.reduce(0) { $0 + $1.pendingCount }
-            throw ReelError(
-                .storeWaits,
-                "found \(count) own events that wait, the first in the stream \(first.id): wait until they are sent, or"
-                    + " discard the queue"
-            )
-        }
+        if waiting == .refuse, let error = ReelError(waitingIn: held) { throw error }
         isEnding = true
+        do throws(ReelError) {
+            try store?.signOut()
+        } catch {
+            fail(error)
+            throw error
+        }
+        resources.erasesStore = true
         for name in try store?.writtenStreams() ?? [] where opened[name] == nil { try begin(name, .snapshot) }
         for stream in opened.values {
             stream.outbox.discard()
             markDirty(stream)
         }
-        let ms = Int64(max(0, min(seconds, Self.eraseSecondsMax))) * 1_000
+        let ms = Int64(max(0, min(seconds, Self.signOutSecondsMax))) * 1_000
         let staying = await endSites(of: Array(opened.values), ms: ms)
-        if let failure { throw failure }
-        let storage = store?.storage
-        resources.store = nil
-        end(.closed)
-        try storage?.erase()
+        if !isClosed { end(.closed) }
+        if let failure = failure ?? resources.eraseFailure { throw failure }
         return staying
     }
 
@@ -89,5 +101,23 @@ extension SyncClient {
 
     private func hasEnded(_ stream: StreamState) -> Bool {
         stream.view?.fold.site(stream.outbox.site).map { $0.end != .none } ?? false
+    }
+}
+
+extension ReelError {
+    private static let streamsNamed = 10
+
+    /// Creates the error that own events wait in some of these streams; nil if no event waits.
+    init?(waitingIn held: [LocalStream]) {
+        let waiting = held.filter { $0.pendingCount > 0 }
+        if waiting.isEmpty { return nil }
+        let count = waiting.reduce(0) { $0 + $1.pendingCount }
+        var streams = waiting.prefix(Self.streamsNamed).map { "\($0.id): \($0.pendingCount)" }
+        if waiting.count > Self.streamsNamed { streams.append("\(waiting.count - Self.streamsNamed) other streams") }
+        self.init(
+            .storeWaits,
+            "found \(count) own events that wait (\(streams.joined(separator: ", "))): wait until they are sent, or"
+                + " allow that they are discarded"
+        )
     }
 }

@@ -64,7 +64,7 @@ extension SyncClient {
         guard FileLook(path) != nil else {
             throw ReelError(.storeFailed, "the device's store: found no file at \(path)")
         }
-        let storage = try SQLiteStorage(device: path)
+        let storage = try SQLiteStorage.open(device: path)
         defer { storage.close() }
         let store = try DeviceStore(storage)
         try store.adopt(from: former, to: user)

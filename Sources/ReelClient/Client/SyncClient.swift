@@ -155,11 +155,12 @@ public actor SyncClient {
                 throw ReelError(.badAddress, "found the store \(path.debugDescription), expected the path of a file")
             }
             user = try Self.owner(named, token: token, renewsToken: renewToken != nil)
-            let file = try SQLiteStorage(device: path)
+            let file = try SQLiteStorage.open(device: path)
             hasLostCommits = file.hasLostCommits
             storage = file
             keepsNothing = false
         }
+        if !keepsNothing { try DeviceStore.removeSignedOut(storage) }
         let device = try DeviceStore(storage)
         if !keepsNothing { try device.claim(for: user) }
         resources = ClientResources(store: device)
@@ -275,6 +276,8 @@ public actor SyncClient {
     /// Stops the client because its store failed. Everything that it showed or sent after that could be wrong.
     func fail(_ error: ReelError) {
         failure = error
+        // A store that has failed is not changed any more.
+        resources.erasesStore = false
         notify(.storeFailed(reason: error.message))
         note(.storeFailed(error))
         end(error)

@@ -22,6 +22,24 @@ extension DeviceStore {
         try give(to: user)
     }
 
+    /// Notes that the user signs out. From now on, whatever happens, a client that opens the store finds it empty.
+    func signOut() throws(ReelError) {
+        try commit(durably: true) { changes throws(ReelError) in changes.put(StoreKey.signedOut, []) }
+    }
+
+    /// True if the user has signed out, and the content was not removed.
+    static func isSignedOut(_ storage: any DeviceStorage) throws(ReelError) -> Bool {
+        try storage.snapshot().value(for: StoreKey.signedOut) != nil
+    }
+
+    /// Removes everything from a storage whose user has signed out.
+    static func removeSignedOut(_ storage: any DeviceStorage) throws(ReelError) {
+        guard try isSignedOut(storage) else { return }
+        var changes = StorageChanges()
+        changes.removeRange(from: [], to: [.max])
+        try storage.commit(changes, durably: true)
+    }
+
     private func give(to user: String?) throws(ReelError) {
         try commit(durably: true) { changes throws(ReelError) in changeClient(&changes) { $0.user = user } }
     }

@@ -6,6 +6,7 @@ internal import ReelCore
 /// | key | value |
 /// | --- | --- |
 /// | `c` | the client: log number, user, deployment, the next number for streams and generations |
+/// | `x` | empty; the user has signed out, and the next client that opens the store removes everything |
 /// | `s` stream name | the number of the stream, the device's site in it, and the next op |
 /// | `p` stream | the position up to which the stream was received |
 /// | `t` stream | the generations of the stream's objects, with seq, digest and head of the folded state |
@@ -19,6 +20,8 @@ enum StoreKey {
     typealias Key = [UInt8]
 
     static let client: Key = [UInt8(ascii: "c")]
+
+    static let signedOut: Key = [UInt8(ascii: "x")]
 
     /// The beginning of the keys of all streams.
     static let streams: Key = [UInt8(ascii: "s")]

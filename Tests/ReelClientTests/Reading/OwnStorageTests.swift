@@ -35,7 +35,7 @@ import Testing
         try await network.on { $0.down = [] }
         try await eventually { await reopened.pendingCount == 0 }
         #expect(try reopened.confirmed.object("m", "7")?["n"] == 2)
-        #expect(try await second.erase().isEmpty)
+        #expect(try await second.signOut().isEmpty)
         #expect(throws: ReelError.self) { try reopened.objects("m") }
     }
 

@@ -103,7 +103,7 @@ import Testing
         try await write("6", "ann", as: "anna")
         try await write("7", "bob", as: "bob")
         let bob = try await client("bob", user: "bob", token: "bob")
-        #expect(try await bob.erase() == [])
+        #expect(try await bob.signOut() == [])
         try await write("8", "bob", as: "ann")
         let (events, shared) = try await log()
         let expected = ["bob 2", "ann 1", "ann 3", "anna 5", "anna 6", "bob 4", "bob 7", "bob last", "ann 8"]
