@@ -179,9 +179,9 @@ extension ErrorCode {
             Entry(
                 400,
                 .no,
-                "The client is closed",
-                "An app called a client of the SDK after `close`, or waited for a result when the client ended.",
-                "Make another client with the same store: it sends the events that are queued."
+                "The client or the stream is closed",
+                "An app called a client or a stream of the SDK after `close`, or waited for a result when it ended.",
+                "Open the stream again, or make another client with the same store. It sends the queued events."
             )
         case .epochChanged:
             Entry(

@@ -74,6 +74,12 @@ enum SDKPage {
         return waiting
     }
 
+    static func leave(_ todo: SyncStream, of client: SyncClient) async throws {
+        await todo.close()
+        try await client.evict("todo")
+        try await client.forget("archive")
+    }
+
     static func signOut(_ client: SyncClient) async throws -> [String] {
         let staying = try await client.signOut(ifWaiting: .refuse)
         return staying

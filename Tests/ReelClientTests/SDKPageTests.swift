@@ -69,6 +69,9 @@ import Testing
         #expect(try todo.object("page", "1")?["text"] == "a and more and more")
         try await eventually { todo.status.pendingCount == 0 }
         #expect(try todo.confirmed.object("page", "1")?["text"] == "a and more and more")
+        try await todo.flush(deadline: .seconds(60))
+        try await SDKPage.leave(todo, of: client)
+        #expect(try await client.streams() == [.init(id: "todo", queued: 0)])
         let last = await SDKPage.close(client)
         #expect(last.node == "a" && last.traffic.eventsReceived > 0)
         await #expect(throws: ReelError.closed) { try await todo.publish(.insert("task", "9")) }

@@ -8,7 +8,7 @@ final class SimulatedDevice: @unchecked Sendable {
     let world: World
     let name: String
     let streams: [StreamName]
-    private let start: StartPosition
+    let start: StartPosition
     private let folder: String
     private var lives = 0
     /// Who uses it, with which store.
@@ -19,6 +19,8 @@ final class SimulatedDevice: @unchecked Sendable {
     var nextName: String?
     /// The account is being deleted.
     var isErasing = false
+    /// The account's store has noted its end, and was not deleted.
+    private var isSignedOut = false
     /// The client has deleted its store.
     var isErased = false
     /// The store's files were removed while the client runs.
@@ -28,7 +30,7 @@ final class SimulatedDevice: @unchecked Sendable {
     private(set) var links: [SimulatedLink] = []
     /// How slowly it takes what it is sent, in bytes a millisecond.
     private let bytesPerMs: Int64
-    private var shown: [StreamName: Evidence.Shown] = [:]
+    var shown: [StreamName: Evidence.Shown] = [:]
     private var backup: (path: String, user: String)?
     private var count = 0
 
@@ -75,7 +77,7 @@ final class SimulatedDevice: @unchecked Sendable {
                     if isSmall { client.cacheBytes = 2_000 }
                     for stream in streams {
                         try client.open(stream.description, from: start)
-                        for publication in client.pending(of: stream) { hear(of: publication) }
+                        hearOfWaiting(stream, client)
                     }
                 }
                 listen(client.assumeIsolated { $0.notices() })
@@ -86,6 +88,7 @@ final class SimulatedDevice: @unchecked Sendable {
         process.after(process.pick(10...500)) { [self] in use() }
         process.after(process.pick(10...4_000)) { [self] in type() }
         process.after(process.pick(10...2_000)) { [self] in look() }
+        process.after(process.pick(1_000...10_000)) { [self] in leaveStream() }
     }
 
     private func listen(_ notices: SyncNotices) {
@@ -106,7 +109,7 @@ final class SimulatedDevice: @unchecked Sendable {
     }
 
     /// What an earlier life was promised.
-    private func hear(of publication: PublishHandle) {
+    func hear(of publication: PublishHandle) {
         let world = world
         Task(executorPreference: process) {
             guard let outcome = try? await publication.outcome() else { return }
@@ -117,7 +120,12 @@ final class SimulatedDevice: @unchecked Sendable {
     /// It is gone between two commits. What it had committed lies on its disk.
     func kill(tellsGateways: Bool) {
         // What waits is told that nothing will come; nothing is committed or sent.
-        process.round { client?.assumeIsolated { $0.fail(ReelError(.internal, "killed")) } }
+        process.round {
+            client?.assumeIsolated { client in
+                isSignedOut = isErasing && client.isEnding && client.failure == nil
+                client.fail(ReelError(.internal, "killed"))
+            }
+        }
         client = nil
         for link in links where !link.isOver {
             link.forgetDevice()
@@ -126,6 +134,12 @@ final class SimulatedDevice: @unchecked Sendable {
         links = []
         process.kill()
         isErasing = false
+        if isSignedOut, !isErased {
+            // The next client of the store finds it empty.
+            world.lostStore(name)
+            forgetStore()
+        }
+        isSignedOut = false
         if isErased { use(Account(user: newName(), file: newFile())) }
         isErased = false
         if isStoreRemoved { forgetStore() }
@@ -294,7 +308,7 @@ final class SimulatedDevice: @unchecked Sendable {
         let (world, name) = (world, name)
         Task(executorPreference: process) { [token, base] in
             do {
-                let publication = try await SyncStream(client: client, name: stream).publish(event, base: base)
+                let publication = try await client.stream(stream).publish(event, base: base)
                 if let token { world.promised(token, stream, by: name) }
                 let outcome = try await publication.outcome()
                 if let token { world.settled(token, outcome) }
@@ -342,7 +356,7 @@ final class SimulatedDevice: @unchecked Sendable {
                 if !state.isDirty, !showsItsState(state) {
                     world.broken("\(name) lets apps read in \(stream) something else than its state")
                 }
-                guard let digest = client.digest(of: stream) else { continue }
+                guard let digest = client.digest(of: state.opening) else { continue }
                 world.observed(place, digest, by: name)
             }
         }
@@ -386,7 +400,7 @@ final class SimulatedDevice: @unchecked Sendable {
             for stream in streams {
                 guard let state = client.opened[stream] else { return "\(name) has not opened \(stream)" }
                 let head = world.log.head(stream.partition(of: world.log.partitions.count))
-                let gaps = client.gaps(of: stream)
+                let gaps = client.gaps(of: state.opening)
                 guard state.seq == head, state.view?.fold.epoch == world.log.epoch, state.outbox.entries.isEmpty,
                     gaps.isEmpty
                 else {

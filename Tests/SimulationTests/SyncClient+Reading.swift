@@ -5,14 +5,21 @@ import ReelCore
 /// The objects of a stream by its name; none if the store has failed or was lost.
 extension SyncClient {
     nonisolated func object(_ model: String, _ id: String, of name: StreamName) -> SyncObject? {
-        (try? SyncStream(client: self, name: name).object(model, id)) ?? nil
+        (try? stream(name).object(model, id)) ?? nil
     }
 
     nonisolated func objects(_ model: String, of name: StreamName) -> [SyncObject] {
-        (try? SyncStream(client: self, name: name).objects(model)) ?? []
+        (try? stream(name).objects(model)) ?? []
     }
 
     nonisolated func confirmed(_ model: String, _ id: String, of name: StreamName) -> SyncObject? {
-        (try? SyncStream(client: self, name: name).confirmed.object(model, id)) ?? nil
+        (try? stream(name).confirmed.object(model, id)) ?? nil
+    }
+
+    /// The open stream of this name. A stream that is not open is one of which every read throws.
+    nonisolated func stream(_ name: StreamName) -> SyncStream {
+        var opening: StreamOpening?
+        content.change { opening = $0[name]?.opening }
+        return SyncStream(client: self, opening: opening ?? StreamOpening(name: name, number: -1))
     }
 }

@@ -74,7 +74,8 @@ final class ClientResources: @unchecked Sendable {
 }
 
 extension StreamState {
-    fileprivate func end(_ error: ReelError) {
+    /// Ends everything that runs for the stream. Each call that still waits throws `error`.
+    func end(_ error: ReelError) {
         handles.cancelAll()
         sendTimer?.cancel()
         for publication in publications.values.joined() { publication.closed(error) }

@@ -58,8 +58,8 @@ public struct ObjectChangeBatch: Sendable {
     }
 }
 
-/// The changes of a stream, batch by batch. The sequence ends when the client is closed, or when its last reference is
-/// released. This sequence and its iterators do not hold the client.
+/// The changes of a stream, batch by batch. The sequence ends when the stream or the client is closed, or when the
+/// last reference to the client is released. This sequence and its iterators do not hold the client.
 ///
 /// Several loops may read the sequence at the same time, and each one gets every batch. The first loop begins where
 /// `changes` was read. A further loop begins where its iterator is made. A loop that starts after another one has ended
@@ -69,8 +69,8 @@ public struct ObjectChanges: AsyncSequence, Sendable {
     public struct AsyncIterator: AsyncIteratorProtocol {
         let lease: FeedSource<ObjectChangeBatch>.Lease
 
-        /// Returns the next batch, and waits until something has changed. Returns nil once the client has ended or the
-        /// task is cancelled.
+        /// Returns the next batch, and waits until something has changed. Returns nil once the stream or the client has
+        /// ended, or the task is cancelled.
         public mutating func next() async -> ObjectChangeBatch? {
             await lease.feed.next()
         }

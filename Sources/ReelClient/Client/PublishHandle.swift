@@ -32,8 +32,8 @@ public final class PublishHandle: Sendable {
     ///
     /// - Returns: The seq of the event. Nil if there is no seq to report: a later event of the queue has replaced this
     ///   one, or a snapshot shows it as consumed together with a later event of this device.
-    /// - Throws: The error of an event that was refused for good, or whose outcome is unknown. `closed` if the client
-    ///   ends first; the event stays in the queue. `CancellationError` if the task is cancelled.
+    /// - Throws: The error of an event that was refused for good, or whose outcome is unknown. `closed` if the stream
+    ///   or the client ends first; the event stays in the queue. `CancellationError` if the task is cancelled.
     @discardableResult
     public func acked() async throws -> Seq? {
         await wait(needsOutcome: false)
@@ -50,8 +50,8 @@ public final class PublishHandle: Sendable {
 
     /// Waits until the device's own fold has processed the event, and returns its outcome.
     ///
-    /// - Throws: `closed` if the client ends first; the event stays in the queue. `CancellationError` if the task is
-    ///   cancelled.
+    /// - Throws: `closed` if the stream or the client ends first; the event stays in the queue. `CancellationError` if
+    ///   the task is cancelled.
     @discardableResult
     public func outcome() async throws -> PublishOutcome {
         await wait(needsOutcome: true)

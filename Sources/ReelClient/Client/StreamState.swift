@@ -9,7 +9,8 @@ final class StreamState {
         var continuation: CheckedContinuation<Void, any Error>
     }
 
-    let name: StreamName
+    let opening: StreamOpening
+    var name: StreamName { opening.name }
     /// The `ref` of the last `subscribe`.
     var subscribeRef = SyncClient.Ref.subscribe
     /// The progress towards live events.
@@ -78,9 +79,10 @@ final class StreamState {
         start: StartPosition,
         _ gapSource: SyncClient.GapSource = .connection,
         row: Int64,
-        outbox: Outbox
+        outbox: Outbox,
+        opening: Int = 0
     ) {
-        self.name = name
+        self.opening = StreamOpening(name: name, number: opening)
         sync = StreamSync(start: start, gapSource: gapSource)
         self.row = row
         self.outbox = outbox

@@ -60,7 +60,7 @@ extension SyncClient {
     }
 
     private func received(_ response: TransportResponse, _ load: StateLoad, _ name: StreamName) {
-        guard let stream = opened[name], let store, !isClosed else { return }
+        guard let stream = opened[name], stream.load === load, let store, !isClosed else { return }
         if case .body(let bytes) = response {
             counters.bytesReceived += Int64(bytes.count)
             counters.snapshotBytes += Int64(bytes.count)

@@ -67,7 +67,7 @@ extension SyncClient {
             throw error
         }
         resources.erasesStore = true
-        for name in try store?.writtenStreams() ?? [] where opened[name] == nil { try begin(name, .snapshot) }
+        for name in try store?.writtenStreams() ?? [] { try begin(name, .snapshot) }
         for stream in opened.values {
             stream.outbox.discard()
             markDirty(stream)

@@ -2,9 +2,11 @@ internal import ReelCore
 
 // The calls of a `SyncStream` to its client.
 extension SyncClient {
-    func publish(_ event: SyncEvent, to name: StreamName, base position: ReadPosition?) async throws -> PublishHandle {
+    func publish(_ event: SyncEvent, to opening: StreamOpening, base position: ReadPosition?) async throws
+        -> PublishHandle
+    {
         takeEnqueued()
-        let (publication, stream) = try accept(event, to: name, base: position)
+        let (publication, stream) = try accept(event, to: opening, base: position)
         try await withCheckedThrowingContinuation { stream.commits.append($0) }
         return publication
     }
@@ -12,11 +14,11 @@ extension SyncClient {
     /// Checks an event and queues it. It is durable after the next commit of the stream.
     func accept(
         _ event: SyncEvent,
-        to name: StreamName,
+        to opening: StreamOpening,
         base position: ReadPosition?
     ) throws(ReelError) -> (PublishHandle, StreamState) {
         try checkOpen()
-        guard let stream = opened[name] else { throw ReelError.closed }
+        guard let stream = opened[opening] else { throw .streamIsClosed(opening.name.description) }
         // An event that is refused leaves the stream as it is, so no turn would release the snapshot of the storage.
         defer { if !stream.isDirty { stream.fold?.storedObjects?.refresh() } }
         try event.checkNumbers()
@@ -49,32 +51,33 @@ extension SyncClient {
 
     /// Returns an open stream after the turn in which it has changed. So the app never learns more of a stream than it
     /// can read.
-    private func settled(_ name: StreamName) -> StreamState? {
+    private func settled(_ opening: StreamOpening) -> StreamState? {
         takeEnqueued()
-        if opened[name]?.isDirty == true { finishTurn() }
-        return opened[name]
+        if opened[opening]?.isDirty == true { finishTurn() }
+        return opened[opening]
     }
 
-    func seq(of name: StreamName) -> Seq { settled(name)?.seq ?? .none }
+    func seq(of opening: StreamOpening) -> Seq { settled(opening)?.seq ?? .none }
 
-    func coverage(of name: StreamName) -> SeqRanges { settled(name)?.view?.covered ?? SeqRanges() }
+    func coverage(of opening: StreamOpening) -> SeqRanges { settled(opening)?.view?.covered ?? SeqRanges() }
 
-    func gaps(of name: StreamName) -> SeqRanges { settled(name)?.view?.gaps ?? SeqRanges() }
+    func gaps(of opening: StreamOpening) -> SeqRanges { settled(opening)?.view?.gaps ?? SeqRanges() }
 
-    func epoch(of name: StreamName) -> Epoch? { settled(name)?.view?.fold.epoch }
+    func epoch(of opening: StreamOpening) -> Epoch? { settled(opening)?.view?.fold.epoch }
 
-    func digest(of name: StreamName) -> UInt64? { settled(name)?.view?.digest() }
+    func digest(of opening: StreamOpening) -> UInt64? { settled(opening)?.view?.digest() }
 
-    func pending(of name: StreamName) -> [PublishHandle] {
-        guard let stream = settled(name) else { return [] }
+    func pending(of opening: StreamOpening) -> [PublishHandle] {
+        guard let stream = settled(opening) else { return [] }
         return stream.outbox.entries.flatMap { stream.publications[$0.number] ?? [] }
     }
 
-    func queued(of name: StreamName) -> Int { settled(name)?.outbox.entries.count ?? 0 }
+    func queued(of opening: StreamOpening) -> Int { settled(opening)?.outbox.entries.count ?? 0 }
 
-    func waitUntil(seq: Seq, of name: StreamName) async throws {
+    func waitUntil(seq: Seq, of opening: StreamOpening) async throws {
         try checkOpen()
-        guard let stream = settled(name), stream.seq < seq else { return }
+        guard let stream = settled(opening) else { throw failure ?? closedError(of: opening) }
+        if stream.seq >= seq { return }
         waits += 1
         let number = waits
         try await withTaskCancellationHandler {
@@ -82,23 +85,25 @@ extension SyncClient {
                 // The handler may have left the executor in between.
                 if stream.seq >= seq { return continuation.resume() }
                 if Task.isCancelled { return continuation.resume(throwing: CancellationError()) }
-                if isClosed { return continuation.resume(throwing: failure ?? .closed) }
+                if isClosed || opened[opening] !== stream {
+                    return continuation.resume(throwing: failure ?? closedError(of: opening))
+                }
                 stream.waiters.append(StreamState.Waiter(number: number, seq: seq, continuation: continuation))
             }
         } onCancel: {
-            Task { await self.cancelWait(number, name) }
+            Task { await self.cancelWait(number, opening) }
         }
     }
 
-    private func cancelWait(_ number: Int, _ name: StreamName) {
-        guard let stream = opened[name], let index = stream.waiters.firstIndex(where: { $0.number == number }) else {
+    private func cancelWait(_ number: Int, _ opening: StreamOpening) {
+        guard let stream = opened[opening], let index = stream.waiters.firstIndex(where: { $0.number == number }) else {
             return
         }
         stream.waiters.remove(at: index).continuation.resume(throwing: CancellationError())
     }
 
-    func changes(of name: StreamName) -> ObjectChanges {
-        guard let stream = opened[name], !isClosed else {
+    func changes(of opening: StreamOpening) -> ObjectChanges {
+        guard let stream = opened[opening], !isClosed else {
             let feeds = Feeds(ObjectChangeBatch.gather)
             feeds.close()
             return ObjectChanges(source: FeedSource(feeds))

@@ -94,6 +94,7 @@ extension SyncClient {
         in shown: inout ClientContent.Stream
     ) {
         stream.readable.apply(to: &shown)
+        shown.opening = stream.opening
         shown.position = stream.readPosition
         shown.isComplete = stream.view != nil && stream.sync.isComplete
         if let layers = stream.fold?.storedObjects?.layers { shown.layers = layers }
@@ -131,8 +132,18 @@ extension SyncClient {
         let stored = try store.open(name, newSite: fresh.site)
         var entries = stored.entries
         for index in entries.indices { entries[index].sinceMs = transport.nowMs }
-        let outbox = Outbox(site: stored.site, nextOp: stored.nextOp, entries: entries, seed: seed)
-        let stream = StreamState(name, start: start, gapSource, row: stored.row, outbox: outbox)
+        var outbox = Outbox(site: stored.site, nextOp: stored.nextOp, entries: entries, seed: seed)
+        // Answers to publishes of an earlier opening on this connection are then told from those of this one.
+        outbox.generation = Int64(openings) << 32
+        let stream = StreamState(
+            name,
+            start: start,
+            gapSource,
+            row: stored.row,
+            outbox: outbox,
+            opening: openings
+        )
+        openings += 1
         for entry in stored.entries where !entry.event.isInternal {
             stream.publications[entry.number] = [PublishHandle(entry.event)]
         }
@@ -215,7 +226,7 @@ extension SyncClient {
         (stream.cutLoad, stream.unwrittenEpoch) = (nil, false)
         stream.overlay = Overlay(of: stream.outbox, over: nil, stream: stream.name, isComplete: false)
         stream.readable = ReadableChanges()
-        content.change { $0[stream.name] = ClientContent.Stream() }
+        content.change { $0[stream.name] = ClientContent.Stream(opening: stream.opening) }
         stream.batch = ObjectChangeBatch(seq: .none, isReset: true)
         try store?.forgetState(stream.row, epoch: epoch)
         notify(

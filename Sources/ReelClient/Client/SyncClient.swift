@@ -67,6 +67,8 @@ public actor SyncClient {
     /// The number of turns that were committed.
     var turns: Int64 = 0
     var links = 0
+    /// The number of times that a stream was opened.
+    var openings = 0
     /// The number of subscriptions that were ended while the connection stays.
     var unsubscribes = 0
     var lostAtMs: Int64?
@@ -211,11 +213,13 @@ public actor SyncClient {
             throw ReelError(.badStream, "found \(name.debugDescription), expected \(StreamName.rule)")
         }
         try checkOpen()
-        if opened[name] == nil { try begin(name, start) }
-        return SyncStream(client: self, name: name)
+        return SyncStream(client: self, opening: try begin(name, start).opening)
     }
 
-    func begin(_ name: StreamName, _ start: StartPosition) throws(ReelError) {
+    /// Returns the open stream of this name, and opens it if it is not open.
+    @discardableResult
+    func begin(_ name: StreamName, _ start: StartPosition) throws(ReelError) -> StreamState {
+        if let stream = opened[name] { return stream }
         let stream = try restore(name, start)
         opened.append(stream)
         if !hasLookedForUnused { planUpkeep() }
@@ -227,6 +231,7 @@ public actor SyncClient {
         )
         // The app can read the status when `open` returns.
         showStatuses()
+        return stream
     }
 
     /// Returns all streams that the device holds, sorted by name: the open streams, and those of earlier runs in its

@@ -33,7 +33,8 @@ public struct LocalStream: Sendable, Equatable {
 public struct SyncStream: Sendable {
     /// The client that holds the stream.
     public let client: SyncClient
-    let name: StreamName
+    let opening: StreamOpening
+    var name: StreamName { opening.name }
 
     /// The stream's name.
     public var id: String { name.description }
@@ -54,53 +55,64 @@ public struct SyncStream: Sendable {
     ///   - `epoch_changed` for a splice or guard that was made in an epoch that has ended.
     ///   - `deleted`, `no_object`, `guard`, `type`, `range`, `stale` or `too_large` for an event that the objects, as
     ///     this device shows them, would reject.
-    ///   - `closed` once the client is closed.
+    ///   - `closed` once the stream or the client is closed.
     ///   - a code that begins with `store_` if the store failed. Then the event is not accepted, unless the store was
     ///     lost at this very moment.
     @discardableResult
     public func publish(_ event: SyncEvent, base: ReadPosition? = nil) async throws -> PublishHandle {
-        try await client.publish(event, to: name, base: base)
+        try await client.publish(event, to: opening, base: base)
     }
 
     /// The status of the stream: its content, its connection, its position and its queue. It can be read on any thread
     /// at any time, also after the stream was closed.
-    public var status: StreamStatus { client.resources.board.stream(name) }
+    public var status: StreamStatus { client.resources.board.stream(opening) }
 
     /// Returns the present status, and then the newest status after each change.
     public func statuses() -> Statuses<StreamStatus> {
-        Statuses { [board = client.resources.board, name] in board.statuses(of: name) }
+        Statuses { [board = client.resources.board, opening] in board.statuses(of: opening) }
     }
 
     /// Returns the seqs of the partition that this device has proven to know.
-    public func coverage() async -> SeqRanges { await client.coverage(of: name) }
+    public func coverage() async -> SeqRanges { await client.coverage(of: opening) }
 
     /// Returns the seqs up to the last known one that are still missing.
-    public func gaps() async -> SeqRanges { await client.gaps(of: name) }
+    public func gaps() async -> SeqRanges { await client.gaps(of: opening) }
 
     /// Returns a 64-bit hash that is equal on all devices and nodes with the same state, printed as 16 hex digits. Nil
     /// without a state.
-    public func digest() async -> UInt64? { await client.digest(of: name) }
+    public func digest() async -> UInt64? { await client.digest(of: opening) }
 
     /// Returns the own events that wait, in order, including those of an earlier run. Their outcomes can be awaited.
-    public func pending() async -> [PublishHandle] { await client.pending(of: name) }
+    public func pending() async -> [PublishHandle] { await client.pending(of: opening) }
 
     /// The changes from now on, batch by batch. A `SyncStream` holds the client, and this sequence does not: a task
     /// that is to end with the client must keep only the sequence.
-    public func changes() async -> ObjectChanges { await client.changes(of: name) }
+    public func changes() async -> ObjectChanges { await client.changes(of: opening) }
 
     /// Waits until the stream is folded up to this seq.
     ///
-    /// - Throws: `closed` if the client is closed first. `epoch_changed` if the log of the seq ends.
+    /// - Throws: `closed` if the stream or the client is closed first. `epoch_changed` if the log of the seq ends.
     ///   `CancellationError` if the task is cancelled.
     public func waitUntil(seq: Seq) async throws {
-        try await client.waitUntil(seq: seq, of: name)
+        try await client.waitUntil(seq: seq, of: opening)
     }
+
+    /// Ends the reading of this stream on this device: its subscription, its requests, and the memory that it takes.
+    /// The state and the queue stay in the store. `SyncClient.open` opens the stream again from there.
+    ///
+    /// Events that wait are not sent until the stream is opened again; `SyncClient.streams` lists such streams. Calls
+    /// that wait throw `closed`, also `PublishHandle.outcome`, and iterations over `changes` end.
+    ///
+    /// All values of this stream are closed, and stay closed when the stream is opened again. Their later calls throw
+    /// `closed`. Properties that cannot throw are then as for a stream of which nothing was read. A second call has no
+    /// effect.
+    public func close() async { await client.close(opening) }
 }
 
 // The present values in the client's actor. Apps read them from `status`.
 extension SyncStream {
-    var seq: Seq { get async { await client.seq(of: name) } }
-    var epoch: Epoch? { get async { await client.epoch(of: name) } }
-    var pendingCount: Int { get async { await client.queued(of: name) } }
-    var problems: [SyncProblem] { get async { await client.problems(of: name) } }
+    var seq: Seq { get async { await client.seq(of: opening) } }
+    var epoch: Epoch? { get async { await client.epoch(of: opening) } }
+    var pendingCount: Int { get async { await client.queued(of: opening) } }
+    var problems: [SyncProblem] { get async { await client.problems(of: opening) } }
 }

@@ -6,7 +6,7 @@ final class Inbox: Sendable {
     /// An event with its stream.
     struct Item: Sendable {
         let event: EnqueuedEvent
-        let stream: StreamName
+        let opening: StreamOpening
         let base: ReadPosition?
     }
 

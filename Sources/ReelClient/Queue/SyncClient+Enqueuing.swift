@@ -7,11 +7,11 @@ extension SyncClient {
 
     nonisolated func enqueue(
         _ event: SyncEvent,
-        to name: StreamName,
+        to opening: StreamOpening,
         base: ReadPosition?
     ) throws(ReelError) -> EnqueuedEvent {
         let enqueued = EnqueuedEvent(event)
-        if try resources.inbox.add(.init(event: enqueued, stream: name, base: base)) {
+        if try resources.inbox.add(.init(event: enqueued, opening: opening, base: base)) {
             transport.execute { [weak self] in self?.assumeIsolated { $0.takeSomeEnqueued() } }
         }
         return enqueued
@@ -34,7 +34,7 @@ extension SyncClient {
         var finished = 0
         for item in items {
             do {
-                let (publication, stream) = try accept(item.event.event, to: item.stream, base: item.base)
+                let (publication, stream) = try accept(item.event.event, to: item.opening, base: item.base)
                 if store != nil {
                     stream.enqueued.append((item.event, publication))
                     continue
@@ -42,7 +42,7 @@ extension SyncClient {
                 item.event.finish(.success(publication))
             } catch {
                 item.event.finish(.failure(error))
-                notify(.notApplied(stream: item.stream.description, item.event.event, .failed(error)))
+                notify(.notApplied(stream: item.opening.name.description, item.event.event, .failed(error)))
             }
             finished += 1
         }

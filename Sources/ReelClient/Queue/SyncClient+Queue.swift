@@ -2,9 +2,9 @@ internal import ReelCore
 
 // The queue of a stream: listing, withdrawing, discarding and flushing.
 extension SyncClient {
-    func queue(of name: StreamName) -> [QueuedEvent] {
+    func queue(of opening: StreamOpening) -> [QueuedEvent] {
         takeEnqueued()
-        return opened[name].map { queue(of: $0, through: .max) } ?? []
+        return opened[opening].map { queue(of: $0, through: .max) } ?? []
     }
 
     /// Returns the events of a stream up to a number.
@@ -61,14 +61,14 @@ extension SyncClient {
 
     // MARK: Steering
 
-    func withdraw(_ number: Int64, of name: StreamName) async throws {
-        let stream = try stream(name)
+    func withdraw(_ number: Int64, of opening: StreamOpening) async throws {
+        let stream = try stream(opening)
         try stream.outbox.withdraw(number)
         try await commit(stream)
     }
 
-    func discard(_ name: StreamName) async throws -> Int {
-        let stream = try stream(name)
+    func discard(_ opening: StreamOpening) async throws -> Int {
+        let stream = try stream(opening)
         let count = stream.outbox.entries.count
         stream.outbox.discard()
         let removed = count - stream.outbox.entries.count
@@ -76,10 +76,11 @@ extension SyncClient {
         return removed
     }
 
-    private func stream(_ name: StreamName) throws(ReelError) -> StreamState {
+    /// Returns an open stream after the events that were enqueued before.
+    func stream(_ opening: StreamOpening) throws(ReelError) -> StreamState {
         takeEnqueued()
         try checkOpen()
-        guard let stream = opened[name] else { throw ReelError.closed }
+        guard let stream = opened[opening] else { throw .streamIsClosed(opening.name.description) }
         return stream
     }
 
@@ -90,43 +91,47 @@ extension SyncClient {
 
     // MARK: Flushing
 
-    func flush(_ names: [StreamName], deadline: Duration) async throws {
-        takeEnqueued()
-        try checkOpen()
+    func flush(_ openings: [StreamOpening], deadline: Duration) async throws {
         let endMs = transport.nowMs + deadline.milliseconds
-        let targets = names.compactMap { name in opened[name]?.outbox.entries.last.map { (name, $0.number) } }
-        for (name, last) in targets {
+        let targets = try openings.compactMap { opening in
+            try stream(opening).outbox.entries.last.map { (opening, $0.number) }
+        }
+        for (opening, last) in targets {
             do {
-                try await waitUntilSettled(through: last, of: name, endMs: endMs)
+                try await waitUntilSettled(through: last, of: opening, endMs: endMs)
             } catch is FlushTimeout {
-                let waiting = targets.compactMap { name, last in opened[name].map { queue(of: $0, through: last) } }
+                let waiting = targets.compactMap { opening, last in
+                    opened[opening].map { queue(of: $0, through: last) }
+                }
                 throw FlushTimeout(waiting: waiting.flatMap(\.self))
             }
         }
     }
 
     /// Waits until no entry up to a number is in the queue. Throws an empty `FlushTimeout` at `endMs`.
-    private func waitUntilSettled(through last: Int64, of name: StreamName, endMs: Int64) async throws {
-        try checkOpen()
-        guard let stream = opened[name], stream.waits(through: last) else { return }
+    private func waitUntilSettled(through last: Int64, of opening: StreamOpening, endMs: Int64) async throws {
+        let stream = try stream(opening)
+        guard stream.waits(through: last) else { return }
         waits += 1
         let number = waits
-        let timer = after(max(0, endMs - transport.nowMs)) { $0.endFlush(number, name, FlushTimeout(waiting: [])) }
+        let timer = after(max(0, endMs - transport.nowMs)) { $0.endFlush(number, opening, FlushTimeout(waiting: [])) }
         defer { timer.cancel() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 if !stream.waits(through: last) { return continuation.resume() }
                 if Task.isCancelled { return continuation.resume(throwing: CancellationError()) }
-                if isClosed { return continuation.resume(throwing: failure ?? .closed) }
+                if isClosed || opened[opening] !== stream {
+                    return continuation.resume(throwing: failure ?? closedError(of: opening))
+                }
                 stream.flushes.append(.init(number: number, last: last, continuation: continuation))
             }
         } onCancel: {
-            Task { await self.endFlush(number, name, CancellationError()) }
+            Task { await self.endFlush(number, opening, CancellationError()) }
         }
     }
 
-    private func endFlush(_ number: Int, _ name: StreamName, _ error: any Error) {
-        guard let stream = opened[name], let index = stream.flushes.firstIndex(where: { $0.number == number }) else {
+    private func endFlush(_ number: Int, _ opening: StreamOpening, _ error: any Error) {
+        guard let stream = opened[opening], let index = stream.flushes.firstIndex(where: { $0.number == number }) else {
             return
         }
         stream.flushes.remove(at: index).continuation.resume(throwing: error)

@@ -3,7 +3,7 @@ public import ReelCore
 // The queue of own events, as an app steers it.
 extension SyncStream {
     /// The own events that wait, in the order in which they are sent. Events of the client itself are left out.
-    public var queue: [QueuedEvent] { get async { await client.queue(of: name) } }
+    public var queue: [QueuedEvent] { get async { await client.queue(of: opening) } }
 
     /// Removes an event that waits and has no op. The outcome of all writes that were merged into it is `reduced`.
     ///
@@ -14,21 +14,21 @@ extension SyncStream {
     /// - Parameter id: the `id` of an event in `queue`.
     /// - Throws: `WithdrawalRefused` if no event with this id waits, or if the event has its op. `closed`, or a code
     ///   that begins with `store_`, as `publish` throws them.
-    public func withdraw(_ id: QueuedEvent.ID) async throws { try await client.withdraw(id, of: name) }
+    public func withdraw(_ id: QueuedEvent.ID) async throws { try await client.withdraw(id, of: opening) }
 
     /// Removes all events that wait and have no op, as `withdraw` does. Events that a node may have stay.
     ///
     /// - Returns: The number of removed events. Merged writes count as one.
     /// - Throws: `closed` or a code that begins with `store_` as `publish` throws them.
     @discardableResult
-    public func discard() async throws -> Int { try await client.discard(name) }
+    public func discard() async throws -> Int { try await client.discard(opening) }
 
     /// Waits until the log has all own events that wait now, and the device has read them back.
     ///
     /// - Parameter deadline: the longest time to wait.
-    /// - Throws: `FlushTimeout` with the events that still wait after that time. `closed` if the client ends first.
-    ///   `CancellationError` if the task is cancelled.
-    public func flush(deadline: Duration) async throws { try await client.flush([name], deadline: deadline) }
+    /// - Throws: `FlushTimeout` with the events that still wait after that time. `closed` if the stream or
+    ///   the client ends first. `CancellationError` if the task is cancelled.
+    public func flush(deadline: Duration) async throws { try await client.flush([opening], deadline: deadline) }
 
     /// Puts an event into the queue, like `publish`, without waiting: for code that cannot await. Can be called from
     /// any thread.
@@ -43,10 +43,10 @@ extension SyncStream {
     ///     event.
     /// - Returns: A handle by which the storing of the event can be awaited.
     /// - Throws: `limit` if `EnqueuedEvent.unstoredMax` events of the client are not stored yet. `closed` once the
-    ///   client is closed.
+    ///   client is closed. After the stream is closed, `stored` throws it.
     @discardableResult
     public func enqueue(_ event: SyncEvent, base: ReadPosition? = nil) throws(ReelError) -> EnqueuedEvent {
-        try client.enqueue(event, to: name, base: base)
+        try client.enqueue(event, to: opening, base: base)
     }
 }
 
@@ -55,11 +55,12 @@ extension SyncClient {
     /// with waiting events are opened.
     ///
     /// - Parameter deadline: the longest time to wait.
-    /// - Throws: `FlushTimeout` with the events that still wait after that time. `closed` if the client ends first. A
-    ///   code that begins with `store_` if the store failed. `CancellationError` if the task is cancelled.
+    /// - Throws: `FlushTimeout` with the events that still wait after that time. `closed` if the client or one
+    ///   of the streams ends first. A code that begins with `store_` if the store failed. `CancellationError` if the
+    ///   task is cancelled.
     public func flush(deadline: Duration) async throws {
         takeEnqueued()
-        let names = try streams().filter { $0.pendingCount > 0 }.map { try open($0.id).name }
-        try await flush(names, deadline: deadline)
+        let openings = try streams().filter { $0.pendingCount > 0 }.map { try open($0.id).opening }
+        try await flush(openings, deadline: deadline)
     }
 }

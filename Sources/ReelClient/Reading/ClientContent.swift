@@ -10,6 +10,8 @@ internal import Synchronization
 final class ClientContent: Sendable {
     /// The readable content of one stream.
     struct Stream: Sendable {
+        /// The opening of the stream, whose handles may read it.
+        var opening: StreamOpening?
         /// The generations of the stored objects, the upper one first.
         var layers: [Int64] = []
         /// The confirmed objects that differ from the stored ones; nil: the object is gone.
@@ -50,10 +52,10 @@ final class ClientContent: Sendable {
     /// Returns the content of streams at one moment. Throws `closed` for a stream that is not open.
     ///
     /// - Parameters:
-    ///   - names: the names of the streams.
+    ///   - openings: the openings of the streams.
     ///   - report: called on the reader's thread when an object of the moment is damaged.
     func moment(
-        of names: [StreamName],
+        of openings: [StreamOpening],
         _ report: @escaping StreamSnapshot.DamageReport
     ) throws(ReelError) -> [StreamSnapshot] {
         try state.withLock { state throws(ReelError) in
@@ -61,9 +63,11 @@ final class ClientContent: Sendable {
             // Inside the lock, so that the differences and the storage are of one moment.
             let snapshot = try storage.snapshot()
             var moment: [StreamSnapshot] = []
-            for name in names {
-                guard let stream = state.streams[name] else { throw .streamIsClosed(name.description) }
-                moment.append(StreamSnapshot(name, stream: stream, storage: snapshot, report: report))
+            for opening in openings {
+                guard let stream = state.streams[opening.name], stream.opening == opening else {
+                    throw .streamIsClosed(opening.name.description)
+                }
+                moment.append(StreamSnapshot(opening.name, stream: stream, storage: snapshot, report: report))
             }
             return moment
         }

@@ -7,8 +7,8 @@ extension SyncStream {
     ///
     /// - Parameter body: reads objects.
     /// - Returns: The result of `body`.
-    /// - Throws: The error of `body`. `closed` if the client is closed. A code that begins with `store_` if the store
-    ///   failed.
+    /// - Throws: The error of `body`. `closed` if the stream or the client is closed. A code that begins with
+    ///   `store_` if the store failed.
     public func read<T>(_ body: (StreamSnapshot) throws -> T) throws -> T {
         try client.read([self]) { try body($0[0]) }
     }
@@ -19,7 +19,7 @@ extension SyncStream {
     /// - Parameters:
     ///   - model: the model of the object.
     ///   - id: the id of the object, unique within its model.
-    /// - Throws: `closed` if the client is closed. A code that begins with `store_` if the store failed.
+    /// - Throws: `closed` if the stream or the client is closed. A code that begins with `store_` if the store failed.
     public func object(_ model: String, _ id: String) throws -> SyncObject? {
         try read { try $0.object(model, id) }
     }
@@ -29,7 +29,7 @@ extension SyncStream {
     /// objects.
     ///
     /// - Parameter model: the model of the objects.
-    /// - Throws: `closed` if the client is closed. A code that begins with `store_` if the store failed.
+    /// - Throws: `closed` if the stream or the client is closed. A code that begins with `store_` if the store failed.
     public func objects(_ model: String) throws -> [SyncObject] {
         try read { try $0.objects(model) }
     }
@@ -48,7 +48,7 @@ public struct ConfirmedObjects: Sendable {
     /// - Parameters:
     ///   - model: the model of the object.
     ///   - id: the id of the object, unique within its model.
-    /// - Throws: `closed` if the client is closed. A code that begins with `store_` if the store failed.
+    /// - Throws: `closed` if the stream or the client is closed. A code that begins with `store_` if the store failed.
     public func object(_ model: String, _ id: String) throws -> SyncObject? {
         try stream.read { try $0.confirmed.object(model, id) }
     }
@@ -56,7 +56,7 @@ public struct ConfirmedObjects: Sendable {
     /// Returns all objects of a model, sorted by the bytes of their ids.
     ///
     /// - Parameter model: the model of the objects.
-    /// - Throws: `closed` if the client is closed. A code that begins with `store_` if the store failed.
+    /// - Throws: `closed` if the stream or the client is closed. A code that begins with `store_` if the store failed.
     public func objects(_ model: String) throws -> [SyncObject] {
         try stream.read { try $0.confirmed.objects(model) }
     }
@@ -70,10 +70,13 @@ extension SyncClient {
     ///   - streams: open streams of this client.
     ///   - body: reads objects. It gets the streams in the same order.
     /// - Returns: The result of `body`.
-    /// - Throws: The error of `body`. `closed` if the client or one of the streams is closed. A code that begins with
-    ///   `store_` if the store failed.
+    /// - Throws: The error of `body`. `closed` if the client or one of the streams is closed, or if a stream belongs
+    ///   to another client. A code that begins with `store_` if the store failed.
     nonisolated public func read<T>(_ streams: [SyncStream], _ body: ([StreamSnapshot]) throws -> T) throws -> T {
-        let moment = try content.moment(of: streams.map(\.name)) { [weak self] name, layers, error in
+        if let foreign = streams.first(where: { $0.client !== self }) {
+            throw ReelError(.closed, "found the stream \(foreign.id) of another client, expected one of this client")
+        }
+        let moment = try content.moment(of: streams.map(\.opening)) { [weak self] name, layers, error in
             Task { [weak self] in await self?.foundDamage(in: name, layers, error) }
         }
         return try body(moment)

@@ -70,6 +70,8 @@ struct ProblemList: Sendable {
         case consumed(StreamName)
         /// The queue is empty.
         case emptied(StreamName)
+        /// The stream was closed.
+        case streamClosed(StreamName)
     }
 
     /// A problem, and the time since which it exists.
@@ -122,6 +124,8 @@ struct ProblemList: Sendable {
         case .acked(let stream): return end(.writing(stream))
         case .consumed(let stream): return end(.consuming(stream))
         case .emptied(let stream): return end(.writing(stream), .consuming(stream))
+        case .streamClosed(let stream):
+            return end(.reading(stream), .state(stream), .writing(stream), .consuming(stream))
         }
     }
 

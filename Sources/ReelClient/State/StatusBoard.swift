@@ -6,10 +6,10 @@ internal import Synchronization
 final class StatusBoard: Sendable {
     private struct State {
         var client = SyncStatus()
-        var streams: [StreamName: StreamStatus] = [:]
+        var streams: [StreamOpening: StreamStatus] = [:]
         var waitingStreams = 0
         var clientReaders: [AsyncStream<SyncStatus>.Continuation] = []
-        var streamReaders: [StreamName: [AsyncStream<StreamStatus>.Continuation]] = [:]
+        var streamReaders: [StreamOpening: [AsyncStream<StreamStatus>.Continuation]] = [:]
         var isClosed = false
     }
 
@@ -17,7 +17,7 @@ final class StatusBoard: Sendable {
 
     var client: SyncStatus { state.withLock { $0.client } }
 
-    func stream(_ name: StreamName) -> StreamStatus { state.withLock { $0.streams[name] } ?? StreamStatus() }
+    func stream(_ opening: StreamOpening) -> StreamStatus { state.withLock { $0.streams[opening] } ?? StreamStatus() }
 
     /// Shows the client's node, deployment and problems.
     func show(_ status: SyncStatus) {
@@ -29,22 +29,22 @@ final class StatusBoard: Sendable {
     }
 
     /// Shows the status of an open stream.
-    func show(_ status: StreamStatus, of name: StreamName) {
+    func show(_ status: StreamStatus, of opening: StreamOpening) {
         state.withLock { state in
-            let former = state.streams[name]
+            let former = state.streams[opening]
             guard former != status, !state.isClosed else { return }
-            state.streams[name] = status
+            state.streams[opening] = status
             Self.count(former, status, &state)
-            state.streamReaders[name]?.removeAll { Self.isGone($0.yield(status)) }
+            state.streamReaders[opening]?.removeAll { Self.isGone($0.yield(status)) }
         }
     }
 
     /// Removes a stream that is not open any more, and ends its sequences.
-    func remove(_ name: StreamName) {
+    func remove(_ opening: StreamOpening) {
         state.withLock { state in
-            guard let former = state.streams.removeValue(forKey: name) else { return }
+            guard let former = state.streams.removeValue(forKey: opening) else { return }
             Self.count(former, nil, &state)
-            for reader in state.streamReaders.removeValue(forKey: name) ?? [] { reader.finish() }
+            for reader in state.streamReaders.removeValue(forKey: opening) ?? [] { reader.finish() }
         }
     }
 
@@ -55,7 +55,7 @@ final class StatusBoard: Sendable {
             for reader in state.clientReaders { reader.finish() }
             for reader in state.streamReaders.values.joined() { reader.finish() }
             (state.clientReaders, state.streamReaders) = ([], [:])
-            for name in state.streams.keys { state.streams[name]?.connection = .closed }
+            for opening in state.streams.keys { state.streams[opening]?.connection = .closed }
         }
     }
 
@@ -70,12 +70,12 @@ final class StatusBoard: Sendable {
         }
     }
 
-    func statuses(of name: StreamName) -> AsyncStream<StreamStatus> {
+    func statuses(of opening: StreamOpening) -> AsyncStream<StreamStatus> {
         state.withLock { state in
             let (stream, reader) = AsyncStream.makeStream(of: StreamStatus.self, bufferingPolicy: .bufferingNewest(1))
-            reader.yield(state.streams[name] ?? StreamStatus())
-            let isOpen = !state.isClosed && state.streams[name] != nil
-            if isOpen { state.streamReaders[name, default: []].append(reader) } else { reader.finish() }
+            reader.yield(state.streams[opening] ?? StreamStatus())
+            let isOpen = !state.isClosed && state.streams[opening] != nil
+            if isOpen { state.streamReaders[opening, default: []].append(reader) } else { reader.finish() }
             return stream
         }
     }

@@ -36,8 +36,10 @@ extension SyncClient {
     /// Returns the present problems as an app sees them.
     func presentProblems() -> [SyncProblem] { problems.seen(nowMs: transport.nowMs, wallMs: transport.wallMs) }
 
-    func problems(of name: StreamName) -> [SyncProblem] {
-        presentProblems().filter { $0.stream == name.description }
+    func problems(of opening: StreamOpening) -> [SyncProblem] {
+        // A client that was closed keeps the problems of its streams.
+        guard isClosed || opened[opening] != nil else { return [] }
+        return presentProblems().filter { $0.stream == opening.name.description }
     }
 
     // MARK: Streams
@@ -56,7 +58,7 @@ extension SyncClient {
         changedStatuses = []
         for stream in streams {
             stream.isStatusDue = false
-            resources.board.show(status(of: stream), of: stream.name)
+            resources.board.show(status(of: stream), of: stream.opening)
         }
         resumeSyncs()
     }
@@ -78,7 +80,7 @@ extension SyncClient {
                 reason: waitingReason(of: first, in: stream)
             )
         }
-        status.problems = problems(of: stream.name)
+        status.problems = problems(of: stream.opening)
         return status
     }
 

@@ -98,6 +98,22 @@ extension DeviceStore {
         return streams
     }
 
+    /// Returns the number of waiting own events of a stream; nil if the store does not know the stream.
+    func queued(_ stream: StreamName) throws(ReelError) -> Int? {
+        let snapshot = try storage.snapshot()
+        return try row(of: stream, snapshot).map { (known) throws(ReelError) in try queued(known.row, snapshot) }
+    }
+
+    private func queued(_ row: Int64, _ snapshot: any StorageSnapshot) throws(ReelError) -> Int {
+        var count = 0
+        let start = StoreKey.queue(row)
+        try snapshot.forEach(from: start, to: StoreKey.end(of: start)) { (_, _) throws(ReelError) in
+            count += 1
+            return true
+        }
+        return count
+    }
+
     /// True if the store knows no stream.
     func isEmpty() throws(ReelError) -> Bool { try streams(try storage.snapshot()).isEmpty }
 
@@ -106,13 +122,7 @@ extension DeviceStore {
         let snapshot = try storage.snapshot()
         var queued: [String: Int] = [:]
         for (name, stream) in try streams(snapshot) {
-            var count = 0
-            let start = StoreKey.queue(stream.row)
-            try snapshot.forEach(from: start, to: StoreKey.end(of: start)) { (_, _) throws(ReelError) in
-                count += 1
-                return true
-            }
-            queued[name.description] = count
+            queued[name.description] = try self.queued(stream.row, snapshot)
         }
         return queued
     }
@@ -136,20 +146,51 @@ extension DeviceStore {
     /// Drops the received data of a stream. Keeps its queue, and the epoch of the queue's bases.
     func forgetState(_ row: Int64, epoch: Epoch?) throws(ReelError) {
         let snapshot = try storage.snapshot()
-        // A generation that a damaged value names is found at the next start.
-        var layers: [Int64] = []
-        for key in [StoreKey.state(row), StoreKey.load(row)] {
-            layers += try StateRow.layers(key, snapshot) ?? []
-        }
+        let layers = try layers(row, snapshot)
         try commit(durably: false) { changes throws(ReelError) in
-            for key in [StoreKey.state(row), StoreKey.load(row)] { changes.remove(key) }
-            dropEvents(row, &changes)
-            changes.remove(StoreKey.position(row))
+            removeState(row, &changes)
             if let epoch {
                 changes.seal(PositionRow(epoch: epoch, position: nil).content, for: StoreKey.position(row))
             }
         }
         unusedGenerations += layers
+    }
+
+    // MARK: Removing
+
+    /// Drops the received data of a stream, if the store knows it. The objects leave the storage later, in steps.
+    func evict(_ stream: StreamName) throws(ReelError) {
+        guard let (row, epoch) = try row(of: stream, try storage.snapshot()) else { return }
+        try forgetState(row, epoch: epoch)
+    }
+
+    /// Removes a stream with its queue, if the store knows it. The objects leave the storage later, in steps.
+    func forget(_ stream: StreamName) throws(ReelError) {
+        let snapshot = try storage.snapshot()
+        guard let (row, _) = try row(of: stream, snapshot) else { return }
+        let layers = try layers(row, snapshot)
+        try commit(durably: true) { changes throws(ReelError) in
+            removeState(row, &changes)
+            changes.removeRange(from: StoreKey.queue(row), to: StoreKey.end(of: StoreKey.queue(row)))
+            changes.remove(StoreKey.stream(stream))
+        }
+        unusedGenerations += layers
+    }
+
+    /// Returns the generations of the state and of the load of a stream. A generation that a damaged value names is
+    /// found at the next start.
+    private func layers(_ row: Int64, _ snapshot: any StorageSnapshot) throws(ReelError) -> [Int64] {
+        var layers: [Int64] = []
+        for key in [StoreKey.state(row), StoreKey.load(row)] {
+            layers += try StateRow.layers(key, snapshot) ?? []
+        }
+        return layers
+    }
+
+    /// Removes what names the received data of a stream, and the events after its folded state.
+    private func removeState(_ row: Int64, _ changes: inout StorageChanges) {
+        for key in [StoreKey.state(row), StoreKey.load(row), StoreKey.position(row)] { changes.remove(key) }
+        dropEvents(row, &changes)
     }
 }
 

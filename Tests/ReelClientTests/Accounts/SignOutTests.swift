@@ -23,6 +23,7 @@ import Testing
         try await streams.0.publish(.insert("m", "1"))
         try await streams.1.publish(.insert("m", "1"))
         try streams.1.enqueue(.insert("m", "2"))
+        await streams.1.close()
         let error = await #expect(throws: ReelError.self) { try await client.signOut() }
         #expect(error?.code == .storeWaits)
         #expect(error?.message.contains("3 own events that wait (s: 1, t: 2)") == true, "\(error!)")

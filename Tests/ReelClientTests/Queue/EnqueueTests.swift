@@ -101,7 +101,8 @@ import Testing
     @Test("enqueue throws limit when too many events are not stored yet")
     func limit() throws {
         let inbox = Inbox()
-        let item = Inbox.Item(event: EnqueuedEvent(.insert("m", "0")), stream: OverlaySimulation.name, base: nil)
+        let opening = StreamOpening(name: OverlaySimulation.name, number: 0)
+        let item = Inbox.Item(event: EnqueuedEvent(.insert("m", "0")), opening: opening, base: nil)
         #expect(try inbox.add(item), "the first one asks the client")
         for _ in 1..<EnqueuedEvent.unstoredMax { #expect(try !inbox.add(item)) }
         let error = #expect(throws: ReelError.self) { try inbox.add(item) }

@@ -168,7 +168,8 @@ import Testing
         try await network.on { network in
             network.cuts = [900_000]
             network.cutAnswer = { receive in
-                let stream = SyncStream(client: client, name: StreamName("s")!)
+                let opening = StreamOpening(name: StreamName("s")!, number: 0)
+                let stream = SyncStream(client: client, opening: opening)
                 let read = try? stream.read { ($0.isComplete, try $0.objects("m").count, $0.seq) }
                 shown.withLock { $0 = read }
                 receive(.failed("reset"))
