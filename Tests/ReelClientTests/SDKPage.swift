@@ -80,6 +80,10 @@ enum SDKPage {
         try await client.forget("archive")
     }
 
+    static func replace(_ todo: SyncStream) async throws {
+        try await todo.replace("task", "1", ["title": "Oat milk", "done": true])
+    }
+
     static func signOut(_ client: SyncClient) async throws -> [String] {
         let staying = try await client.signOut(ifWaiting: .refuse)
         return staying

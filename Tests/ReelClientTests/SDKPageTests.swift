@@ -69,6 +69,8 @@ import Testing
         #expect(try todo.object("page", "1")?["text"] == "a and more and more")
         try await eventually { todo.status.pendingCount == 0 }
         #expect(try todo.confirmed.object("page", "1")?["text"] == "a and more and more")
+        try await SDKPage.replace(todo)
+        #expect(try todo.object("task", "1")?.fields.names == ["done", "title"])
         try await todo.flush(deadline: .seconds(60))
         try await SDKPage.leave(todo, of: client)
         #expect(try await client.streams() == [.init(id: "todo", queued: 0)])

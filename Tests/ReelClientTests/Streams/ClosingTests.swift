@@ -45,6 +45,7 @@ import Testing
         await expectClosed { _ = try stream.confirmed.objects("m") }
         await expectClosed { _ = try client.read([other, stream]) { $0.count } }
         await expectClosed { try await stream.publish(.insert("m", "x")) }
+        await expectClosed { try await stream.replace("m", "1", [:]) }
         await expectClosed { try await stream.enqueue(.insert("m", "x")).stored() }
         await expectClosed { try await stream.waitUntil(seq: 3) }
         await expectClosed { try await stream.flush(deadline: .zero) }
