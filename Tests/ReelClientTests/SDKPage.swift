@@ -42,8 +42,8 @@ enum SDKPage {
             switch status.content {
             case .neverSynced: print("nothing is here yet")
             case .loading(let bytes): print("\(bytes) bytes have arrived")
-            case .behind(let seqs): print("\(seqs) seqs behind, up to date at", status.upToDateMs ?? 0)
-            case .upToDate: print("up to date, seq", status.seq)
+            case .behind(let seqs): print(seqs ?? 0, "seqs behind, up to date at", status.upToDateMs ?? 0)
+            case .upToDate: print("up to date, seq", status.seq, status.connection)
             }
             if let reason = status.pending.reason { print(status.pending.count, "own events wait:", reason) }
         }

@@ -73,7 +73,7 @@ import Testing
         #expect(try todo.object("task", "1")?.fields.names == ["done", "title"])
         try await todo.flush(deadline: .seconds(60))
         try await SDKPage.leave(todo, of: client)
-        #expect(try await client.streams() == [.init(id: "todo", queued: 0)])
+        #expect(try await client.streams() == [.init(id: "todo", pendingCount: 0)])
         let last = await SDKPage.close(client)
         #expect(last.node == "a" && last.traffic.eventsReceived > 0)
         await #expect(throws: ReelError.closed) { try await todo.publish(.insert("task", "9")) }

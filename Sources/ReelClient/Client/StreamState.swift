@@ -52,6 +52,10 @@ final class StreamState {
     /// True if the state that is not written yet is the first one of another epoch.
     var unwrittenEpoch = false
     var isDirty = false
+    /// The bytes of the first state that have arrived, in all attempts; nil: none is arriving.
+    var loadedBytes: Int64?
+    /// The number of the first waiting event, and the time since which it waits by the wall clock.
+    var firstWaiting: (number: Int64, sinceMs: Int64)?
     /// True if the status must be shown at the end of the turn.
     var isStatusDue = false
     /// The last time at which the stream was up to date, by the wall clock in milliseconds; nil: never.
@@ -87,6 +91,15 @@ final class StreamState {
         self.row = row
         self.outbox = outbox
         overlay = Overlay(of: outbox, over: nil, stream: name, isComplete: false)
+    }
+
+    /// Returns the time since which the first event of the queue waits, by the wall clock. It is computed once for each
+    /// event, because the two clocks do not run alike.
+    func waitingSince(_ first: Outbox.Entry, nowMs: Int64, wallMs: Int64) -> Int64 {
+        if let firstWaiting, firstWaiting.number == first.number { return firstWaiting.sinceMs }
+        let sinceMs = wallMs - max(0, nowMs - first.sinceMs)
+        firstWaiting = (first.number, sinceMs)
+        return sinceMs
     }
 
     /// The last seq folded.

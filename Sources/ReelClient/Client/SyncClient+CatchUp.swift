@@ -66,7 +66,10 @@ extension SyncClient {
             counters.snapshotBytes += Int64(bytes.count)
         }
         do throws(ReelError) {
-            guard let fold = try load.received(response, store) else { return step(stream, .progressed(.load)) }
+            let before = load.receivedBytes
+            let loaded = try load.received(response, store)
+            if !load.isDelta { stream.loadedBytes = (stream.loadedBytes ?? 0) + Int64(load.receivedBytes - before) }
+            guard let fold = loaded else { return step(stream, .progressed(.load)) }
             stream.handles.cancel(request: .load)
             counters.snapshots += load.isDelta ? 0 : 1
             counters.deltas += load.isDelta ? 1 : 0
@@ -107,12 +110,14 @@ extension SyncClient {
     /// Gives up the running load of a stream, and what it has written.
     func endLoad(of stream: StreamState) {
         guard let load = stream.load.take() else { return }
+        stream.loadedBytes = nil
         if stream.fold == nil { content.change { $0[stream.name]?.layers = [] } }
         drop(load.ownLayers, ofSnapshot: !load.isDelta, of: stream)
     }
 
     /// Gives up the snapshot of a stream that was cut.
     private func dropCutLoad(of stream: StreamState) {
+        stream.loadedBytes = nil
         guard let cut = stream.cutLoad.take() else { return }
         drop(cut.fold.storedObjects?.layers ?? [], ofSnapshot: true, of: stream)
     }

@@ -102,6 +102,7 @@ extension SyncClient {
         if isClosed { return }
         polls.remove(stream.name)
         opened.remove(stream)
+        resources.board.remove(stream.opening)
         content.change { $0[stream.name] = nil }
         stream.end(.streamIsClosed(stream.name.description))
         note(.streamClosed(stream.name))

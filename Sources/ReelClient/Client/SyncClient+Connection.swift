@@ -113,6 +113,7 @@ extension SyncClient {
 
     func dropLink() {
         guard link != nil else { return }
+        noteUpToDate(opened.values, wallMs: heardMs)
         resources.dropLink()
         for stream in opened.values {
             stream.unansweredSinceMs = nil

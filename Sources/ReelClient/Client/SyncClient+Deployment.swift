@@ -94,6 +94,7 @@ extension SyncClient {
         (deployment, logNumber, logIsWritten, otherDeployment) = (adopted, 0, true, nil)
         if !isOwn { for stream in opened.values { stream.outbox.forgetHeld() } }
         note(.adopted)
+        changedStatus()
         dropLink()
         failover.hurry()
         if !opened.values.isEmpty { connectNext() }

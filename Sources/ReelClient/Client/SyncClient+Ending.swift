@@ -24,6 +24,9 @@ extension SyncClient {
             await endSites(of: opened.values.filter(isReady), ms: Self.closeMs)
             if isClosed { return }
         }
+        // The store then says when each stream was up to date.
+        noteUpToDate(opened.values, wallMs: heardMs)
+        for stream in opened.values where stream.upToDateMs != nil { markDirty(stream) }
         finishTurn()
         end(.closed)
     }

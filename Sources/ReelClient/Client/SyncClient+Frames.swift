@@ -29,6 +29,7 @@ extension SyncClient {
         counters.framesReceived += 1
         counters.bytesReceived += Int64(bytes.count)
         guard let number = link?.number else { return }
+        heardMs = transport.wallMs
         do throws(ReelError) {
             let frame = try bytes.lend { (bytes) throws(ReelError) in try ServerFrame(bytes) }
             try received(frame)

@@ -15,6 +15,7 @@ extension SyncClient {
             !stream.commits.isEmpty
                 || stream.unwrittenWrites.contains { if case .remove = $0 { false } else { true } }
         }
+        noteUpToDate(streams, wallMs: heardMs)
         let written = streams.filter(mustWriteState)
         show(streams, beforeCommit: true)
         try store.commit(durably: isPromise) { changes throws(ReelError) in
@@ -180,6 +181,7 @@ extension SyncClient {
         stream.follow()
         show([stream], beforeCommit: false)
         stream.cutLoad = try store.readLoad(name, stored.row)
+        if stream.cutLoad != nil { stream.loadedBytes = 0 }
         stream.cutLoad?.fold.storedObjects?.refresh()
         if stream.isLayered { planUpkeep() }
         if stream.fold == nil, let cut = stream.cutLoad {

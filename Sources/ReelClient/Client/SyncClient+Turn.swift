@@ -54,6 +54,7 @@ extension SyncClient {
             awaitAnswer(stream)
         }
         // A task that learns of the turn then finds it in the status.
+        for stream in dirty where stream.outbox.entries.isEmpty { note(.emptied(stream.name)) }
         showStatuses()
         for stream in dirty {
             stream.isDirty = false
@@ -143,7 +144,6 @@ extension SyncClient {
             case .stuck: isStuck = true
             }
         }
-        if stream.outbox.entries.isEmpty { note(.emptied(stream.name)) }
         resumeFlushes(stream)
         let seq = stream.seq
         for waiter in stream.waiters where waiter.seq <= seq { waiter.continuation.resume() }

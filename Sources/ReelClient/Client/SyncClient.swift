@@ -58,6 +58,10 @@ public actor SyncClient {
     var cacheBytes: Int
     /// The time since which there has been no node, by the wall clock; nil: there is one.
     var offlineSinceMs: Int64?
+    /// True if the status of the client must be shown at the end of the turn.
+    var isStatusDue = false
+    /// The time of the last news of a node, by the wall clock.
+    var heardMs: Int64 = 0
     /// The streams whose status may have changed in this turn.
     var changedStatuses: [StreamState] = []
     /// The limit of a state that a node sends, in bytes.
@@ -177,10 +181,9 @@ public actor SyncClient {
         random = SeededGenerator(seed: seed)
         failover = Failover(nodes: nodes, seed: seed &+ 1)
         if let lostCommits {
-            _ = problems.apply(.storeFailed(ReelError(.storeLost, lostCommits)), nowMs: transport.nowMs)
+            _ = problems.apply(.storeFailed(ReelError(.storeLost, lostCommits)), nowMs: transport.wallMs)
         }
-        let present = problems.seen(nowMs: transport.nowMs, wallMs: transport.wallMs)
-        resources.board.show(SyncStatus(deployment: deployment?.description, problems: present))
+        resources.board.show(SyncStatus(deployment: deployment?.description, problems: problems.seen()))
     }
 
     /// Ends the connection when the last reference to the client is released. Events that were received in this turn
@@ -230,7 +233,7 @@ public actor SyncClient {
             .opened(.init(link: syncLink, hasPlace: hasPlace(stream), isOfFormerEpoch: isOfFormerEpoch))
         )
         // The app can read the status when `open` returns.
-        showStatuses()
+        showStatus(of: stream)
         return stream
     }
 

@@ -30,8 +30,8 @@ extension SyncClient {
 
     /// Returns the problem that keeps the stream's queue from moving; nil: there is none.
     private func problem(of stream: StreamState) -> QueuedEvent.Reason? {
-        let problems = presentProblems().filter { $0.code != .storeLost }
-        let problem = problems.first { $0.stream == stream.name.description } ?? problems.first { $0.stream == nil }
+        let problems = problems.seen(of: stream.name) + problems.seenOfClient()
+        let problem = problems.first { $0.code != .storeLost }
         if let problem { return .problem(problem.code, message: problem.message) }
         return connectedNode == nil ? .problem(.offline, message: "no node is connected") : nil
     }
@@ -159,7 +159,7 @@ extension StreamState {
 
 extension Duration {
     /// The whole milliseconds, between 0 and about 10,000 years.
-    fileprivate var milliseconds: Int64 {
+    var milliseconds: Int64 {
         let (seconds, attoseconds) = components
         return max(0, min(seconds, 1 << 38)) * 1_000 + max(0, attoseconds) / 1_000_000_000_000_000
     }

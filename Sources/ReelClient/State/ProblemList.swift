@@ -87,7 +87,8 @@ struct ProblemList: Sendable {
     /// since.
     var holdsFormerLog: Bool { problems[.log]?.code == .nodeBehind }
 
-    /// Begins and ends problems. Returns true if the list has changed.
+    /// Begins and ends problems. Returns true if the list has changed. All times are of the wall clock, because people
+    /// read them.
     mutating func apply(_ input: Input, nowMs: Int64) -> Bool {
         switch input {
         case .connecting:
@@ -149,16 +150,30 @@ struct ProblemList: Sendable {
     /// True if the client has no node.
     var isOffline: Bool { problems[.connection] != nil }
 
-    /// Returns the problems as an app sees them. `wallMs` is the time since 1970 at `nowMs`.
-    func seen(nowMs: Int64, wallMs: Int64) -> [SyncProblem] {
-        problems.sorted { $0.key.order < $1.key.order }.map { place, problem in
-            SyncProblem(
-                code: problem.code,
-                stream: place.stream?.description,
-                message: problem.message,
-                sinceMs: wallMs - max(0, nowMs - problem.sinceMs)
-            )
+    /// Returns the problems as an app sees them.
+    func seen() -> [SyncProblem] { problems.sorted { $0.key.order < $1.key.order }.map(Self.seen) }
+
+    /// Returns the problems of a stream as an app sees them.
+    func seen(of stream: StreamName) -> [SyncProblem] {
+        [Place.reading(stream), .state(stream), .writing(stream), .consuming(stream)].compactMap { place in
+            problems[place].map { Self.seen(place, $0) }
         }
+    }
+
+    /// Returns the problems of the whole client as an app sees them.
+    func seenOfClient() -> [SyncProblem] {
+        Self.placesOfClient.compactMap { place in problems[place].map { Self.seen(place, $0) } }
+    }
+
+    private static let placesOfClient: [Place] = [.store, .log, .token, .connection]
+
+    private static func seen(_ place: Place, _ problem: Problem) -> SyncProblem {
+        SyncProblem(
+            code: problem.code,
+            stream: place.stream?.description,
+            message: problem.message,
+            sinceMs: problem.sinceMs
+        )
     }
 }
 
@@ -171,7 +186,7 @@ extension ProblemList.Input {
             nil
         case .notSubscribed(let stream, _), .live(let stream), .polled(let stream, _), .noState(let stream, _),
             .stateCame(let stream), .nacked(let stream, _), .held(let stream, _), .unanswered(let stream, _),
-            .acked(let stream), .consumed(let stream), .emptied(let stream):
+            .acked(let stream), .consumed(let stream), .emptied(let stream), .streamClosed(let stream):
             stream
         }
     }

@@ -8,10 +8,11 @@ public struct StreamStatus: Sendable, Hashable {
         case neverSynced
         /// The first state is arriving. So many bytes of it are here.
         case loading(bytes: Int64)
-        /// The device has a state of the stream. So many seqs of the partition are missing up to the last one that it
-        /// has heard of. 0: it has all that it has heard of, and events are not pushed to it now.
-        case behind(seqs: Int64)
-        /// The device has the whole stream, and each new event is pushed to it.
+        /// The device has a state of the stream, and later events are missing. `seqs` is the number of seqs of the
+        /// partition up to the last one that the device has heard of; nil: the number is not known, because the log was
+        /// replaced. Other streams of the partition have seqs too.
+        case behind(seqs: Int64?)
+        /// The device has everything that it has heard of. `connection` says if it hears of new events.
         case upToDate
     }
 
@@ -33,7 +34,8 @@ public struct StreamStatus: Sendable, Hashable {
         case failed(ErrorCode)
     }
 
-    /// The own events that wait.
+    /// The own events that wait. An event of `enqueue` counts once the client has taken it; see
+    /// `EnqueuedEvent.stored()`.
     public struct Pending: Sendable, Hashable {
         /// The number of events. Merged events count as one.
         public var count = 0
@@ -53,7 +55,7 @@ public struct StreamStatus: Sendable, Hashable {
     /// The identity of the log; nil until it is known. A seq has a meaning only together with its epoch.
     public var epoch: Epoch?
     /// The last time at which the device was up to date, in milliseconds since 1970 by the device's wall clock. Nil if
-    /// it never was. After a restart it is the time of the last event that was stored.
+    /// it never was. If the process was killed, it is the time of the last change that was stored before.
     public var upToDateMs: Int64?
     /// The own events that wait.
     public var pending = Pending()
@@ -62,6 +64,6 @@ public struct StreamStatus: Sendable, Hashable {
 
     /// The number of own events that wait.
     public var pendingCount: Int { pending.count }
-    /// True if the device has the whole stream, and each new event is pushed to it.
-    public var isUpToDate: Bool { content == .upToDate }
+    /// True if the device has everything that it has heard of, and hears of new events.
+    public var isUpToDate: Bool { content == .upToDate && (connection == .live || connection == .polled) }
 }

@@ -11,15 +11,20 @@ extension SyncClient {
         Statuses { [board = resources.board] in board.clientStatuses() }
     }
 
-    /// Applies an observation, and shows the status if it has changed.
+    /// Applies an observation. If the problems have changed, the turn shows the status.
     func note(_ input: ProblemList.Input) {
-        guard problems.apply(input, nowMs: transport.nowMs) else { return }
-        showStatus()
-        for stream in opened.values where input.stream == nil || input.stream == stream.name { changedStatus(stream) }
+        guard problems.apply(input, nowMs: transport.wallMs) else { return }
+        changedStatus()
+        if let name = input.stream {
+            if let stream = opened[name] { changedStatus(stream) }
+        } else {
+            for stream in opened.values { changedStatus(stream) }
+        }
     }
 
     /// Shows the present status of the client.
     func showStatus() {
+        isStatusDue = false
         let isOffline = connectedNode == nil && problems.isOffline
         if !isOffline { offlineSinceMs = nil } else if offlineSinceMs == nil { offlineSinceMs = transport.wallMs }
         resources.board.show(
@@ -28,18 +33,21 @@ extension SyncClient {
                 offlineSinceMs: offlineSinceMs,
                 deployment: deployment?.description,
                 otherDeployment: otherDeployment?.description,
-                problems: presentProblems()
+                problems: problems.seen()
             )
         )
     }
 
-    /// Returns the present problems as an app sees them.
-    func presentProblems() -> [SyncProblem] { problems.seen(nowMs: transport.nowMs, wallMs: transport.wallMs) }
+    /// Notes that the status of the client may have changed. It is shown at the end of the turn.
+    func changedStatus() {
+        isStatusDue = true
+        scheduleTurn()
+    }
 
     func problems(of opening: StreamOpening) -> [SyncProblem] {
         // A client that was closed keeps the problems of its streams.
         guard isClosed || opened[opening] != nil else { return [] }
-        return presentProblems().filter { $0.stream == opening.name.description }
+        return problems.seen(of: opening.name)
     }
 
     // MARK: Streams
@@ -54,45 +62,60 @@ extension SyncClient {
 
     /// Shows the statuses that may have changed.
     func showStatuses() {
+        if isStatusDue { showStatus() }
         let streams = changedStatuses
         changedStatuses = []
         for stream in streams {
             stream.isStatusDue = false
-            resources.board.show(status(of: stream), of: stream.opening)
+            // The stream may have been closed in this turn.
+            if opened[stream.opening] != nil { showStatus(of: stream) }
         }
         resumeSyncs()
     }
 
+    func showStatus(of stream: StreamState) { resources.board.show(status(of: stream), of: stream.opening) }
+
+    /// Notes at which time streams were up to date, while they are. `wallMs` is the time of the last news of the node.
+    func noteUpToDate(_ streams: some Sequence<StreamState>, wallMs: Int64) {
+        for stream in streams where content(of: stream) == .upToDate && stream.sync.isLive {
+            stream.upToDateMs = wallMs
+        }
+    }
+
     private func status(of stream: StreamState) -> StreamStatus {
+        let position = stream.readPosition
         var status = StreamStatus(
             content: content(of: stream),
             connection: connection(of: stream),
-            seq: stream.seq,
-            epoch: stream.view?.fold.epoch
+            seq: position.seq,
+            epoch: position.epoch
         )
         if status.isUpToDate { stream.upToDateMs = transport.wallMs }
         status.upToDateMs = stream.upToDateMs
         if let first = stream.outbox.entries.first {
-            let ageMs = max(0, transport.nowMs - first.sinceMs)
             status.pending = .init(
                 count: stream.outbox.entries.count,
-                sinceMs: transport.wallMs - ageMs,
+                sinceMs: stream.waitingSince(first, nowMs: transport.nowMs, wallMs: transport.wallMs),
                 reason: waitingReason(of: first, in: stream)
             )
         }
-        status.problems = problems(of: stream.opening)
+        status.problems = problems.seen(of: stream.name)
         return status
     }
 
     private func content(of stream: StreamState) -> StreamStatus.Content {
         let isComplete = stream.view != nil && stream.sync.isComplete
-        if !isComplete, let bytes = stream.load?.receivedBytes, bytes > 0 { return .loading(bytes: Int64(bytes)) }
-        guard let view = stream.view, isComplete || view.seq >= 0 else { return .neverSynced }
-        if case .live(let live) = stream.sync.state, live.gap == nil, isComplete, view.seq >= max(live.head, view.head)
-        {
-            return .upToDate
+        if !isComplete {
+            // The objects of the former log stay visible until the state of this one is here.
+            if stream.view == nil, stream.former != nil { return .behind(seqs: nil) }
+            if let bytes = stream.loadedBytes { return .loading(bytes: bytes) }
         }
-        return .behind(seqs: max(0, view.head - view.seq))
+        guard let view = stream.view, isComplete || view.seq >= 0 else { return .neverSynced }
+        var (head, isRead) = (view.head, isComplete)
+        if case .live(let live) = stream.sync.state {
+            (head, isRead) = (max(head, live.head), isRead && live.gap == nil)
+        }
+        return isRead && view.seq >= head ? .upToDate : .behind(seqs: max(0, head - view.seq))
     }
 
     private func connection(of stream: StreamState) -> StreamStatus.Connection {
@@ -137,7 +160,8 @@ extension SyncClient {
                 guard let sinceMs = stream.unansweredSinceMs, client.transport.nowMs - sinceMs >= Self.answerMs else {
                     continue
                 }
-                client.note(.unanswered(stream.name, sinceMs: sinceMs))
+                let ageMs = client.transport.nowMs - sinceMs
+                client.note(.unanswered(stream.name, sinceMs: client.transport.wallMs - ageMs))
             }
             client.lookForAnswers()
         }

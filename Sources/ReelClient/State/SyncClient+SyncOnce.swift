@@ -37,7 +37,7 @@ extension SyncClient {
         )
     }
 
-    private var isSynced: Bool { status.isUpToDate && status.pendingCount == 0 }
+    private var isSynced: Bool { resources.board.isSynced }
 
     private func waitUntilSynced(_ deadline: Duration) async throws {
         waits += 1

@@ -13,8 +13,9 @@ public struct SyncStatus: Sendable, Hashable {
     public var otherDeployment: String?
     /// The number of own events that wait in open streams. Merged events count as one.
     public var pendingCount = 0
-    /// True if every open stream is up to date.
-    public var isUpToDate = true
+    /// True if at least one stream is open, and every open stream is up to date. Streams that have failed do not count.
+    /// Own events may still wait; see `pendingCount`.
+    public var isUpToDate = false
     /// The problems, those of the whole client first, then those of streams by name. A problem leaves the list when it
     /// is repaired.
     public var problems: [SyncProblem] = []

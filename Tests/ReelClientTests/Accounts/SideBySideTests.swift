@@ -43,7 +43,7 @@ import Testing
             try await eventually { try stream.objects("m").count == 40 }
             let owners = Set(try stream.objects("m").map { String($0.name.id.prefix(1)) })
             #expect(owners.sorted() == mates)
-            #expect(await client.state.deployment == Deployment(number < 2 ? 1 : 2).description)
+            #expect(client.status.deployment == Deployment(number < 2 ? 1 : 2).description)
         }
         // The end of one does not touch the others.
         #expect(try await clients[0].signOut() == [])

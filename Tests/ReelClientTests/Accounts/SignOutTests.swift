@@ -78,7 +78,7 @@ import Testing
             if kills == 0 {
                 #expect(throws: ReelError.self) { try network.client(store: .storage(storage, user: "bob")) }
                 let next = try network.client(store: .storage(StoppingStorage(storage), user: "ann"))
-                #expect(try await next.streams() == [.init(id: "s", queued: 0), .init(id: "t", queued: 1)])
+                #expect(try await next.streams() == [.init(id: "s", pendingCount: 0), .init(id: "t", pendingCount: 1)])
                 #expect(try await next.open("t").objects("m").count == 2)
                 await next.close()
             }
@@ -108,7 +108,7 @@ import Testing
         store.storage.close()
         let client = try network.client(store: .file(copy, user: "bob"))
         #expect(try await client.streams().isEmpty)
-        #expect(await client.state.problems.isEmpty)
+        #expect(client.status.problems.isEmpty)
         await client.close()
         let bytes = try Data(contentsOf: URL(fileURLWithPath: copy))
         #expect(bytes.range(of: Data("secret".utf8)) == nil)

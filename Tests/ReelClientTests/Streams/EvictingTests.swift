@@ -43,7 +43,7 @@ import Testing
         #expect(try storage.keys("q").count == 2 && storage.keys("s") == site)
         try await client.evict("s")
         try await client.evict("never")
-        #expect(try await client.streams() == [.init(id: "s", queued: 2)])
+        #expect(try await client.streams() == [.init(id: "s", pendingCount: 2)])
         let error = await #expect(throws: ReelError.self) { try await client.evict("no name!") }
         #expect(error?.code == .badStream)
 
@@ -219,13 +219,13 @@ import Testing
         try await network.on { network in
             #expect(network.connections.allSatisfy { $0.proven.isEmpty })
             client.assumeIsolated { client in
-                #expect(client.opened.values.isEmpty && client.state.problems.isEmpty)
+                #expect(client.opened.values.isEmpty && client.status.problems.isEmpty)
                 #expect(client.store?.unusedGenerations.isEmpty == true)
                 client.content.change { #expect($0.isEmpty) }
             }
         }
         for round in 0..<200 { try await client.forget("year-\(round)") }
-        #expect(try await client.streams() == [.init(id: "first", queued: 0)])
+        #expect(try await client.streams() == [.init(id: "first", pendingCount: 0)])
         await client.close()
     }
 

@@ -35,7 +35,7 @@ import Testing
         for await _ in changes {}
         let error = #expect(throws: ReelError.self) { try stream.objects("m") }
         #expect(error?.code == .closed)
-        #expect(try await client.streams() == [.init(id: "t", queued: 0)])
+        #expect(try await client.streams() == [.init(id: "t", pendingCount: 0)])
         try await eventually { await client.isTidy }
         #expect(try storage.keys("s").count == 1 && storage.keys("qol").isEmpty)
         #expect(try other.objects("m").count == 1)
@@ -69,7 +69,7 @@ import Testing
         if !isOpen { await stream.close() }
         let error = await #expect(throws: ReelError.self) { try await client.forget("s") }
         #expect(error?.code == .storeWaits && error?.message.contains("3 own events that wait (s: 3)") == true)
-        #expect(try await client.streams() == [.init(id: "s", queued: 3)], "nothing has changed")
+        #expect(try await client.streams() == [.init(id: "s", pendingCount: 3)], "nothing has changed")
         if isOpen { #expect(try stream.objects("m").count == 3) }
         try await client.forget("s", discardingQueue: true)
         #expect(try await client.streams().isEmpty)
@@ -148,10 +148,10 @@ import Testing
             await client.close()
             let next = try network.client(store: .storage(StoppingStorage(storage)))
             let held = try await next.streams()
-            #expect(held.last == .init(id: "t", queued: 1))
+            #expect(held.last == .init(id: "t", pendingCount: 1))
             let isWhole = held.count == 2
             #expect(isWhole || kills > 0)
-            #expect(held.dropLast() == (isWhole ? [.init(id: "s", queued: 1)] : []))
+            #expect(held.dropLast() == (isWhole ? [.init(id: "s", pendingCount: 1)] : []))
             #expect(try await next.open("t").objects("m").count == 1)
             try await eventually { await next.isTidy }
             #expect(try storage.keys("o").count == (isWhole ? 2_500 : 0), "after \(kills) writes")
