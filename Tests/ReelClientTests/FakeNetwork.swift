@@ -43,6 +43,12 @@ final class FakeNetwork: SyncTransport, @unchecked Sendable {
     /// The error of every refused subscription; nil: subscriptions are accepted.
     var refusal: ReelError?
     var subscribes: [ClientFrame.Subscribe] = []
+    /// The numbers of streams of the frames that subscribed several.
+    var batches: [Int] = []
+    /// The streams that such a frame may have, as `welcome` has it; nil: a node of an older build.
+    var subscribeStreams: Int? = 1_000
+    /// Nodes answer requests for digests.
+    var hasDigests = true
     /// Streams that clients may not subscribe to.
     var forbidden: Set<StreamName> = []
     /// The subscription limit of a connection in `welcome`. `subscriptionsTaken` is the limit that applies, if it
@@ -173,11 +179,30 @@ final class FakeNetwork: SyncTransport, @unchecked Sendable {
         token: String?,
         _ receive: @escaping @Sendable (TransportResponse) -> Void
     ) -> any TransportHandle {
+        send(node, target, [], receive)
+    }
+
+    func post(
+        to node: String,
+        _ target: String,
+        json body: [UInt8],
+        token: String?,
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
+    ) -> any TransportHandle {
+        send(node, target, body, receive)
+    }
+
+    private func send(
+        _ node: String,
+        _ target: String,
+        _ question: [UInt8],
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
+    ) -> any TransportHandle {
         let request = FakeRequest()
         loop.execute { [self] in
             if hung.contains(node) || othersHang && !connections.contains(where: { $0.node == node }) { return }
-            if holdsAnswers { return heldAnswers.append { self.answer(request, node, target, receive) } }
-            answer(request, node, target, receive)
+            if holdsAnswers { return heldAnswers.append { self.answer(request, node, target, question, receive) } }
+            answer(request, node, target, question, receive)
         }
         return request
     }
@@ -186,12 +211,13 @@ final class FakeNetwork: SyncTransport, @unchecked Sendable {
         _ request: FakeRequest,
         _ node: String,
         _ target: String,
+        _ question: [UInt8],
         _ receive: @escaping @Sendable (TransportResponse) -> Void
     ) {
         guard !request.isCancelled else { return }
         requests.append("\(node) \(target)")
         if down.contains(node) { return receive(.failed("refused")) }
-        var (status, body) = asSeen(by: node) { answer(target) }
+        var (status, body) = asSeen(by: node) { target == "/v1/digests" ? digests(question) : answer(target) }
         if let lie = answers[node]?(target, body) { (status, body) = lie }
         receive(.status(status))
         let cut = target.contains("/snapshot") || target.contains("/delta") ? cuts.popLast() : nil

@@ -212,9 +212,11 @@ final class SimulatedDevice: @unchecked Sendable {
         return DeviceEnd(link: link)
     }
 
-    func get(
-        from node: String,
+    /// Sends a request by HTTP; one with a body is a POST.
+    func send(
+        to node: String,
         _ target: String,
+        _ body: [UInt8]?,
         _ receive: @escaping @Sendable (TransportResponse) -> Void
     ) -> DeviceRequest {
         let gateway = String(node.dropFirst("http://".count))
@@ -226,7 +228,12 @@ final class SimulatedDevice: @unchecked Sendable {
         }
         guard !world.isParted(name, gateway) else { return request }
         there.process.after(process.pick(0...20)) { [world] in
-            world.answer(target, at: there) { status, body in request.answer(status, body) }
+            let answer: (Int, [UInt8]) -> Void = { status, body in request.answer(status, body) }
+            if let body {
+                world.answer(target, body, at: there, then: answer)
+            } else {
+                world.answer(target, at: there, then: answer)
+            }
         }
         return request
     }
@@ -438,7 +445,17 @@ private final class DeviceTransport: SyncTransport, @unchecked Sendable {
         token: String?,
         _ receive: @escaping @Sendable (TransportResponse) -> Void
     ) -> any TransportHandle {
-        device.get(from: node, target, receive)
+        device.send(to: node, target, nil, receive)
+    }
+
+    func post(
+        to node: String,
+        _ target: String,
+        json body: [UInt8],
+        token: String?,
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
+    ) -> any TransportHandle {
+        device.send(to: node, target, body, receive)
     }
 
     func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportHandle {

@@ -71,17 +71,7 @@ final class SimulatedSnapshotNode {
     /// Returns a snapshot, or a delta if `after` ≥ 0.
     func state(of stream: StreamName, after: Seq, epoch: Epoch?) -> (Int, [UInt8]) {
         guard epoch == nil || epoch == log.epoch else { return (409, Array(#"{"code":"epoch_changed"}"#.utf8)) }
-        let partition = stream.partition(of: folds.count)
-        let position = folds[partition].next - 1
-        var fold =
-            folds[partition].streams[stream]
-            ?? Fold(stream: stream, partition: partition, epoch: log.epoch)
-        if case .ended(let next) = folds[partition].phase {
-            fold.apply(.end(next), seq: position)
-        } else {
-            fold.advance(to: position)
-        }
-        guard after <= position, !folds[partition].isInsideSeeds(of: log) else {
+        guard var fold = fold(of: stream), after <= fold.seq else {
             return (503, Array(#"{"code":"node_behind"}"#.utf8))
         }
         var lines: [UInt8] = []
@@ -92,5 +82,21 @@ final class SimulatedSnapshotNode {
             return (error.code.status, Array(#"{"code":"\#(error.code.rawValue)"}"#.utf8))
         }
         return (200, lines)
+    }
+
+    /// Returns the state of a stream as far as it is folded; nil: the node has folded only a part of the seeds.
+    func fold(of stream: StreamName) -> Fold? {
+        let partition = stream.partition(of: folds.count)
+        let position = folds[partition].next - 1
+        guard !folds[partition].isInsideSeeds(of: log) else { return nil }
+        var fold =
+            folds[partition].streams[stream]
+            ?? Fold(stream: stream, partition: partition, epoch: log.epoch)
+        if case .ended(let next) = folds[partition].phase {
+            fold.apply(.end(next), seq: position)
+        } else {
+            fold.advance(to: position)
+        }
+        return fold
     }
 }

@@ -337,12 +337,17 @@ final class World: @unchecked Sendable {
                 then: then
             )
         }
-        let alive = snapshotNodes.filter { $0.process.isAlive }
-        guard let node = alive.first(where: { _ in gateway.process.chance(50) }) ?? alive.first else {
+        guard let node = snapshotNode(for: gateway) else {
             return then(503, Array(#"{"code":"node_behind"}"#.utf8))
         }
         let (status, body) = node.state(of: stream, after: path[3] == "delta" ? query["after"] ?? 0 : -1, epoch: epoch)
         then(status, body)
+    }
+
+    /// Returns the snapshot node that a gateway asks; nil: none is there.
+    func snapshotNode(for gateway: SimulatedGateway) -> SimulatedSnapshotNode? {
+        let alive = snapshotNodes.filter { $0.process.isAlive }
+        return alive.first { _ in gateway.process.chance(50) } ?? alive.first
     }
 
     // MARK: Reports

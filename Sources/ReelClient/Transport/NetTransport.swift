@@ -85,6 +85,36 @@ public final class NetTransport: SyncTransport {
         token: String?,
         _ receive: @escaping @Sendable (TransportResponse) -> Void
     ) -> any TransportHandle {
+        send("GET", to: node, target, token: token, receive)
+    }
+
+    /// Sends a POST request with a body of JSON to a node. Connections are kept for the next request.
+    ///
+    /// - Parameters:
+    ///   - node: the address of the node.
+    ///   - target: the path and the query.
+    ///   - body: the body.
+    ///   - token: the token of the client; nil: none.
+    ///   - receive: called on the executor with the pieces of the answer.
+    /// - Returns: The handle that cancels the request.
+    public func post(
+        to node: String,
+        _ target: String,
+        json body: [UInt8],
+        token: String?,
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
+    ) -> any TransportHandle {
+        send("POST", to: node, target, json: body, token: token, receive)
+    }
+
+    private func send(
+        _ method: String,
+        to node: String,
+        _ target: String,
+        json body: [UInt8]? = nil,
+        token: String?,
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
+    ) -> any TransportHandle {
         let request = NetRequest()
         let way: Way
         do throws(NetError) {
@@ -93,8 +123,12 @@ public final class NetTransport: SyncTransport {
             loop.execute { receive(.failed(error.message)) }
             return request
         }
-        var question = HTTPClientRequest("GET", host: way.origin.host, port: way.origin.port, target: target)
+        var question = HTTPClientRequest(method, host: way.origin.host, port: way.origin.port, target: target)
         question.tls = way.tls
+        if let body {
+            question.body = body
+            question.headers.add("content-type", "application/json")
+        }
         if let token { question.headers.add("authorization", "Bearer \(token)") }
         request.call = http.value.send(question) { event in
             guard !request.isCancelled else { return }

@@ -53,6 +53,23 @@ public protocol SyncTransport: AnyObject, Sendable {
         _ receive: @escaping @Sendable (TransportResponse) -> Void
     ) -> any TransportHandle
 
+    /// Sends an HTTP POST request with a body of JSON to a node. The answer is received as that of a GET request.
+    ///
+    /// - Parameters:
+    ///   - node: the address, `http://HOST:PORT` or `https://HOST:PORT`.
+    ///   - target: path and query.
+    ///   - body: the body, of the type `application/json`.
+    ///   - token: the token for `Authorization: Bearer`; nil: none.
+    ///   - receive: is called with `.status`, then any number of `.body`, then `.end`; or with `.failed` at any time.
+    ///     It is not called after `cancel()`.
+    func post(
+        to node: String,
+        _ target: String,
+        json body: [UInt8],
+        token: String?,
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
+    ) -> any TransportHandle
+
     /// Calls the body once after `ms` milliseconds, unless it is cancelled first.
     func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportHandle
 

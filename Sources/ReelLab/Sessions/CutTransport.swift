@@ -44,6 +44,16 @@ final class CutTransport: SyncTransport {
         transport.get(from: node, target, token: token, receive)
     }
 
+    func post(
+        to node: String,
+        _ target: String,
+        json body: [UInt8],
+        token: String?,
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
+    ) -> any TransportHandle {
+        transport.post(to: node, target, json: body, token: token, receive)
+    }
+
     func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportHandle {
         transport.after(ms, body)
     }

@@ -97,6 +97,17 @@ private final class CountingTransport: SyncTransport {
         return transport.get(from: node, target, token: token, receive)
     }
 
+    func post(
+        to node: String,
+        _ target: String,
+        json body: [UInt8],
+        token: String?,
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
+    ) -> any TransportHandle {
+        noteRequest()
+        return transport.post(to: node, target, json: body, token: token, receive)
+    }
+
     func after(_ ms: Int64, _ body: @escaping @Sendable () -> Void) -> any TransportHandle {
         transport.after(ms, body)
     }

@@ -84,6 +84,21 @@ final class ScriptedNode: SyncTransport, @unchecked Sendable {
         return request
     }
 
+    /// The node is of a build without POST requests.
+    func post(
+        to node: String,
+        _ target: String,
+        json body: [UInt8],
+        token: String?,
+        _ receive: @escaping @Sendable (TransportResponse) -> Void
+    ) -> any TransportHandle {
+        loop.execute {
+            receive(.status(404))
+            receive(.end)
+        }
+        return ScriptedRequest()
+    }
+
     /// Sends a piece of the snapshot, and the next one in a later round of the loop. `name`: the stream that the first
     /// piece must name.
     private func send(
