@@ -64,6 +64,10 @@ protocol ClientSocket: AnyObject {
     func ping(_ payload: [UInt8])
     /// Checks if the client's side has read what it had to read since the last check.
     func checkReadingPace() -> SlowReaderDetector.Finding
+    /// Stops the delivery of messages until `release`. Called while a message is delivered.
+    func hold()
+    /// Ends `hold`.
+    func release()
     /// Begins to close. Bytes that were sent before still go out.
     func close(code: UInt16?, reason: String)
     /// Closes at once. Bytes that were sent and not read are discarded.

@@ -44,6 +44,8 @@ final class SocketClient: Subscriber {
 
     /// True while a large frame of the client is parsed, or waits for that.
     private var isParsing = false
+    /// True while the streams of a `subscribe` are handled in turns. The socket is held meanwhile.
+    private var isSubscribing = false
 
     /// The largest frame before `welcome`, in bytes, compressed or not.
     static let helloBytes = 16 << 10
@@ -144,8 +146,8 @@ final class SocketClient: Subscriber {
 
     func tick(nowMs: Int64) {
         guard let socket, !socket.isClosed else { return }
-        // While a large frame waits or is parsed, the socket is not read, so its pongs do not arrive.
-        if isParsing { heard() }
+        // While a frame waits or is handled, the socket is not read, so its pongs do not arrive.
+        if isParsing || isSubscribing { heard() }
         if let access, access.hasExpired(nowMs: gateway.loop.wallMs) {
             return refuseEntry(.tokenExpired, ref: nil)
         }
@@ -219,12 +221,8 @@ final class SocketClient: Subscriber {
         switch frame.body {
         case .hello: break
         case .renew(let token): renew(token, access, ref: frame.ref)
-        case .subscribe(let subscribe):
-            if let error = access.refusalToRead(subscribe.stream) {
-                audit(error, "subscribe")
-                return decline(error, subscribe.stream, ref: frame.ref)
-            }
-            self.subscribe(subscribe, ref: frame.ref)
+        case .subscribe(let subscribe): subscribeIfAllowed(subscribe, ref: frame.ref)
+        case .subscribeAll(let subscribes): subscribeInTurns(subscribes[...], ref: frame.ref)
         case .unsubscribe(let stream):
             forgetSubscribe(stream)
             if gateway.subscriptions.remove(self, stream) { hasLeft() }
@@ -243,6 +241,38 @@ final class SocketClient: Subscriber {
                 refuse(ServerFrame.Failure(error, stream: publish.stream), ref: frame.ref)
             }
         }
+    }
+
+    /// Subscribes to the streams of one frame. Each takes a turn of its own, so that a frame with many streams does not
+    /// delay other clients. The client's next frame is handled after the last stream.
+    private func subscribeInTurns(_ subscribes: ArraySlice<ClientFrame.Subscribe>, ref: [UInt8]?) {
+        isSubscribing = true
+        socket?.hold()
+        subscribeNext(of: subscribes, ref: ref)
+    }
+
+    private func subscribeNext(of subscribes: ArraySlice<ClientFrame.Subscribe>, ref: [UInt8]?) {
+        gateway.turns.add { [self] in
+            guard let socket, !socket.isClosed, let subscribe = subscribes.first else { return false }
+            subscribeIfAllowed(subscribe, ref: ref)
+            let rest = subscribes.dropFirst()
+            if rest.isEmpty {
+                isSubscribing = false
+                socket.release()
+            } else {
+                subscribeNext(of: rest, ref: ref)
+            }
+            return true
+        }
+    }
+
+    private func subscribeIfAllowed(_ subscribe: ClientFrame.Subscribe, ref: [UInt8]?) {
+        guard let access else { return }
+        if let error = access.refusalToRead(subscribe.stream) {
+            audit(error, "subscribe")
+            return decline(error, subscribe.stream, ref: ref)
+        }
+        self.subscribe(subscribe, ref: ref)
     }
 
     /// Answers `hello` and `renew`.
@@ -264,6 +294,7 @@ final class SocketClient: Subscriber {
                 event: settings.eventBytes,
                 batch: settings.batch,
                 subscriptions: settings.subscriptions,
+                subscribe: ClientFrame.subscribeStreams,
                 fetch: Int(settings.fetchSeqs)
             ),
             pingS: Int(settings.pingMs / 1_000),

@@ -323,6 +323,22 @@ def subscribes(node, begun):
         time.sleep(0.5)
 
 
+def subscribe_frames(node, begun):
+    """8 sockets that repeat a frame with 1,000 subscriptions, and read the answers."""
+    streams = [{"stream": f"eve-{number}", "after": "now"} for number in range(1000)]
+    text = json.dumps({"t": "subscribe", "streams": streams})
+    clients = [web_socket(node, node.eve) for _ in range(8)]
+    begun.set()
+    while True:
+        for index, client in enumerate(clients):
+            client.setblocking(False)
+            quietly(lambda: client.sendall(frame(text.encode())))
+            if quietly(lambda: client.recv(1 << 20)) == b"":
+                clients[index] = quietly(lambda: web_socket(node, node.eve)) or client
+            clients[index].setblocking(True)
+        time.sleep(0.1)
+
+
 def splices(node, begun):
     """15 streams with a text of 30,000 pieces each, then 240 splices a second with a base before all those pieces."""
     streams = [f"eve-text-{number}" for number in range(15)]
@@ -429,7 +445,8 @@ def idle(node, begun):
 
 
 ATTACKS = [
-    waits, subscribes, signatures, sites, packed_keys, packed_frames, splices, slow_readers, bodies, filters, idle]
+    waits, subscribes, subscribe_frames, signatures, sites, packed_keys, packed_frames, splices, slow_readers, bodies,
+    filters, idle]
 # With these limits, ten addresses can use up all connections of the node.
 IDLE_OPTIONS = ["--connections-max", "300", "--connections-per-address", "100", "--trusted-proxies", "127.0.0.1"]
 

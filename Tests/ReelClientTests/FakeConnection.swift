@@ -92,6 +92,9 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
             )
             proven[subscribe.stream] = after
             push()
+        case .subscribeAll(let subscribes):
+            network.batches.append(subscribes.count)
+            for subscribe in subscribes { handle(ClientFrame(.subscribe(subscribe), ref: frame.ref)) }
         case .unsubscribe(let stream): proven[stream] = nil
         case .renew(let token): welcome(token, isRenewal: true)
         case .fetch(let fetch):
@@ -127,6 +130,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
                         event: 256 << 10,
                         batch: 50,
                         subscriptions: network.subscriptionsMax,
+                        subscribe: network.subscribeStreams,
                         fetch: 100_000
                     ),
                     pingS: 20,

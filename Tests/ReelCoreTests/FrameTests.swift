@@ -30,6 +30,13 @@ import Testing
                 )
             ),
             ClientFrame(.subscribe(.init(stream: stream, position: .now, hasOutcomes: true))),
+            ClientFrame(
+                .subscribeAll([
+                    .init(stream: stream, position: .after(17), epoch: epoch, last: .init(seq: 16, hash: 3)),
+                    .init(stream: StreamName("b")!, position: .now, models: ["a"], site: site, hasOutcomes: true),
+                ]),
+                ref: [49]
+            ),
             ClientFrame(.unsubscribe(stream)),
             ClientFrame(.fetch(.init(stream: stream, epoch: epoch, ranges: [10...14, 30...31]))),
             ClientFrame(.fetch(.init(stream: stream, epoch: epoch, ranges: [1...2], hasOutcomes: true))),
@@ -52,7 +59,7 @@ import Testing
                         number: 3,
                         deployment: Deployment(7),
                         partitions: 4,
-                        limits: .init(frame: 1, event: 2, batch: 3, subscriptions: 4, fetch: 5),
+                        limits: .init(frame: 1, event: 2, batch: 3, subscriptions: 4, subscribe: 6, fetch: 5),
                         pingS: 20,
                         nodes: ["https://b", "https://c"]
                     )
@@ -120,6 +127,12 @@ import Testing
             (#"{"t":"subscribe","stream":"a","after":-2}"#, .badFrame, nil),
             (#"{"t":"subscribe","stream":"a","after":1.5}"#, .badFrame, nil),
             (#"{"t":"subscribe","stream":"a","after":-1,"ref":{}}"#, .badFrame, nil),
+            (#"{"t":"subscribe","streams":[],"ref":1}"#, .badFrame, "1"),
+            (#"{"t":"subscribe","streams":null}"#, .badFrame, nil),
+            (#"{"t":"subscribe","streams":[[]]}"#, .badFrame, nil),
+            (#"{"t":"subscribe","streams":[{"stream":"a","after":-1},{"stream":"a","after":-1}]}"#, .badFrame, nil),
+            (#"{"t":"subscribe","streams":[{"stream":"~x","after":-1}]}"#, .badStream, nil),
+            (#"{"t":"subscribe","stream":"a","after":-1,"streams":[{"stream":"b","after":-1}]}"#, .badFrame, nil),
             (#"{"t":"fetch","stream":"a","epoch":"9f00000000000001","ranges":[[2,1]]}"#, .badRange, nil),
             (#"{"t":"fetch","stream":"a","epoch":"9f00000000000001","ranges":[]}"#, .badRange, nil),
             (#"{"t":"fetch","stream":"a","epoch":"9f00000000000001","ranges":[[0,100000]]}"#, .badRange, nil),

@@ -76,6 +76,10 @@ final class Wire: ClientSocket {
 
     func ping(_ payload: [UInt8]) { pings.append(payload) }
     func checkReadingPace() -> SlowReaderDetector.Finding { pace.look(written: writtenBytes, left: left) }
+    /// The number of times that the socket is held.
+    private(set) var holds = 0
+    func hold() { holds += 1 }
+    func release() { holds -= 1 }
     func close(code: UInt16?, reason: String) { closeCode = closeCode ?? code }
     func reset() { wasReset = true }
 

@@ -24,6 +24,9 @@ final class SimulatedLink: @unchecked Sendable {
     private var receive: (@Sendable (TransportEvent) -> Void)?
     private var client: SocketClient?
     private var isClosedByGateway = false
+    /// The number of times that the gateway holds this connection, and what has arrived meanwhile.
+    private var holds = 0
+    private var waiting: [[UInt8]] = []
     private(set) var pendingBytes = 0
     private var writtenBytes = 0
     private var pace = SlowReaderDetector()
@@ -127,8 +130,15 @@ final class SimulatedLink: @unchecked Sendable {
         guard receive != nil else { return }
         let ms = arrival(&up, bytes: text.count)
         gateway.process.at(ms, lane: lane) { [self] in
-            if !up.isCut, !isClosedByGateway { client?.received(text: text) }
+            guard !up.isCut, !isClosedByGateway else { return }
+            waiting.append(text)
+            handleWaiting()
         }
+    }
+
+    /// Delivers what has arrived, unless the gateway holds the connection.
+    private func handleWaiting() {
+        while holds == 0, !waiting.isEmpty, !isClosedByGateway { client?.received(text: waiting.removeFirst()) }
     }
 
     fileprivate func pingGateway() {
@@ -204,6 +214,14 @@ final class SimulatedLink: @unchecked Sendable {
                     if !link.up.isCut { link.client?.received(pong: payload) }
                 }
             }
+        }
+
+        func hold() { link.holds += 1 }
+
+        func release() {
+            let link = link
+            link.holds -= 1
+            link.gateway.process.at(link.gateway.process.nowMs, lane: link.lane) { link.handleWaiting() }
         }
 
         func close(code: UInt16?, reason: String) {

@@ -31,7 +31,9 @@ extension ClientFrame {
                 )
             )
         case "renew": return .renew(token: try object.required("token", object.string("token")))
-        case "subscribe": return .subscribe(try subscribe(object))
+        case "subscribe":
+            guard let streams = try object.elements("streams") else { return .subscribe(try subscribe(object)) }
+            return .subscribeAll(try subscribeAll(object, streams))
         case "unsubscribe": return .unsubscribe(try object.stream())
         case "fetch": return .fetch(try fetch(object))
         case "publish":
@@ -50,6 +52,31 @@ extension ClientFrame {
                     + "expected hello, renew, subscribe, unsubscribe, fetch or publish"
             )
         }
+    }
+
+    /// Reads the entries of a `subscribe` of several streams. The frame is refused if one of them cannot be read.
+    private static func subscribeAll(_ object: JSONObject, _ entries: [Bytes]) throws(ReelError) -> [Subscribe] {
+        guard object.raw("stream") == nil else {
+            throw object.mismatch("found the members \"stream\" and \"streams\", expected one of them")
+        }
+        guard !entries.isEmpty else { throw object.mismatch("found a subscribe without streams") }
+        guard entries.count <= subscribeStreams else {
+            throw ReelError(.limit, "found \(entries.count) streams, expected at most \(subscribeStreams)")
+        }
+        var streams: Set<StreamName> = []
+        var subscribes: [Subscribe] = []
+        for (index, entry) in entries.enumerated() {
+            do throws(ReelError) {
+                let subscribe = try subscribe(JSONObject(entry, levels: levels - 2, shape: .badFrame))
+                guard streams.insert(subscribe.stream).inserted else {
+                    throw object.mismatch("found the stream \(subscribe.stream) twice")
+                }
+                subscribes.append(subscribe)
+            } catch {
+                throw ReelError(error.code, "in \"streams\": \(error.message)", index: index)
+            }
+        }
+        return subscribes
     }
 
     private static func subscribe(_ object: JSONObject) throws(ReelError) -> Subscribe {
@@ -132,24 +159,10 @@ extension ClientFrame {
             writer.member("token", token)
         case .subscribe(let subscribe):
             writer.member("t", "subscribe")
-            writer.member("stream", subscribe.stream.description)
-            switch subscribe.position {
-            case .after(let seq): writer.member("after", seq)
-            case .now: writer.member("after", "now")
-            }
-            writer.member("epoch", subscribe.epoch?.description)
-            if let models = subscribe.models { writer.member("models", models) { $0.append(quoted: $1) } }
-            writer.member("site", subscribe.site?.description)
-            if let last = subscribe.last {
-                writer.member("last") {
-                    $0.append(ASCII.openBracket)
-                    $0.append(integer: last.seq)
-                    $0.append(ASCII.comma)
-                    $0.append(quoted: Hex64.text(last.hash))
-                    $0.append(ASCII.closeBracket)
-                }
-            }
-            if subscribe.hasOutcomes { writer.member("outcome", true) }
+            Self.write(subscribe, to: &writer)
+        case .subscribeAll(let subscribes):
+            writer.member("t", "subscribe")
+            writer.objects("streams", subscribes) { Self.write($1, to: &$0) }
         case .unsubscribe(let stream):
             writer.member("t", "unsubscribe")
             writer.member("stream", stream.description)
@@ -167,6 +180,27 @@ extension ClientFrame {
         }
         writer.member("ref", raw: ref)
         return writer.finish()
+    }
+
+    private static func write(_ subscribe: Subscribe, to writer: inout JSONObjectWriter) {
+        writer.member("stream", subscribe.stream.description)
+        switch subscribe.position {
+        case .after(let seq): writer.member("after", seq)
+        case .now: writer.member("after", "now")
+        }
+        writer.member("epoch", subscribe.epoch?.description)
+        if let models = subscribe.models { writer.member("models", models) { $0.append(quoted: $1) } }
+        writer.member("site", subscribe.site?.description)
+        if let last = subscribe.last {
+            writer.member("last") {
+                $0.append(ASCII.openBracket)
+                $0.append(integer: last.seq)
+                $0.append(ASCII.comma)
+                $0.append(quoted: Hex64.text(last.hash))
+                $0.append(ASCII.closeBracket)
+            }
+        }
+        if subscribe.hasOutcomes { writer.member("outcome", true) }
     }
 }
 

@@ -8,6 +8,8 @@ public struct ClientFrame: Equatable, Sendable {
         case renew(token: String)
         /// Begins a subscription or moves it.
         case subscribe(Subscribe)
+        /// Begins or moves the subscriptions of several streams, each of them once.
+        case subscribeAll([Subscribe])
         /// Ends a subscription.
         case unsubscribe(StreamName)
         /// Asks for ranges of seqs.
@@ -32,6 +34,8 @@ public struct ClientFrame: Equatable, Sendable {
     /// The maximum length of `ref` in bytes as it was written. The gateway keeps it until the answer, and every answer
     /// carries it.
     static let refBytes = 1_024
+    /// The maximum number of streams of one `subscribe`.
+    public static let subscribeStreams = 1_000
     /// The maximum number of ranges of one fetch.
     public static let fetchRanges = 64
     /// The maximum number of seqs of one fetch, over all its ranges.

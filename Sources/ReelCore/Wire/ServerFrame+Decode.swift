@@ -105,6 +105,7 @@ extension ServerFrame {
                 event: try limits.number("event"),
                 batch: try limits.number("batch"),
                 subscriptions: try limits.number("subscriptions"),
+                subscribe: try limits.integer("subscribe").map { Int($0) },
                 fetch: try limits.number("fetch")
             ),
             pingS: try object.number("ping_s"),

@@ -86,6 +86,7 @@ extension ServerFrame.Limits {
         writer.member("event", event)
         writer.member("batch", batch)
         writer.member("subscriptions", subscriptions)
+        writer.member("subscribe", subscribe)
         writer.member("fetch", fetch)
         return writer.finish()
     }

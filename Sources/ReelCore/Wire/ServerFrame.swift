@@ -49,11 +49,14 @@ extension ServerFrame {
         public var batch: Int
         /// The maximum number of subscriptions of a connection.
         public var subscriptions: Int
+        /// The maximum number of streams of a `subscribe`; nil if the node is of an older build, which takes one.
+        public var subscribe: Int?
         /// The maximum number of seqs of a fetch.
         public var fetch: Int
 
         /// Creates limits.
-        public init(frame: Int, event: Int, batch: Int, subscriptions: Int, fetch: Int) {
+        public init(frame: Int, event: Int, batch: Int, subscriptions: Int, subscribe: Int? = nil, fetch: Int) {
+            self.subscribe = subscribe
             self.frame = frame
             self.event = event
             self.batch = batch

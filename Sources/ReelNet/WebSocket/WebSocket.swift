@@ -21,8 +21,8 @@ public final class WebSocket {
     private var isOverdue = false
     /// True if the peer has ended its side while received bytes still wait to be handled.
     private var endsLater = false
-    /// True if no further message is delivered until `release`.
-    private var isHeld = false
+    /// The number of times that `release` must be called before a further message is delivered.
+    private var holds = 0
     /// True if both sides have agreed on permessage-deflate.
     private let deflates: Bool
     private let tcp: TCPConnection
@@ -148,7 +148,9 @@ public final class WebSocket {
         sentClose = true
         decoder.dropMessages()
         tcp.setDeadline(deadlines.answer)
-        release()
+        guard isHeld else { return }
+        holds = 0
+        handleWaitingLater()
     }
 
     /// The time for the answer to the close frame, and the time between two checks of a peer that has not received it
@@ -178,16 +180,19 @@ public final class WebSocket {
     public func resumeReading() { tcp.resumeReading() }
 
     /// Stops the delivery of messages and the reading until `release`, because the owner has to finish one message
-    /// before the next. Called by the owner during the delivery of a message, on the loop.
-    public func hold() { isHeld = true }
+    /// before the next. Called by the owner during the delivery of a message, or while the socket is held, on the loop.
+    /// A socket that is held twice is released twice.
+    public func hold() { holds += 1 }
 
     /// Ends `hold`. Messages that have arrived meanwhile are delivered in a later round of the loop. A socket that
     /// closes is released. On the loop.
     public func release() {
         guard isHeld else { return }
-        isHeld = false
-        handleWaitingLater()
+        holds -= 1
+        if holds == 0 { handleWaitingLater() }
     }
+
+    private var isHeld: Bool { holds > 0 }
 
     private func send(_ opcode: WebSocketFrame.Opcode, _ payload: [UInt8]) {
         guard !sentClose else { return }

@@ -158,6 +158,8 @@ final class ScriptedNode: SyncTransport, @unchecked Sendable {
             connection.say(.subscribed(answer), ref: frame.ref)
             connection.proven[subscribe.stream] = after
             connection.push(head)
+        case .subscribeAll(let subscribes):
+            for subscribe in subscribes { received(ClientFrame(.subscribe(subscribe), ref: frame.ref), on: connection) }
         case .unsubscribe(let stream): connection.proven[stream] = nil
         case .publish(let publish): refuse(publish, frame.ref, connection)
         case .fetch: break
