@@ -67,10 +67,34 @@ import Testing
         let (client, stream) = try await lost(network, .snapshot)
         try await network.on { network in
             network.skip(Int(StreamSync.deltaFromSeqs))
-            network.down = []
+            network.author(.insert("m", "other"))
+            (network.down, network.isSilent) = ([], true)
         }
-        #expect(try await stream.publish(.insert("m", "1")).outcome() == .applied(StreamSync.deltaFromSeqs + 1))
-        #expect(await client.statistics.deltas == 1)
+        let publication = try await stream.publish(.insert("m", "1"))
+        try await eventually { await client.statistics.deltas == 1 }
+        try await network.on { network in
+            network.isSilent = false
+            network.pushAll()
+        }
+        #expect(try await publication.outcome() == .applied(StreamSync.deltaFromSeqs + 2))
+        await client.close()
+    }
+
+    @Test("a device with a large lag and nothing new takes only the digest") func takesDigest() async throws {
+        let network = try FakeNetwork()
+        let (client, stream) = try await lost(network, .snapshot)
+        try await network.on { network in
+            network.skip(Int(StreamSync.deltaFromSeqs))
+            (network.down, network.isSilent) = ([], true)
+        }
+        let publication = try await stream.publish(.insert("m", "1"))
+        try await eventually { await client.statistics.digests == 1 }
+        try await network.on { network in
+            network.isSilent = false
+            network.pushAll()
+        }
+        #expect(try await publication.outcome() == .applied(StreamSync.deltaFromSeqs + 1))
+        #expect(await client.statistics.deltas == 0)
         await client.close()
     }
 
@@ -99,9 +123,7 @@ import Testing
         await client.close()
     }
 
-    @Test("a device limits its delta requests to a snapshot node that lags far") func limitsDeltaRequests()
-        async throws
-    {
+    @Test("a device limits its requests to a snapshot node that lags far") func limitsRequests() async throws {
         let network = try FakeNetwork()
         let (client, stream) = try await lost(network, .snapshot)
         try await network.on { network in
@@ -109,13 +131,15 @@ import Testing
             (network.folds, network.down, network.isSilent) = ((to: 10, step: 10), [], true)
         }
         let publication = try await stream.publish(.insert("m", "1"))
-        try await eventually { await client.statistics.deltas >= Int64(StreamSync.loadFailuresMax) }
+        // The digest is the first one.
+        try await eventually { await client.statistics.deltas >= Int64(StreamSync.loadFailuresMax) - 1 }
         try await network.on { network in
             network.isSilent = false
             network.pushAll()
         }
         guard case .applied = try await publication.outcome() else { throw Wrong() }
-        #expect(await client.statistics.deltas == Int64(StreamSync.loadFailuresMax))
+        let statistics = await client.statistics
+        #expect((statistics.digests, statistics.deltas) == (1, Int64(StreamSync.loadFailuresMax) - 1))
         await client.close()
     }
 

@@ -12,6 +12,8 @@ final class ClientResources: @unchecked Sendable {
     var pollTimer: (any TransportHandle)?
     var answerTimer: (any TransportHandle)?
     var upkeepTimer: (any TransportHandle)?
+    /// The timer of the next request for digests, or that request.
+    var digestRequest: (any TransportHandle)?
     /// The statuses that apps read.
     let board = StatusBoard()
     /// The calls that wait until everything is synced.
@@ -54,6 +56,7 @@ final class ClientResources: @unchecked Sendable {
         for stream in opened.values { stream.end(error) }
         answerTimer?.cancel()
         upkeepTimer?.cancel()
+        digestRequest?.cancel()
         for sync in syncs.values { sync.resume(throwing: error) }
         syncs = [:]
         board.close()

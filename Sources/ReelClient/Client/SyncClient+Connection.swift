@@ -67,6 +67,7 @@ extension SyncClient {
         notify(.connected(node: link.node))
         note(.welcomed)
         guard let facts = syncLink else { return }
+        digests.connected()
         for stream in opened.values {
             stream.outbox.connected()
             if leaveFormerEpoch(stream) { step(stream, .epochChanged) }
@@ -115,6 +116,7 @@ extension SyncClient {
         guard link != nil else { return }
         noteUpToDate(opened.values, wallMs: heardMs)
         resources.dropLink()
+        unsentSubscribes = []
         for stream in opened.values {
             stream.unansweredSinceMs = nil
             step(stream, .connectionLost)
@@ -123,6 +125,12 @@ extension SyncClient {
     }
 
     func send(_ frame: ClientFrame) {
+        sendSubscribes()
+        transmit(frame)
+    }
+
+    /// Sends a frame before the collected subscribes.
+    func transmit(_ frame: ClientFrame) {
         let bytes = frame.encoded()
         counters.framesSent += 1
         counters.bytesSent += Int64(bytes.count)

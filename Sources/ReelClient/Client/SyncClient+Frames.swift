@@ -126,7 +126,7 @@ extension SyncClient {
     }
 
     private func received(upTo seq: Seq, _ partition: Int) {
-        for stream in opened.values where stream.sync.isLive && stream.view?.fold.partition == partition {
+        for stream in opened.values where stream.sync.isLive && stream.view?.isProven(to: seq, of: partition) == false {
             var progress = View.Progress()
             stream.view?.upto(seq, owns: stream.outbox.owns, &progress)
             took(progress, stream)

@@ -51,6 +51,9 @@ public actor SyncClient {
     var random: SeededGenerator
     var failover: Failover
     var polls = PollSchedule()
+    var digests = DigestQueue()
+    /// The subscribes that are sent with the next frame, or at the end of the turn.
+    var unsentSubscribes: [ClientFrame.Subscribe] = []
     var counters = SyncStatistics()
     /// True if nothing outlives the client.
     let keepsNothing: Bool
@@ -105,6 +108,8 @@ public actor SyncClient {
         var timer: (any TransportHandle)?
         var leaving: (any TransportHandle)?
         var renewal: (any TransportHandle)?
+        /// True if the node has not answered a request for digests, because it is of an older build or in trouble.
+        var lacksDigests = false
         /// True if the connection is open and nothing can be sent yet, because there is no token.
         var awaitsToken = false
         /// The time at which the token ends; nil if the node has no keys.
@@ -320,6 +325,11 @@ extension SyncClient {
     }
 
     var noticeFeeds: Feeds<SyncNotice> { resources.noticeFeeds }
+
+    var digestRequest: (any TransportHandle)? {
+        get { resources.digestRequest }
+        _modify { yield &resources.digestRequest }
+    }
 
     var upkeepTimer: (any TransportHandle)? {
         get { resources.upkeepTimer }

@@ -20,6 +20,8 @@ public struct SyncStatistics: Sendable, Equatable {
     public var snapshots: Int64 = 0
     /// Deltas that were read.
     public var deltas: Int64 = 0
+    /// Streams whose state was the same at a node, so that no delta was read.
+    public var digests: Int64 = 0
     /// Bytes of snapshots and deltas.
     public var snapshotBytes: Int64 = 0
     /// Milliseconds from the last loss of a connection to the next node's `welcome`.

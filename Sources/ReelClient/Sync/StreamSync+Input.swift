@@ -15,6 +15,8 @@ extension StreamSync {
         var missing = SeqRanges()
         /// True if a delta can be applied to the folded state.
         var takesDelta = false
+        /// True if the node may have a digest to compare the folded state with.
+        var asksDigest = false
         /// The number of nodes that the client knows.
         var nodes = 1
 
@@ -56,6 +58,16 @@ extension StreamSync {
         var isQueueEmpty: Bool
         /// The pause before the next poll while the queue is empty.
         var idleMs: Int64
+    }
+
+    /// The result of the comparison of digests.
+    enum DigestFinding: Sendable, Equatable {
+        /// The folded state is the node's state. All seqs up to the node's one are covered.
+        case same
+        /// The states differ, or it is not known if they do.
+        case other
+        /// The node has not folded the seq of this device yet.
+        case behind
     }
 
     /// A request that runs outside of the machine.
@@ -129,6 +141,8 @@ extension StreamSync {
         case installed(isTaken: Bool, before: Seq)
         /// A load has ended with an error.
         case loadFailed(ReelError)
+        /// The digest of the state has arrived, or there is none.
+        case digestAnswered(DigestFinding)
         /// The answer to a fetch by HTTP is complete, and its events were applied.
         case fetchAnswered
         /// A fetch by HTTP has ended with an error.

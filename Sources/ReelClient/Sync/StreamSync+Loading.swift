@@ -19,8 +19,11 @@ extension StreamSync {
 
     /// Returns a new load, and the actions that begin it. The connected node is known to be alive. If it had no answer,
     /// another node is asked.
-    func beginLoad(_ facts: Facts) -> (Load, [Action]) {
-        let kind = facts.takesDelta && need != .snapshot ? Load.Kind.delta : .snapshot
+    /// `mayAskDigest`: true if the digest of the state is asked for first. A first failure ends that.
+    func beginLoad(_ facts: Facts, mayAskDigest: Bool = false) -> (Load, [Action]) {
+        let asksDigest = mayAskDigest && facts.asksDigest && failures.load == 0
+        var kind = facts.takesDelta && need != .snapshot ? Load.Kind.delta : .snapshot
+        if kind == .delta, asksDigest, need == .beginning || need == .events { kind = .digest }
         let source = failures.load.isMultiple(of: 2) ? Source.connection : .peer
         let timeout = Action.startTimer(.answer, ms: Self.answerMs(failures.load))
         return (Load(kind: kind), [.load(kind, from: source), timeout])
@@ -30,7 +33,8 @@ extension StreamSync {
     mutating func progressed(_ request: Request) -> [Action] {
         switch (request, state) {
         case (.load, _) where isAwaitingLoad:
-            setStep(.arriving)
+            // The next connection is asked for a digest again.
+            if runningLoad?.kind != .digest { setStep(.arriving) }
             return [.startTimer(.answer, ms: Self.answerMs(failures.load))]
         case (.fetch, .live(let live)):
             guard case .fetching = live.gap else { return [] }
@@ -43,7 +47,7 @@ extension StreamSync {
 
     /// Installs the state that has arrived, or keeps it until there is a connection.
     mutating func loadFinished(_ loaded: Loaded) -> [Action] {
-        guard isAwaitingLoad else { return [] }
+        guard isAwaitingLoad, runningLoad?.kind != .digest else { return [] }
         setStep(.loaded(loaded))
         told.remove(.waits)
         let actions: [Action] = [.cancelTimer(.answer), .notify(.loaded)]
@@ -77,6 +81,29 @@ extension StreamSync {
         live.gap = nil
         state = .live(live)
         return fill(facts)
+    }
+
+    /// Continues without a state if the digest is that of the folded state, and otherwise loads a delta.
+    mutating func digestAnswered(_ finding: DigestFinding, _ facts: Facts) -> [Action] {
+        guard case .loading(let load) = state, load.kind == .digest else { return [] }
+        switch finding {
+        case .same:
+            isComplete = true
+            need = .events
+            // A node that is far behind itself does not help.
+            failures.load = facts.isFarBehind ? failures.load + 1 : 0
+            told.remove(.waits)
+            return [.cancelTimer(.answer), .notify(.loaded)] + advance(facts)
+        case .behind:
+            // The events tell what this node has not folded.
+            failures.load += 1
+            need = .events
+            return [.cancelTimer(.answer)] + advance(facts)
+        case .other:
+            let (load, actions) = beginLoad(facts)
+            state = .loading(load)
+            return actions
+        }
     }
 
     /// Called when a load that is cut has brought more than the ones before. Then earlier failures do not count.

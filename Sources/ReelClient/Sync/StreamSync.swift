@@ -30,6 +30,8 @@ struct StreamSync: Sendable, Equatable {
         enum Kind: Sendable, Equatable {
             case snapshot
             case delta
+            /// Only the digest of the state. It shows if the folded state is still the present one.
+            case digest
         }
 
         /// The progress of a load.
@@ -190,6 +192,7 @@ struct StreamSync: Sendable, Equatable {
         case .loadFinished(let loaded): loadFinished(loaded)
         case .installed(let isTaken, let before): installed(isTaken: isTaken, before: before, facts)
         case .loadFailed(let error): loadFailed(error, facts)
+        case .digestAnswered(let finding): digestAnswered(finding, facts)
         case .fetchAnswered: fetchAnswered(facts)
         case .fetchFailed(let error): fetchFailed(error, afterMs: 50)
         case .fetchPostponed: fetchPostponed()
@@ -209,7 +212,7 @@ struct StreamSync: Sendable, Equatable {
     /// Takes the next step towards live events. Nothing may be running.
     mutating func advance(_ facts: Facts) -> [Action] {
         if wantsState(facts), facts.nodes > 0 {
-            let (load, actions) = beginLoad(facts)
+            let (load, actions) = beginLoad(facts, mayAskDigest: true)
             state = .loading(load)
             return actions
         }

@@ -20,6 +20,7 @@ extension SyncClient {
         facts.head = view.head
         if let proven = view.proven, proven >= 0 { facts.missing = view.covered.gaps(in: 0...proven) }
         facts.takesDelta = view.seq >= max(0, view.fold.horizon)
+        facts.asksDigest = asksDigest(of: view)
         return facts
     }
 
@@ -33,10 +34,12 @@ extension SyncClient {
     /// Performs an action of the state machine of a stream.
     private func perform(_ action: StreamSync.Action, _ stream: StreamState) {
         switch action {
-        case .subscribe(let position): subscribe(stream, position)
+        case .subscribe(let position): subscribeAtTurnEnd(stream, position)
         case .unsubscribe: unsubscribe(stream)
+        case .load(.digest, _): askDigest(of: stream)
         case .load(let kind, let source): load(stream, kind, from: source)
         case .cancelLoad:
+            forgetDigest(of: stream)
             stream.handles.cancel(request: .load)
             cutLoad(of: stream)
         case .install(let need): install(stream, for: need)
@@ -71,21 +74,10 @@ extension SyncClient {
         stream.handles.keep(timer: timer, handle)
     }
 
-    /// Sends `subscribe`.
-    private func subscribe(_ stream: StreamState, _ position: StreamSync.Position) {
-        let beginsNow = position == .now
-        let subscribe = ClientFrame.Subscribe(
-            stream: stream.name,
-            position: beginsNow ? .now : .after(stream.seq),
-            epoch: stream.view?.fold.epoch,
-            last: beginsNow ? nil : stream.view?.witness
-        )
-        stream.subscribeRef = Ref.subscribe(after: unsubscribes)
-        send(ClientFrame(.subscribe(subscribe), ref: stream.subscribeRef))
-    }
-
     /// Sends `unsubscribe`. Answers to earlier subscribes of the stream no longer count.
     func unsubscribe(_ stream: StreamState) {
+        // The collected subscribes are sent under the present reference.
+        sendSubscribes()
         unsubscribes += 1
         send(ClientFrame(.unsubscribe(stream.name)))
     }

@@ -152,6 +152,21 @@ struct View: Sendable {
         drain(owns: owns, &progress)
     }
 
+    /// Covers all seqs up to `seq`, because a node has the same state as of that seq. Without effect while events are
+    /// held, or after a barrier that cannot be read.
+    mutating func cover(to seq: Seq) {
+        guard seq > self.seq, seq <= largestInteger, held.isEmpty, stoppedAt == nil else { return }
+        covered.insert(0...seq)
+        head = max(head, seq)
+        fold.advance(to: covered.contiguous(after: -1))
+    }
+
+    /// True if `upto` with this seq of the partition would prove nothing new.
+    func isProven(to seq: Seq, of partition: Int) -> Bool {
+        guard fold.partition == partition, let proven else { return true }
+        return proven >= seq
+    }
+
     /// Replaces the fold by a snapshot with a higher seq, and keeps the events held above it. Returns false if the
     /// snapshot is not higher. `isNeeded`: true to accept a snapshot with the same seq too.
     mutating func install(

@@ -13,6 +13,9 @@ enum StateCase: String, CaseIterable {
     case arriving
     /// A load has arrived, and the client installs it.
     case installing
+    /// The digest was requested, and has not arrived.
+    case checking
+    case awayChecking
     case awayLoading
     case awayArriving
     /// A load has arrived.
@@ -60,7 +63,8 @@ extension StateCase {
         case .loading: return [(.opened(.init(link: Self.link, hasPlace: true)), none)]
         case .arriving: return Self.loading.path + [(.progressed(.load), none)]
         case .installing: return Self.arriving.path + [(.loadFinished(Self.state), none)]
-        case .awayLoading: return Self.loading.path + [(.connectionLost, none)]
+        case .checking: return Self.loading.path
+        case .awayChecking, .awayLoading: return Self.loading.path + [(.connectionLost, none)]
         case .awayArriving: return Self.arriving.path + [(.connectionLost, none)]
         case .awayLoaded: return Self.awayArriving.path + [(.loadFinished(Self.state), none)]
         case .subscribing: return Self.installing.path + [(.installed(isTaken: true, before: .none), none)]
@@ -88,6 +92,7 @@ extension StateCase {
         for (input, missing) in path {
             var facts = Self.facts
             facts.missing = missing
+            facts.asksDigest = self == .checking || self == .awayChecking
             _ = machine.handle(input, facts)
         }
         return machine
@@ -98,6 +103,7 @@ extension StateCase {
         self =
             switch machine.state {
             case .idle: .idle
+            case .loading(let load) where load.kind == .digest: machine.link == nil ? .awayChecking : .checking
             case .loading(let load):
                 switch load.step {
                 case .asked: machine.link == nil ? .awayLoading : .loading
@@ -167,6 +173,9 @@ struct InputCase {
         .init(name: "load finished, other log", input: .loadFinished(.init(seq: 10, epoch: Epoch(2), partition: 0))),
         .init(name: "installed", input: .installed(isTaken: true, before: 3)),
         .init(name: "load failed", input: .loadFailed(.init(.logUnavailable, "cut"))),
+        .init(name: "digest is the same", input: .digestAnswered(.same)),
+        .init(name: "digest is another one", input: .digestAnswered(.other)),
+        .init(name: "digest is behind", input: .digestAnswered(.behind)),
         .init(name: "fetch answered", input: .fetchAnswered),
         .init(name: "fetch failed", input: .fetchFailed(.init(.logUnavailable, "cut")), missing: StateCase.gap),
         .init(name: "fetch postponed", input: .fetchPostponed, missing: StateCase.gap),
@@ -218,6 +227,7 @@ extension StreamSync.Input {
         case .loadFinished: "loadFinished"
         case .installed: "installed"
         case .loadFailed: "loadFailed"
+        case .digestAnswered: "digestAnswered"
         case .fetchAnswered: "fetchAnswered"
         case .fetchFailed: "fetchFailed"
         case .fetchPostponed: "fetchPostponed"
@@ -230,7 +240,7 @@ extension StreamSync.Input {
         }
     }
 
-    static let kinds = 27
+    static let kinds = 28
 }
 
 extension StreamSync.Action {

@@ -110,6 +110,7 @@ struct SyncRun {
         facts.head = facts.seq + Seq([0, 5, 30_000][random(3)])
         facts.missing = [SeqRanges(), SeqRanges(), StateCase.gap, StateCase.wideGap][random(4)]
         facts.takesDelta = random(2) == 0
+        facts.asksDigest = random(2) == 0
         return facts
     }
 
@@ -118,7 +119,8 @@ struct SyncRun {
         switch StateCase(machine) {
         case .idle: .opened(.init(link: StateCase.link, hasPlace: true))
         case .loading, .arriving, .jumping: .loadFinished(StateCase.state)
-        case .awayLoading, .awayArriving, .awayLoaded, .offline, .awayRetrying, .awayFailed:
+        case .checking: .digestAnswered(.same)
+        case .awayChecking, .awayLoading, .awayArriving, .awayLoaded, .offline, .awayRetrying, .awayFailed:
             .connectionOpened(StateCase.link, hasPlace: true)
         case .subscribing: .subscribed(head: 10)
         case .fetching: .proven(isAnswer: true)
@@ -136,6 +138,9 @@ struct SyncRun {
     mutating func feed(_ input: StreamSync.Input, _ facts: StreamSync.Facts) {
         last = "\(input) in \(StateCase(machine))"
         switch input {
+        case .digestAnswered:
+            guard machine.isCheckingDigest, requests.remove(.load) != nil else { return }
+        case .loadFinished where machine.isCheckingDigest: return
         case .loadFinished, .loadFailed:
             // Cancelled requests cause no input.
             guard requests.remove(.load) != nil else { return }
@@ -220,12 +225,19 @@ struct SyncRun {
     /// The request and the timer for which the state waits.
     private var expected: (StreamSync.Request?, StreamSync.Timer?) {
         switch StateCase(machine) {
-        case .loading, .arriving, .awayLoading, .awayArriving, .jumping: (.load, .answer)
+        case .loading, .arriving, .checking, .awayChecking, .awayLoading, .awayArriving, .jumping: (.load, .answer)
         case .fetching: (.fetch, .answer)
         case .asking: (.poll, .answer)
         case .waiting, .retrying, .awayRetrying: (nil, .retry)
         case .polled, .current: (nil, .poll)
         case .idle, .installing, .awayLoaded, .subscribing, .live, .landing, .offline, .failed, .awayFailed: (nil, nil)
         }
+    }
+}
+
+extension StreamSync {
+    /// True if the digest was requested, and has not arrived.
+    fileprivate var isCheckingDigest: Bool {
+        if case .loading(let load) = state { load.kind == .digest } else { false }
     }
 }

@@ -74,14 +74,16 @@ enum StreamSyncTable {
     private static let text = """
         opened
             idle -> loading | load(delta from connection); start(answer 3000)
-            loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching jumping -> =
-            landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded subscribing -> =
+            live fetching jumping landing waiting polled asking current offline retrying awayRetrying failed -> =
+            awayFailed -> =
         opened offline
             idle -> awayLoading | load(delta from connection); start(answer 3000)
-            loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching jumping -> =
-            landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded subscribing -> =
+            live fetching jumping landing waiting polled asking current offline retrying awayRetrying failed -> =
+            awayFailed -> =
         closed
-            loading arriving awayLoading awayArriving jumping -> idle | cancelLoad; cancel(answer)
+            loading checking arriving awayLoading awayChecking awayArriving jumping -> idle | cancelLoad; cancel(answer)
             installing awayLoaded landing -> idle | discardLoaded
             subscribing live offline failed awayFailed -> idle
             fetching -> idle | cancelFetch; cancel(answer)
@@ -91,22 +93,24 @@ enum StreamSyncTable {
             idle -> =
         connection opened
             awayLoading -> loading | cancelLoad; cancel(answer); load(delta from connection); start(answer 3000)
+            awayChecking -> loading | cancelLoad; cancel(answer); load(delta from connection); start(answer 3000)
             awayArriving -> arriving
             awayLoaded -> installing | install(beginning)
             offline -> subscribing | subscribe(afterState)
             awayRetrying -> loading | cancel(retry); load(delta from connection); start(answer 3000)
             awayFailed -> subscribing | resume; subscribe(afterState)
-            idle loading arriving installing subscribing live fetching jumping landing waiting polled asking -> =
-            current retrying failed -> =
+            idle loading checking arriving installing subscribing live fetching jumping landing waiting -> =
+            polled asking current retrying failed -> =
         connection opened, no place
             awayLoading -> loading | cancelLoad; cancel(answer); load(delta from connection); start(answer 3000)
+            awayChecking -> loading | cancelLoad; cancel(answer); load(delta from connection); start(answer 3000)
             awayArriving -> arriving
             awayLoaded -> installing | install(beginning)
             offline -> polled | notify(noPlace, new); start(poll 0)
             awayRetrying -> loading | cancel(retry); load(delta from connection); start(answer 3000)
             awayFailed -> polled | resume; notify(noPlace, new); start(poll 0)
-            idle loading arriving installing subscribing live fetching jumping landing waiting polled asking -> =
-            current retrying failed -> =
+            idle loading checking arriving installing subscribing live fetching jumping landing waiting -> =
+            polled asking current retrying failed -> =
         connection lost
             loading jumping -> awayLoading
             arriving -> awayArriving
@@ -117,89 +121,105 @@ enum StreamSyncTable {
             polled current -> offline | cancel(poll)
             asking -> offline | cancelPoll; cancel(answer)
             failed -> awayFailed
-            idle awayLoading awayArriving awayLoaded offline awayFailed -> =
+            checking -> awayChecking
+            idle awayLoading awayChecking awayArriving awayLoaded offline awayFailed -> =
         place given
             polled current -> subscribing | cancel(poll); subscribe(afterState)
             asking -> subscribing | cancelPoll; cancel(answer); subscribe(afterState)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live fetching jumping landing waiting offline retrying awayRetrying failed awayFailed -> =
         place taken
             subscribing live -> polled | unsubscribe; notify(noPlace, new); start(poll 0)
             fetching -> polled | unsubscribe; cancelFetch; cancel(answer); notify(noPlace, new); start(poll 0)
             jumping -> loading | unsubscribe
             landing -> installing | unsubscribe
             waiting -> polled | unsubscribe; cancel(retry); notify(noPlace, new); start(poll 0)
-            idle loading arriving installing awayLoading awayArriving awayLoaded polled asking current offline -> =
-            retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded polled -> =
+            asking current offline retrying awayRetrying failed awayFailed -> =
         token changed
             failed -> subscribing | resume; subscribe(afterState)
             awayFailed -> offline | resume
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live fetching jumping landing waiting polled asking current offline retrying -> =
+            awayRetrying -> =
         epoch changed
-            awayLoading awayArriving -> offline | cancelLoad; cancel(answer)
+            awayLoading awayChecking awayArriving -> offline | cancelLoad; cancel(answer)
             awayRetrying -> offline | cancel(retry)
             awayFailed -> offline | resume
-            idle loading arriving installing awayLoaded subscribing live fetching jumping landing waiting -> =
-            polled asking current offline retrying failed -> =
+            idle loading checking arriving installing awayLoaded subscribing live fetching jumping landing -> =
+            waiting polled asking current offline retrying failed -> =
         state dropped
-            awayLoading awayArriving -> offline | cancelLoad; cancel(answer)
+            awayLoading awayChecking awayArriving -> offline | cancelLoad; cancel(answer)
             awayRetrying -> offline | cancel(retry)
             awayFailed -> offline | resume
-            idle loading arriving installing awayLoaded subscribing live fetching jumping landing waiting -> =
-            polled asking current offline retrying failed -> =
+            idle loading checking arriving installing awayLoaded subscribing live fetching jumping landing -> =
+            waiting polled asking current offline retrying failed -> =
         subscribed
             subscribing -> live | notify(live)
-            idle loading arriving installing awayLoading awayArriving awayLoaded live fetching jumping landing -> =
-            waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded live -> =
+            fetching jumping landing waiting polled asking current offline retrying awayRetrying failed -> =
+            awayFailed -> =
         lagged
             live -> subscribing | subscribe(afterState)
             fetching -> subscribing | cancelFetch; cancel(answer); subscribe(afterState)
             jumping -> loading
             landing -> installing
             waiting -> subscribing | cancel(retry); subscribe(afterState)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing polled asking -> =
-            current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing polled asking current offline retrying awayRetrying failed awayFailed -> =
         proven, nothing missing
             fetching -> live | cancelFetch; cancel(answer)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live jumping -> =
-            landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            failed awayFailed -> =
         proven, seqs missing
             live -> fetching | start(answer 3000); fetch([11…12] from connection)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing fetching jumping -> =
-            landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing fetching jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            failed awayFailed -> =
         piece of a fetch on the connection
             live -> fetching | start(answer 3000); fetch([11…12] from connection)
             fetching -> = | start(answer 3000)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing jumping landing -> =
-            waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing jumping landing waiting polled asking current offline retrying awayRetrying failed -> =
+            awayFailed -> =
         folded
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live fetching jumping landing waiting polled asking current offline retrying -> =
+            awayRetrying failed awayFailed -> =
         subscription ended: overloaded
-            loading arriving installing polled asking current retrying -> = | notify(notSubscribed overloaded)
+            loading checking arriving installing polled asking current retrying -> = | notify(notSubscribed overloaded)
             subscribing live -> retrying | notify(notSubscribed overloaded); start(retry 700)
             fetching -> retrying | notify(notSubscribed overloaded); cancelFetch; cancel(answer); start(retry 700)
             jumping -> loading | notify(notSubscribed overloaded)
             landing -> installing | notify(notSubscribed overloaded)
             waiting -> retrying | notify(notSubscribed overloaded); cancel(retry); start(retry 700)
-            idle awayLoading awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
+            idle awayLoading awayChecking awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
         subscribe refused: overloaded
-            loading arriving installing live fetching jumping landing -> = | notify(notSubscribed overloaded)
+            loading checking arriving installing live fetching jumping landing -> = | notify(notSubscribed overloaded)
             waiting polled asking current retrying -> = | notify(notSubscribed overloaded)
             subscribing -> retrying | notify(notSubscribed overloaded); start(retry 700)
-            idle awayLoading awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
+            idle awayLoading awayChecking awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
         subscribe refused: truncated
             subscribing -> retrying | start(retry 50)
-            idle loading arriving installing awayLoading awayArriving awayLoaded live fetching jumping landing -> =
-            waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded live -> =
+            fetching jumping landing waiting polled asking current offline retrying awayRetrying failed -> =
+            awayFailed -> =
         subscribe refused: limit
-            loading arriving installing live fetching jumping landing waiting -> = | notify(notSubscribed limit)
+            loading -> = | notify(notSubscribed limit)
+            checking -> = | notify(notSubscribed limit)
+            arriving -> = | notify(notSubscribed limit)
+            installing -> = | notify(notSubscribed limit)
+            live -> = | notify(notSubscribed limit)
+            fetching -> = | notify(notSubscribed limit)
+            jumping -> = | notify(notSubscribed limit)
+            landing -> = | notify(notSubscribed limit)
+            waiting -> = | notify(notSubscribed limit)
             polled asking current retrying -> = | notify(notSubscribed limit)
             subscribing -> polled | notify(notSubscribed limit); notify(noPlace, new); start(poll 0)
-            idle awayLoading awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
+            idle awayLoading awayChecking awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
         subscribe refused: forbidden
-            loading -> failed | notify(notSubscribed forbidden); cancelLoad; cancel(answer); stop(forbidden)
+            loading checking -> failed | notify(notSubscribed forbidden); cancelLoad; cancel(answer); stop(forbidden)
             arriving -> failed | notify(notSubscribed forbidden); cancelLoad; cancel(answer); stop(forbidden)
             jumping -> failed | notify(notSubscribed forbidden); cancelLoad; cancel(answer); stop(forbidden)
             installing landing -> failed | notify(notSubscribed forbidden); discardLoaded; stop(forbidden)
@@ -208,7 +228,7 @@ enum StreamSyncTable {
             waiting retrying -> failed | notify(notSubscribed forbidden); cancel(retry); stop(forbidden)
             polled current -> failed | notify(notSubscribed forbidden); cancel(poll); stop(forbidden)
             asking -> failed | notify(notSubscribed forbidden); cancelPoll; cancel(answer); stop(forbidden)
-            idle awayLoading awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
+            idle awayLoading awayChecking awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
         subscribe refused: diverged
             loading jumping -> awayLoading | notify(notSubscribed diverged); leaveNode(diverged)
             arriving -> awayArriving | notify(notSubscribed diverged); leaveNode(diverged)
@@ -218,7 +238,8 @@ enum StreamSyncTable {
             waiting retrying -> offline | notify(notSubscribed diverged); cancel(retry); leaveNode(diverged)
             polled current -> offline | notify(notSubscribed diverged); cancel(poll); leaveNode(diverged)
             asking -> offline | notify(notSubscribed diverged); cancelPoll; cancel(answer); leaveNode(diverged)
-            idle awayLoading awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
+            checking -> awayChecking | notify(notSubscribed diverged); leaveNode(diverged)
+            idle awayLoading awayChecking awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
         subscribe refused: epoch changed
             loading jumping -> awayLoading | leaveNode(epoch_changed)
             arriving -> awayArriving | leaveNode(epoch_changed)
@@ -228,21 +249,25 @@ enum StreamSyncTable {
             waiting retrying -> offline | cancel(retry); leaveNode(epoch_changed)
             polled current -> offline | cancel(poll); leaveNode(epoch_changed)
             asking -> offline | cancelPoll; cancel(answer); leaveNode(epoch_changed)
-            idle awayLoading awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
+            checking -> awayChecking | leaveNode(epoch_changed)
+            idle awayLoading awayChecking awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
         fetch refused: overloaded
             fetching -> waiting | cancel(answer); start(retry 700)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live jumping -> =
-            landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            failed awayFailed -> =
         another request refused: overloaded
             subscribing -> retrying | start(retry 700)
-            idle loading arriving installing awayLoading awayArriving awayLoaded live fetching jumping landing -> =
-            waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded live -> =
+            fetching jumping landing waiting polled asking current offline retrying awayRetrying failed -> =
+            awayFailed -> =
         unreadable
-            loading -> failed | notify(notSubscribed newer_log); cancelLoad; cancel(answer); stop(newer_log)
+            loading checking -> failed | notify(notSubscribed newer_log); cancelLoad; cancel(answer); stop(newer_log)
             arriving -> failed | notify(notSubscribed newer_log); cancelLoad; cancel(answer); stop(newer_log)
             jumping -> failed | notify(notSubscribed newer_log); cancelLoad; cancel(answer); stop(newer_log)
             installing landing -> failed | notify(notSubscribed newer_log); discardLoaded; stop(newer_log)
             awayLoading -> awayFailed | notify(notSubscribed newer_log); cancelLoad; cancel(answer); stop(newer_log)
+            awayChecking -> awayFailed | notify(notSubscribed newer_log); cancelLoad; cancel(answer); stop(newer_log)
             awayArriving -> awayFailed | notify(notSubscribed newer_log); cancelLoad; cancel(answer); stop(newer_log)
             awayLoaded -> awayFailed | notify(notSubscribed newer_log); discardLoaded; stop(newer_log)
             subscribing live -> failed | notify(notSubscribed newer_log); stop(newer_log)
@@ -257,90 +282,117 @@ enum StreamSyncTable {
             loading -> arriving | start(answer 3000)
             arriving awayArriving jumping -> = | start(answer 3000)
             awayLoading -> awayArriving | start(answer 3000)
-            idle installing awayLoaded subscribing live fetching landing waiting polled asking current offline -> =
-            retrying awayRetrying failed awayFailed -> =
+            checking awayChecking -> = | start(answer 3000)
+            idle installing awayLoaded subscribing live fetching landing waiting polled asking current -> =
+            offline retrying awayRetrying failed awayFailed -> =
         piece of a fetch by HTTP
             fetching -> = | start(answer 3000)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live jumping -> =
-            landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            failed awayFailed -> =
         piece of a poll
             asking -> = | start(answer 3000)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting polled current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live fetching jumping landing waiting polled current offline retrying awayRetrying -> =
+            failed awayFailed -> =
         load finished
             loading arriving -> installing | cancel(answer); notify(loaded); install(beginning)
             awayLoading awayArriving -> awayLoaded | cancel(answer); notify(loaded)
             jumping -> landing | cancel(answer); notify(loaded); install(events)
-            idle installing awayLoaded subscribing live fetching landing waiting polled asking current offline -> =
-            retrying awayRetrying failed awayFailed -> =
+            idle checking installing awayChecking awayLoaded subscribing live fetching landing waiting polled -> =
+            asking current offline retrying awayRetrying failed awayFailed -> =
         load finished, other log
             loading arriving -> retrying | cancel(answer); notify(loaded); discardLoaded; start(retry 500)
             awayLoading awayArriving -> awayLoaded | cancel(answer); notify(loaded)
             jumping -> waiting | cancel(answer); notify(loaded); discardLoaded; start(retry 500)
-            idle installing awayLoaded subscribing live fetching landing waiting polled asking current offline -> =
-            retrying awayRetrying failed awayFailed -> =
+            idle checking installing awayChecking awayLoaded subscribing live fetching landing waiting polled -> =
+            asking current offline retrying awayRetrying failed awayFailed -> =
         installed
             installing -> subscribing | subscribe(afterState)
             landing -> live
-            idle loading arriving awayLoading awayArriving awayLoaded subscribing live fetching jumping -> =
-            waiting polled -> =
-            asking current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving awayLoading awayChecking awayArriving awayLoaded subscribing live -> =
+            fetching jumping waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
         load failed
-            loading arriving -> retrying | cancel(answer); notify(noState log_unavailable); start(retry 20)
-            awayLoading awayArriving -> awayRetrying | cancel(answer); start(retry 20)
+            loading checking arriving -> retrying | cancel(answer); notify(noState log_unavailable); start(retry 20)
+            awayLoading awayChecking awayArriving -> awayRetrying | cancel(answer); start(retry 20)
             jumping -> waiting | cancel(answer); notify(noState log_unavailable); start(retry 20)
-            idle installing awayLoaded subscribing live fetching landing waiting polled asking current offline -> =
-            retrying awayRetrying failed awayFailed -> =
+            idle installing awayLoaded subscribing live fetching landing waiting polled asking current -> =
+            offline retrying awayRetrying failed awayFailed -> =
+        digest is the same
+            checking -> subscribing | cancel(answer); notify(loaded); subscribe(afterState)
+            awayChecking -> offline | cancel(answer); notify(loaded)
+            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
+            jumping landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+        digest is another one
+            checking -> loading | load(delta from connection); start(answer 3000)
+            awayChecking -> awayLoading | load(delta from connection); start(answer 3000)
+            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
+            jumping landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+        digest is behind
+            checking -> subscribing | cancel(answer); subscribe(afterState)
+            awayChecking -> offline | cancel(answer)
+            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
+            jumping landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
         fetch answered
             fetching -> live | cancel(answer)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live jumping -> =
-            landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            failed awayFailed -> =
         fetch failed
             fetching -> waiting | cancel(answer); start(retry 50)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live jumping -> =
-            landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            failed awayFailed -> =
         fetch postponed
             fetching -> waiting | cancel(answer); start(retry 100)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live jumping -> =
-            landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            failed awayFailed -> =
         poll answered
             asking -> current | cancel(answer); notify(polled); start(poll 30000)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting polled current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live fetching jumping landing waiting polled current offline retrying awayRetrying -> =
+            failed awayFailed -> =
         poll answered, more to read
             asking -> polled | cancel(answer); start(poll 0)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting polled current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live fetching jumping landing waiting polled current offline retrying awayRetrying -> =
+            failed awayFailed -> =
         poll failed
             asking -> retrying | cancel(answer); start(retry 400)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting polled current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live fetching jumping landing waiting polled current offline retrying awayRetrying -> =
+            failed awayFailed -> =
         poll failed: forbidden
             asking -> failed | cancel(answer); notify(notSubscribed forbidden); stop(forbidden)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting polled current offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live fetching jumping landing waiting polled current offline retrying awayRetrying -> =
+            failed awayFailed -> =
         event queued
             polled current -> = | start(poll 500)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting asking offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live fetching jumping landing waiting asking offline retrying awayRetrying failed -> =
+            awayFailed -> =
         queue moved
             polled current -> = | start(poll 200)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting asking offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live fetching jumping landing waiting asking offline retrying awayRetrying failed -> =
+            awayFailed -> =
         turn ended
             current -> polled
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting polled asking offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live fetching jumping landing waiting polled asking offline retrying awayRetrying -> =
+            failed awayFailed -> =
         timer retry
             waiting -> fetching | start(answer 6000); fetch([11…12] from connection)
             retrying -> subscribing | subscribe(afterState)
             awayRetrying -> awayLoading | load(delta from peer); start(answer 6000)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing polled asking current offline failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live fetching jumping landing polled asking current offline failed awayFailed -> =
         timer answer
-            loading -> retrying | cancelLoad; cancel(answer); notify(noState log_unavailable); start(retry 20)
+            loading checking -> retrying | cancelLoad; cancel(answer); notify(noState log_unavailable); start(retry 20)
             arriving -> retrying | cancelLoad; cancel(answer); notify(noState log_unavailable); start(retry 20)
-            awayLoading awayArriving -> awayRetrying | cancelLoad; cancel(answer); start(retry 20)
+            awayLoading awayChecking awayArriving -> awayRetrying | cancelLoad; cancel(answer); start(retry 20)
             fetching -> = | cancelFetch; start(answer 6000); fetch([11…12] from connection)
             jumping -> waiting | cancelLoad; cancel(answer); notify(noState log_unavailable); start(retry 20)
             asking -> retrying | cancelPoll; cancel(answer); start(retry 400)
@@ -348,7 +400,8 @@ enum StreamSyncTable {
             awayRetrying failed awayFailed -> =
         timer poll
             polled current -> asking | poll; start(answer 3000)
-            idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting asking offline retrying awayRetrying failed awayFailed -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing live fetching jumping landing waiting asking offline retrying awayRetrying failed -> =
+            awayFailed -> =
         """
 }
