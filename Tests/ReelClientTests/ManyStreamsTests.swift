@@ -330,8 +330,8 @@ extension SyncClient {
     @discardableResult
     fileprivate func openAll(_ names: [StreamName]) throws -> [ReelClient.ObjectChanges] {
         try names.map { name in
-            try open("\(name)")
-            return changes(of: name)
+            let stream = try open("\(name)")
+            return changes(of: stream.opening)
         }
     }
 }

@@ -154,6 +154,12 @@ import Testing
         event = .batch([.insert("m", "1", ["a": nil]), .delete("m", "2").guarded(["x": 4])])
         #expect(try JSONDecoder().decode(SyncEvent.self, from: JSONEncoder().encode(event)) == event)
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(SyncEvent.self, from: Data("{}".utf8)) }
+        for text in [#"{"type":"noop","last":true}"#, #"{"type":"noop"}"#, #"{"type":"batch","events":[]}"#] {
+            #expect(throws: DecodingError.self) { try JSONDecoder().decode(SyncEvent.self, from: Data(text.utf8)) }
+        }
+        for value in [JSONValue.number(.nan), .integer(9_007_199_254_740_993)] {
+            #expect(throws: EncodingError.self) { try JSONEncoder().encode(SyncEvent.update("m", "1", ["a": value])) }
+        }
         let name = ObjectName("task", "7")
         #expect(try JSONDecoder().decode(ObjectName.self, from: JSONEncoder().encode(name)) == name)
         let epoch = Epoch(0xfe)

@@ -31,9 +31,9 @@ extension SyncClient {
 
     /// Removes everything of a stream from this device, also its queue.
     ///
-    /// An open stream is closed first, as `SyncStream.close` does. Events that were never sent have the outcome `superseded`.
-    /// Events that a node has got, or may have got, have the outcome `unknown`: the stream may have them, or get them
-    /// later. Another `open` begins as on a device that has never held the stream.
+    /// An open stream is closed first, as `SyncStream.close` does. Events that were never sent have the outcome
+    /// `superseded`. Events that a node has got, or may have got, have the outcome `unknown`: the stream may have them,
+    /// or get them later. Another `open` begins as on a device that has never held the stream.
     ///
     /// The device's site stays in the stream if it has written to it, as with a file that is lost. An operator can
     /// retire it. Without effect on a stream that the device does not hold.

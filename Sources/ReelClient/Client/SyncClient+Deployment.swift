@@ -51,7 +51,7 @@ extension SyncClient {
         return nil
     }
 
-    /// Makes this device a device of another deployment, which `state.otherDeployment` names. Use it if the device's
+    /// Makes this device a device of another deployment, which `status.otherDeployment` names. Use it if the device's
     /// own deployment was replaced. Returns when the change is durable.
     ///
     /// The state of each stream comes from the new deployment, and is not mixed with the former one's, which is shown

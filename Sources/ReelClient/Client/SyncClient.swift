@@ -238,6 +238,7 @@ public actor SyncClient {
             .opened(.init(link: syncLink, hasPlace: hasPlace(stream), isOfFormerEpoch: isOfFormerEpoch))
         )
         // The app can read the status when `open` returns.
+        if isStatusDue { showStatus() }
         showStatus(of: stream)
         return stream
     }

@@ -1,3 +1,5 @@
+internal import ReelCore
+
 extension JSONValue: Codable {
     /// Reads any value. A number becomes `number`, or `integer` if no double holds it exactly.
     public init(from decoder: any Decoder) throws {
@@ -81,7 +83,9 @@ extension SyncEvent: Codable {
     /// - Throws: `DecodingError.dataCorrupted` for any other value.
     public init(from decoder: any Decoder) throws {
         let value = try JSONValue(from: decoder)
-        guard let object = value.object, let event = SyncEvent(object) else {
+        guard let object = value.object, let event = SyncEvent(object), !event.isInternal,
+            event.isBatch == (object["type"] == "batch"), !event.isBatch || !event.changes.isEmpty
+        else {
             throw DecodingError.dataCorrupted(
                 .init(codingPath: decoder.codingPath, debugDescription: "found \(value), expected an event")
             )
@@ -90,8 +94,25 @@ extension SyncEvent: Codable {
     }
 
     /// Writes the event as in a request to a node, without `site`, `op` and `base`.
+    ///
+    /// - Throws: `EncodingError.invalidValue` for an event that `publish` would refuse with `bad_number` or `bad_json`,
+    ///   because JSON has no text for it.
     public func encode(to encoder: any Encoder) throws {
         let value = encoded(base: nil).withUnsafeBytes { JSONValue(parsing: $0) }
-        try (value ?? .null).encode(to: encoder)
+        do throws(ReelError) {
+            try checkNumbers()
+        } catch {
+            throw EncodingError.invalidValue(
+                self,
+                .init(codingPath: encoder.codingPath, debugDescription: error.message)
+            )
+        }
+        guard let value else {
+            throw EncodingError.invalidValue(
+                self,
+                .init(codingPath: encoder.codingPath, debugDescription: "found more levels than an event may have")
+            )
+        }
+        try value.encode(to: encoder)
     }
 }

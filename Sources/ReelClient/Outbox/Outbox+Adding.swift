@@ -52,7 +52,7 @@ extension Outbox {
         return rest.count == event.changes.count ? event : SyncEvent(batch: rest)
     }
 
-    /// Settles an event without effect, which is not queued, as `reduced`. Returns its number.
+    /// Settles an event without effect, which is not queued, as `superseded`. Returns its number.
     mutating func settleAtOnce() -> Int64 {
         defer { nextNumber += 1 }
         notify(.settled(number: nextNumber, .superseded))

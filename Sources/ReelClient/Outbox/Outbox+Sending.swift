@@ -175,7 +175,7 @@ extension Outbox {
         }
     }
 
-    /// Settles an event that is not sent, or not sent again: as `refused`, or as `unknown` if an earlier copy may still
+    /// Settles an event that is not sent, or not sent again: as `failed`, or as `unknown` if an earlier copy may still
     /// reach the log. A filler event takes its op, so that the ops of later events leave no gap.
     mutating func refuse(at index: EntryList.Index, _ error: ReelError) {
         notify(.settled(number: entries[index].number, entries[index].isResent ? .unknown(error) : .failed(error)))

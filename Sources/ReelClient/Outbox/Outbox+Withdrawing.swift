@@ -2,8 +2,8 @@ internal import ReelCore
 
 // An app takes back an event that was never sent.
 extension Outbox {
-    /// Removes an entry without an op, which is then settled as `reduced`. Refuses the later splices that may count on
-    /// its text.
+    /// Removes an entry without an op, which is then settled as `superseded`. Refuses the later splices that may count
+    /// on its text.
     ///
     /// Throws if there is no such entry, or if it has its op.
     mutating func withdraw(_ number: Int64) throws(WithdrawalRefused) {

@@ -5,7 +5,7 @@ extension SyncStream {
     /// The own events that wait, in the order in which they are sent. Events of the client itself are left out.
     public var queue: [QueuedEvent] { get async { await client.queue(of: opening) } }
 
-    /// Removes an event that waits and has no op. The outcome of all writes that were merged into it is `reduced`.
+    /// Removes an event that waits and has no op. The outcome of all writes that were merged into it is `superseded`.
     ///
     /// The objects no longer show the event. Waiting splices that may count on its text are refused with `stale`. An
     /// event that needs the withdrawn one otherwise, such as an update of an object that it makes, stays in the queue.
@@ -35,7 +35,7 @@ extension SyncStream {
     ///
     /// The events of one thread keep the order of its calls, also in relation to its later calls of `publish`. The
     /// client takes the events in batches. If it cannot take one, `stored` throws, and the readers of the notices get
-    /// `notApplied` with the outcome `refused`.
+    /// `notApplied` with the outcome `failed`.
     ///
     /// - Parameters:
     ///   - event: the event.
