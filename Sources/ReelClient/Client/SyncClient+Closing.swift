@@ -107,6 +107,8 @@ extension SyncClient {
         stream.end(.streamIsClosed(stream.name.description))
         note(.streamClosed(stream.name))
         arrangePlaces()
+        // A caller finds the end of the stream in the client's status.
+        if isStatusDue { showStatus() }
     }
 
     /// The error of a call to an opening that has ended.
