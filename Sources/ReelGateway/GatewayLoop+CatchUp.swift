@@ -68,7 +68,7 @@ extension GatewayLoop {
         ) { [self] result in
             client.logWaits -= 1
             if hasBegun { client.logReads -= 1 }
-            if hasBegun || client.logWaits == waitsMax - 1 { readOn(client) }
+            if hasBegun || client.logWaits == waitsMax - 1 { readMore(client) }
             guard !entry.isOver else { return }
             switch result {
             case .success(let chunk) where entry.hasOutcomes && chunk.count > 0:
@@ -76,7 +76,7 @@ extension GatewayLoop {
             case .success(let chunk): send(chunk, to: entry)
             case .failure(let error): return end(entry, reason(error, entry.stream))
             }
-            goOn(entry)
+            resume(entry)
         }
         guard !isUnderWay else { return }
         client.logWaits -= 1
@@ -86,7 +86,7 @@ extension GatewayLoop {
 
     /// Continues to catch up in the subscription's turn. Reading and packing cost time that the client's pace does not
     /// limit, so the loop does other work in between.
-    func goOn(_ entry: Subscription<SocketClient>) {
+    func resume(_ entry: Subscription<SocketClient>) {
         turns.add { [self] in
             entry.isReading = false
             guard !entry.isOver else { return false }
@@ -101,7 +101,7 @@ extension GatewayLoop {
     static let logReadsMax = 4
 
     /// Called when a read or a question of the client has ended. Continues the subscriptions that waited for that.
-    func readOn(_ client: SocketClient) {
+    func readMore(_ client: SocketClient) {
         for entry in subscriptions.all(of: client) where entry.awaitsRead {
             guard client.logReads < Self.logReadsMax, client.logWaits < share.settings.subscriptions else { return }
             entry.awaitsRead = false

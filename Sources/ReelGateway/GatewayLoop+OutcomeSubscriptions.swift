@@ -24,13 +24,13 @@ extension GatewayLoop {
         client.outcomeQuestions += 1
         addOutcomes(to: chunk, of: entry.stream, for: access) { [self] result in
             client.outcomeQuestions -= 1
-            readOn(client)
+            readMore(client)
             guard !entry.isOver else { return }
             switch result {
             case .success(let chunk): send(chunk, to: entry)
             case .failure(let problem): return end(entry, ReelError(problem.code, problem.detail))
             }
-            goOn(entry)
+            resume(entry)
         }
     }
 

@@ -7,8 +7,11 @@ import Testing
 /// Compares the real fold with the naive fold. If they disagree, one of them is wrong; docs/reference/fold.md decides
 /// which one.
 @Suite struct DifferentialTests {
-    @Test(arguments: (0..<UInt64(8 * effort)).map { TestSeed.given(or: 1_000) + $0 })
-    func `Both folds agree on every record of a random history`(seed: UInt64) throws {
+    @Test(
+        "Both folds agree on every record of a random history",
+        arguments: (0..<UInt64(8 * effort)).map { TestSeed.given(or: 1_000) + $0 }
+    )
+    func bothFoldsAgreeOnEveryRecordOf(seed: UInt64) throws {
         var pair = FoldPair(HistoryGenerator(seed: seed), name: "seed \(seed)")
         for step in 0..<HistoryGenerator.steps {
             if pair.generator.isToAge(at: step) { pair.age(toMarkWithin: 1 + pair.generator.random.below(22)) }
@@ -19,8 +22,11 @@ import Testing
         }
     }
 
-    @Test(arguments: (0..<UInt64(effort)).map { TestSeed.given(or: 2_000) + $0 })
-    func `Both folds agree where an object comes to its limits`(seed: UInt64) throws {
+    @Test(
+        "Both folds agree where an object comes to its limits",
+        arguments: (0..<UInt64(effort)).map { TestSeed.given(or: 2_000) + $0 }
+    )
+    func bothFoldsAgreeWhereAnObjectComes(seed: UInt64) throws {
         for limit in [HistoryGenerator.Limit.bytes, .hidden] {
             var pair = FoldPair(HistoryGenerator(seed: seed, to: limit), name: "seed \(seed), \(limit)")
             for step in 0..<100 {
@@ -30,8 +36,11 @@ import Testing
         }
     }
 
-    @Test(arguments: (0..<UInt64(effort)).map { TestSeed.given(or: 4_000) + $0 })
-    func `Both folds agree where a text has as many runs as it may`(seed: UInt64) throws {
+    @Test(
+        "Both folds agree where a text has as many runs as it may",
+        arguments: (0..<UInt64(effort)).map { TestSeed.given(or: 4_000) + $0 }
+    )
+    func bothFoldsAgreeWhereATextHas(seed: UInt64) throws {
         var pair = FoldPair(HistoryGenerator(seed: seed, to: .runs), name: "seed \(seed)")
         for _ in 0..<60 { guard pair.foldNext() else { return } }
         try pair.splinter()

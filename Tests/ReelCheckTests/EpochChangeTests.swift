@@ -31,8 +31,11 @@ import Testing
         try JudgedLog(store.currentLog())
     }
 
-    @Test(arguments: (0..<UInt64(6 * effort)).map { TestSeed.given(or: 3_000) + $0 })
-    func `A new epoch has the state of the old one, with any number of partitions, again and again`(
+    @Test(
+        "A new epoch has the state of the old one, with any number of partitions, again and again",
+        arguments: (0..<UInt64(6 * effort)).map { TestSeed.given(or: 3_000) + $0 }
+    )
+    func aNewEpochHasTheStateOf(
         seed: UInt64
     ) async throws {
         let store = try await store(seed: seed, steps: 400)
@@ -52,18 +55,23 @@ import Testing
         }
     }
 
-    @Test func `A partition whose last offsets are holes is rehearsed as it is changed`() async throws {
+    @Test("A partition whose last offsets are holes is rehearsed as it is changed")
+    func aPartitionWhoseLastOffsetsAreHoles() async throws {
         let store = try await store(seed: 3_050, steps: 50)
         let log = try store.currentLog()
         for _ in 0..<2 { log.leaveHole(0) }
-        let (before, plan) = (try judged(store), try EpochChange(store).rehearse())
+        let (before, plan) = (try judged(store), try EpochChange(store).plan())
         let report = try EpochChange(store).run()
         #expect(plan.losses.isEmpty && plan.objects == report.objects && plan.sites == report.sites)
         #expect(try judged(store) == before)
     }
 
-    @Test(arguments: (0..<UInt64(2 * effort)).map { TestSeed.given(or: 3_100) + $0 }, FragileStore.Death.allCases)
-    func `Killed at any step and run again it comes to the same`(seed: UInt64, death: FragileStore.Death) async throws {
+    @Test(
+        "Killed at any step and run again it comes to the same",
+        arguments: (0..<UInt64(2 * effort)).map { TestSeed.given(or: 3_100) + $0 },
+        FragileStore.Death.allCases
+    )
+    func killedAtAnyStepAndRunAgain(seed: UInt64, death: FragileStore.Death) async throws {
         var step = 0
         while true {
             let store = try await store(seed: seed, steps: 120)
@@ -81,7 +89,9 @@ import Testing
         #expect(step >= 8, "create, end, seeds, three times open, advance")
     }
 
-    @Test func `Sites go on with their ops, and what was consumed stays consumed`() async throws {
+    @Test("Sites go on with their ops, and what was consumed stays consumed") func sitesGoOnWithTheirOpsAnd()
+        async throws
+    {
         let store = try await store(seed: TestSeed.given(or: 3_200), steps: 0)
         let log = try store.currentLog()
         let (site, ended) = (ReelCore.Site(high: 1, low: 1), ReelCore.Site(high: 1, low: 2))
@@ -117,7 +127,8 @@ import Testing
         #expect(fold.streams.first?.value.site(ended)?.op == 0)
     }
 
-    @Test func `A new log that does not hold what was written to it does not become the current one`() async throws {
+    @Test("A new log that does not hold what was written to it does not become the current one")
+    func aNewLogThatDoesNotHold() async throws {
         let store = try await store(seed: TestSeed.given(or: 3_250), steps: 200)
         let before = try judged(store)
         store.loseSeed()
@@ -129,7 +140,8 @@ import Testing
         #expect(try judged(store) == before)
     }
 
-    @Test func `A broker that lags behind is asked once more, and what it has not is not left out`() async throws {
+    @Test("A broker that lags behind is asked once more, and what it has not is not left out")
+    func aBrokerThatLagsBehindIsAsked() async throws {
         var reads = 0
         while true {
             let store = try await store(seed: TestSeed.given(or: 3_270), steps: 120)
@@ -163,8 +175,11 @@ import Testing
         }
     }
 
-    @Test(arguments: [nil, Deployment(0x11)])
-    func `A log that is lost with its store leaves its deployment to the next one, as the snapshots name it`(
+    @Test(
+        "A log that is lost with its store leaves its deployment to the next one, as the snapshots name it",
+        arguments: [nil, Deployment(0x11)]
+    )
+    func aLogThatIsLostWithIts(
         named: Deployment?
     ) throws {
         let fold = PartitionFold(partition: 0, of: 1, epoch: Epoch(0xaa))
@@ -176,7 +191,8 @@ import Testing
         #expect(try store.current() == report.new && report.new.number == 5)
     }
 
-    @Test func `What is lost is said by the run that comes to the end, wherever it was killed before`() async throws {
+    @Test("What is lost is said by the run that comes to the end, wherever it was killed before")
+    func whatIsLostIsSaidByThe() async throws {
         var step = 0
         while true {
             let store = try await store(seed: TestSeed.given(or: 3_295), steps: 30)
@@ -225,21 +241,24 @@ import Testing
         return (store, half, whole)
     }
 
-    @Test func `Of a log that was trimmed up to its end a snapshot lacks what lies between its seq and that end`()
+    @Test("Of a log that was trimmed up to its end a snapshot lacks what lies between its seq and that end")
+    func ofALogThatWasTrimmedUp()
         async throws
     {
         let (store, half, whole) = try await trimmed(toItsEnd: true)
         let seq = try #require(half.fold).next - 1
         let end = try #require(whole.fold).next - 1
-        let losses = try EpochChange(store, archive: half).rehearse().losses
+        let losses = try EpochChange(store, archive: half).plan().losses
         #expect(losses.map(\.seq) == [seq] && losses.map(\.end) == [end])
         let report = try EpochChange(store, archive: whole).run()
         #expect(report.losses.isEmpty && report.sites > 0)
     }
 
-    @Test(arguments: FragileStore.Death.allCases)
-    func `What is lost has been said where the last step's answer does not come`(death: FragileStore.Death) async throws
-    {
+    @Test(
+        "What is lost has been said where the last step's answer does not come",
+        arguments: FragileStore.Death.allCases
+    )
+    func whatIsLostHasBeenSaidWhere(death: FragileStore.Death) async throws {
         let clean = try await trimmed()
         clean.store.die(atStep: .max, .before)
         let losses = try EpochChange(clean.store, archive: clean.half).run().losses.map(\.seq)
@@ -251,7 +270,8 @@ import Testing
         #expect(told.map { $0.losses.map(\.seq) } == [losses] && losses.count == 1)
     }
 
-    @Test func `A log that another one goes on in, and that is gone, is not made again under its name`() async throws {
+    @Test("A log that another one goes on in, and that is gone, is not made again under its name")
+    func aLogThatAnotherOneGoesOn() async throws {
         let store = try await store(seed: TestSeed.given(or: 3_298), steps: 30)
         let old = try store.currentLog()
         let next = try EpochChange(store).run().new.epoch
@@ -266,7 +286,8 @@ import Testing
         #expect(try store.current() == nil)
     }
 
-    @Test func `Who finishes another's run hears of its loss with the same snapshots, and of none with others`()
+    @Test("Who finishes another's run hears of its loss with the same snapshots, and of none with others")
+    func whoFinishesAnotherSRunHearsOf()
         async throws
     {
         let clean = try await trimmed()
@@ -291,7 +312,8 @@ import Testing
         }
     }
 
-    @Test(arguments: [2, 3] as [Seq]) func `A trimmed log does not end while nobody says where its state is`(
+    @Test("A trimmed log does not end while nobody says where its state is", arguments: [2, 3] as [Seq])
+    func aTrimmedLogDoesNotEndWhile(
         first: Seq
     ) async throws {
         let store = FragileStore()
@@ -310,7 +332,9 @@ import Testing
         for partition in 0..<2 { #expect(try log.bounds(partition).last == 2) }
     }
 
-    @Test func `A log that nobody names any more is gone on with all the same`() async throws {
+    @Test("A log that nobody names any more is gone on with all the same") func aLogThatNobodyNamesAnyMore()
+        async throws
+    {
         let store = try await store(seed: TestSeed.given(or: 3_280), steps: 120)
         let before = try judged(store)
         store.forget()
@@ -320,7 +344,8 @@ import Testing
         #expect(try judged(store) == before)
     }
 
-    @Test func `Of a log that is gone the nodes say how far it went, and those of other logs do not`() async throws {
+    @Test("Of a log that is gone the nodes say how far it went, and those of other logs do not")
+    func ofALogThatIsGoneThe() async throws {
         let store = try await store(seed: TestSeed.given(or: 3_290), steps: 50)
         let log = try store.open(Epoch(0xaa))
         for (id, epoch, seq) in [("a", 0xaa, 70), ("b", 0xaa, 60), ("c", 0xbb, 90)] as [(String, UInt64, Seq)] {
@@ -342,7 +367,7 @@ import Testing
         #expect(report.losses.map(\.seq) == [-1] && report.losses.map(\.end) == [70])
     }
 
-    @Test func `A stream in which no event has an effect holds up nobody`() async throws {
+    @Test("A stream in which no event has an effect holds up nobody") func aStreamInWhichNoEventHas() async throws {
         let store = try await store(seed: TestSeed.given(or: 3_260), steps: 0)
         let site = ReelCore.Site(high: 1, low: 1)
         let gap = #"{"base":-1,"id":"0","model":"m","op":1,"site":"\#(site)","type":"insert"}"#
@@ -351,7 +376,7 @@ import Testing
         #expect(try store.current()?.number == 1)
     }
 
-    @Test func `Of two operators at once both come to the same epoch`() async throws {
+    @Test("Of two operators at once both come to the same epoch") func ofTwoOperatorsAtOnceBothCome() async throws {
         let store = try await store(seed: TestSeed.given(or: 3_300), steps: 200)
         let before = try judged(store)
         // Each operator waits until the other one has read the current log. Otherwise one operator could finish before
@@ -384,17 +409,19 @@ import Testing
         #expect(try judged(store) == before)
     }
 
-    @Test func `A rehearsal writes nothing and counts the same`() async throws {
+    @Test("A rehearsal writes nothing and counts the same") func aRehearsalWritesNothingAndCountsThe() async throws {
         let store = try await store(seed: TestSeed.given(or: 3_400), steps: 200)
         let steps = store.steps
-        let rehearsed = try EpochChange(store).rehearse()
+        let rehearsed = try EpochChange(store).plan()
         #expect(store.steps == steps)
         let report = try EpochChange(store).run()
         #expect(rehearsed.objects == report.objects && rehearsed.sites == report.sites)
         #expect(rehearsed.bytes == report.bytes && rehearsed.events == report.events)
     }
 
-    @Test func `An old log that holds a barrier of a later version is left as it is`() async throws {
+    @Test("An old log that holds a barrier of a later version is left as it is") func anOldLogThatHoldsABarrier()
+        async throws
+    {
         let store = try await store(seed: TestSeed.given(or: 3_500), steps: 50)
         let log = try store.currentLog()
         try await log.append([LogAppend(key: Array("~reel".utf8), value: Array(#"{"fold":2,"type":"barrier"}"#.utf8))])

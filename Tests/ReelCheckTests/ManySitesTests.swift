@@ -4,7 +4,8 @@ import Testing
 @testable import ReelCheck
 
 @Suite struct ManySitesTests {
-    @Test func `A stream has a hundred thousand sites and no more, unless some have ended and are forgotten`() throws {
+    @Test("A stream has a hundred thousand sites and no more, unless some have ended and are forgotten")
+    func aStreamHasAHundredThousandSites() throws {
         var naive = NaiveFold(epoch: "00000000000000aa", partition: 0, of: 1)
         var real = RealPartition(epoch: Epoch(0xaa))
         var seq: Int64 = -1

@@ -8,10 +8,11 @@ import Testing
     /// The naive fold scans the whole text for each splice. The longest session takes a minute even with optimization,
     /// so it runs only with more effort.
     @Test(
+        "A recorded session ends in the text that its editors had",
         .enabled(if: RecordedSession.folder != nil, "REEL_TRACES names no folder of recorded sessions"),
         arguments: ["sveltecomponent", "friendsforever"] + (effort > 1 ? ["seph-blog1"] : [])
     )
-    func `A recorded session ends in the text that its editors had`(name: String) throws {
+    func aRecordedSessionEndsInTheText(name: String) throws {
         let folder = try #require(RecordedSession.folder)
         let session = try RecordedSession(name, in: folder)
         var fold = NaiveFold(epoch: "0123456789abcdef", partition: 0, of: 1)

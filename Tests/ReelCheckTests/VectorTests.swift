@@ -7,8 +7,8 @@ import Testing
 /// Checks both folds with the histories of Tests/Vectors. `REEL_WRITE_VECTORS=1` writes their outcomes and states
 /// again.
 @Suite struct VectorTests {
-    @Test(arguments: Vector.names)
-    func `The naive fold makes of a history what its vector says`(name: String) throws {
+    @Test("The naive fold makes of a history what its vector says", arguments: Vector.names)
+    func theNaiveFoldMakesOfAHistory(name: String) throws {
         if ProcessInfo.processInfo.environment["REEL_WRITE_VECTORS"] == "1" { try Vector(name).rewrite() }
         let vector = try Vector(name)
         var fold = NaiveFold(epoch: vector.epoch, partition: vector.partition, of: vector.partitions)
@@ -25,8 +25,8 @@ import Testing
         }
     }
 
-    @Test(arguments: Vector.names)
-    func `The real fold makes of a history what its vector says`(name: String) throws {
+    @Test("The real fold makes of a history what its vector says", arguments: Vector.names)
+    func theRealFoldMakesOfAHistory(name: String) throws {
         let vector = try Vector(name)
         let epoch = try #require(Epoch(vector.epoch))
         var fold = RealPartition(epoch: epoch, partition: vector.partition, of: vector.partitions)
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `Keys and records have the hashes of the vectors`() throws {
+    @Test("Keys and records have the hashes of the vectors") func keysAndRecordsHaveTheHashesOf() throws {
         let vectors = try JSON(reading: Array(Data(contentsOf: Vector.folder.appending(path: "hashes.json"))), depth: 8)
         let keys = try #require(vectors["keys"]?.array)
         for vector in keys {
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `Snapshots of the vectors have the digest that they say`() throws {
+    @Test("Snapshots of the vectors have the digest that they say") func snapshotsOfTheVectorsHaveTheDigest() throws {
         for name in Vector.names {
             let vector = try Vector(name)
             guard !vector.snapshot.isEmpty else { continue }

@@ -28,10 +28,10 @@ import Testing
                 isWhole: request.head.target == "/whole",
                 through: exchange
             )
-            goOn()
+            resume()
         }
 
-        private func goOn() {
+        private func resume() {
             guard let reply, let exchange else { return }
             pendingWhenAsked = max(pendingWhenAsked, exchange.pendingBytes)
             if reply.answer.count == count {
@@ -39,7 +39,7 @@ import Testing
             }
             var chunk = EventRange(from: reply.answer.to + 1, to: reply.answer.to + 1)
             value.withUnsafeBytes { chunk.append(seq: chunk.from, value: $0) }
-            reply.append(chunk) { [self] in goOn() }
+            reply.append(chunk) { [self] in resume() }
         }
 
         func upgrade(_ offer: WebSocketOffer) -> WebSocketDecision { .refuse(HTTPResponse(status: 404)) }

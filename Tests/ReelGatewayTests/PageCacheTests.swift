@@ -66,7 +66,7 @@ import Testing
             (self.query, self.gateway) = (query, gateway)
         }
 
-        func goOn() {
+        func resume() {
             let next = (chunks.last?.to ?? query.from - 1) + 1
             guard next <= query.to else { return }
             gateway.read(
@@ -82,7 +82,7 @@ import Testing
                 case .success(let chunk):
                     chunks.append(chunk)
                     // Without this check the reader would never end.
-                    if chunk.to >= next { goOn() }
+                    if chunk.to >= next { resume() }
                 case .failure(let error): self.error = error
                 }
             }
@@ -199,7 +199,7 @@ import Testing
             return Reader(query, on: scene.loops.randomElement(using: &generator)!.gateway)
         }
         for reader in readers {
-            reader.goOn()
+            reader.resume()
             if Bool.random(using: &generator) { scene.run(&generator) }
         }
         scene.run(&generator)
@@ -242,7 +242,7 @@ import Testing
             )
             return Reader(query, on: scene.loops[index % 2].gateway)
         }
-        for reader in readers { reader.goOn() }
+        for reader in readers { reader.resume() }
         scene.run(&generator)
         for reader in readers {
             #expect(reader.chunks.last?.to == 19_999 && reader.chunks.allSatisfy { $0.count == 0 })
@@ -314,7 +314,7 @@ import Testing
         func read(_ from: Seq) -> Reader {
             let query = LogQuery(stream: streams[0], partition: 0, from: from, to: 99, bytes: 1 << 20, events: .max)
             let reader = Reader(query, on: scene.loops[Int(from) % 2].gateway)
-            reader.goOn()
+            reader.resume()
             return reader
         }
         log.lose(0, LogError(.logUnavailable, "it is away"))
@@ -341,7 +341,7 @@ import Testing
             let query = LogQuery(stream: streams[0], partition: 0, from: from, to: 99, bytes: 1 << 20, events: .max)
             return Reader(query, on: scene.loops[0].gateway)
         }
-        for reader in readers { reader.goOn() }
+        for reader in readers { reader.resume() }
         scene.run(&generator)
         #expect(readers.map { $0.error?.seq } == [40, 40, nil, nil])
         #expect(readers.map { $0.chunks.last?.to } == [nil, nil, 99, 99])
@@ -364,7 +364,7 @@ import Testing
                 events: .max
             )
             let before = scene.log.reads
-            Reader(query, on: scene.loops[0].gateway).goOn()
+            Reader(query, on: scene.loops[0].gateway).resume()
             scene.run(&generator)
             return scene.log.reads - before
         }

@@ -27,7 +27,7 @@ import Testing
 
     @Test("the next record and the end are plain") func theNextRecordAnd() {
         var place = place
-        #expect(steps(&place, .record(7), .end(7), .end(5)) == [.deliver, .goOn, .goOn])
+        #expect(steps(&place, .record(7), .end(7), .end(5)) == [.deliver, .proceed, .proceed])
     }
 
     @Test("anything else is a doubt") func anythingElseIsA() {
@@ -39,7 +39,7 @@ import Testing
         var place = place
         #expect(steps(&place, .record(7), .end(7), troubles: 1) == [.check, .check])
         place.recheck(troubles: 1)
-        #expect(steps(&place, .record(6), .record(7), troubles: 1) == [.goOn, .deliver])
+        #expect(steps(&place, .record(6), .record(7), troubles: 1) == [.proceed, .deliver])
     }
 
     @Test("another record at the last seq is a doubt") func anotherRecordAtThe() {

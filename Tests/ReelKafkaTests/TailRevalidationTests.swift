@@ -83,7 +83,7 @@ struct TailRevalidationTests {
     }
 
     private func texts(_ outcome: TailRevalidation.Outcome?) -> [String]? {
-        if case .goOn(let batch, _) = outcome { batch.seen.map(\.text) } else { nil }
+        if case .proceed(let batch, _) = outcome { batch.seen.map(\.text) } else { nil }
     }
 
     @Test("a tail delivers the next records when its last record is unchanged") func deliversAfterRevalidation()

@@ -199,7 +199,7 @@ struct CheckedRecordsTests {
             let error = #expect(throws: LogError.self) { try EpochChange(store).run() }
             #expect(error?.code == .damaged && error?.message.hasPrefix("seq 6 of partition 0") == true)
             #expect(try store.current()?.epoch == log.epoch)
-            let plan = try EpochChange(store, skipsDamage: true).rehearse()
+            let plan = try EpochChange(store, skipsDamage: true).plan()
             let report = try EpochChange(store, skipsDamage: true).run()
             for report in [plan, report] {
                 #expect(report.damage.map(\.range.seqs) == [6...6] && report.losses.isEmpty)

@@ -7,7 +7,7 @@ package struct TailPlace: Sendable {
         /// Deliver the next record.
         case deliver
         /// Do nothing.
-        case goOn
+        case proceed
         /// Read the last record again, and continue from there: `recheck`.
         case check
         /// Revalidate the log through another handle.
@@ -68,6 +68,6 @@ package struct TailPlace: Sendable {
         guard troubles == self.troubles else { return .check }
         if case .record = arrival, !isChecking { return .deliver }
         isChecking = false
-        return .goOn
+        return .proceed
     }
 }

@@ -179,7 +179,7 @@ final class TailReader: @unchecked Sendable {
         case .failed(let error, let last):
             if let last { ended.keep(last, of: tail.partition) }
             tail.fail(error)
-        case .goOn(let batch, let last):
+        case .proceed(let batch, let last):
             if !batch.seqs.isEmpty { tail.deliver(batch) }
             var reading = reading
             reading.place.settle(next: tail.next, last: last)
@@ -211,7 +211,7 @@ final class TailReader: @unchecked Sendable {
         }
         switch reading.place.take(message.arrival, troubles: handle.troubles, hash: { message.hash }) {
         case .deliver: return true
-        case .goOn: readings[partition] = reading
+        case .proceed: readings[partition] = reading
         case .check:
             stop(partition)
             unchecked.append(reading)

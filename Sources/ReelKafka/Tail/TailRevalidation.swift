@@ -21,7 +21,7 @@ protocol RevalidationSource: Sendable {
 struct TailRevalidation: Sendable {
     enum Outcome: Sendable {
         /// The log is the same. The batch has the next records, or none; `last` is the last known record.
-        case goOn(RecordBatch, last: Witness?)
+        case proceed(RecordBatch, last: Witness?)
         /// The tail ends with an error; `last` is the last record that it knew.
         case failed(LogError, last: Witness?)
     }
@@ -84,7 +84,7 @@ struct TailRevalidation: Sendable {
                 throw KafkaFailure(.told, .beyondTheEnd(next, last: ends.upperBound - 1))
             }
         }
-        return .goOn(batch, last: batch.entries.last.map(batch.witness(of:)) ?? last)
+        return .proceed(batch, last: batch.entries.last.map(batch.witness(of:)) ?? last)
     }
 
     /// Throws if the record that was read last is another one now. A trimmed record cannot be compared.

@@ -68,7 +68,7 @@ final class LoadClient: LoadConnectionOwner {
         self.welcome = welcome
         history?.connected(to: url, welcome)
         stage.welcomed(self, welcome, by: url)
-        goOn(in: welcome.epoch)
+        resume(in: welcome.epoch)
         subscribe()
     }
 
@@ -149,7 +149,7 @@ extension LoadClient {
 
     /// Publishes in this epoch. A log that has lost records may know fewer events of the site than were acked. It would
     /// consume no event after that gap, so the client continues under another site.
-    private func goOn(in epoch: Epoch) {
+    private func resume(in epoch: Epoch) {
         guard let site, let former = self.epoch, former != epoch, queue.highestAcked >= 0 else {
             self.epoch = epoch
             return publishMore()
@@ -157,13 +157,13 @@ extension LoadClient {
         isHeld = true
         stage.states.beginning(of: stream, in: epoch) { [weak self] fold in
             guard let self, welcome?.epoch == epoch, self.epoch == former else { return }
-            goOn(in: epoch, knowing: fold.map { $0.site(site)?.op ?? .none })
+            resume(in: epoch, knowing: fold.map { $0.site(site)?.op ?? .none })
         }
     }
 
     /// Publishes in this epoch. `op`: the last op of the site that the epoch's log knows. Nil if it cannot be found
     /// out, such as without a snapshot node: then the client takes another site, which is right in any case.
-    func goOn(in epoch: Epoch, knowing op: Op?) {
+    func resume(in epoch: Epoch, knowing op: Op?) {
         if op ?? -1 < queue.highestAcked {
             if let site { history?.left(stream, site) }
             site = .random()

@@ -47,8 +47,8 @@ public struct EpochChange {
 
     /// Returns the report of what a run would do now, and writes nothing. The report's new epoch is 0 if it is not
     /// decided yet.
-    public func rehearse() throws -> EpochReport {
-        let old = try OldLog(store, archive, skipsDamage: skipsDamage, progress)
+    public func plan() throws -> EpochReport {
+        let old = try SourceLog(store, archive, skipsDamage: skipsDamage, progress)
         defer { old.close() }
         try old.look()
         let new = CurrentLog(
@@ -69,7 +69,7 @@ public struct EpochChange {
     /// - Returns: The report.
     @discardableResult
     public func run(_ onReport: (EpochReport) throws -> Void = { _ in }) throws -> EpochReport {
-        let old = try OldLog(store, archive, skipsDamage: skipsDamage, progress)
+        let old = try SourceLog(store, archive, skipsDamage: skipsDamage, progress)
         defer { old.close() }
         try old.look()
         let new = try begin(old)
@@ -84,7 +84,7 @@ public struct EpochChange {
             deployment: old.current.deployment
         )
         var report = EpochReport(old: old.current, new: next, deploymentIsKnown: old.deploymentIsKnown)
-        let seeds = SeededLog(new, progress)
+        let seeds = TargetLog(new, progress)
         report.wasWritten = try seeds.isOpen()
         if report.wasWritten {
             try addLosses(old, seeds, &report)
@@ -109,7 +109,7 @@ public struct EpochChange {
 
     /// Adds the losses of a state that an earlier run has written, because that run may have ended before it could
     /// report them. The losses can be determined only with the snapshots from which that run wrote the state.
-    private func addLosses(_ old: OldLog, _ seeds: SeededLog, _ report: inout EpochReport) throws {
+    private func addLosses(_ old: SourceLog, _ seeds: TargetLog, _ report: inout EpochReport) throws {
         guard archive != nil || skipsDamage else { return report.lossesAreKnown = false }
         var (found, sums) = (report, [StreamName: SeedSum]())
         for partition in 0..<old.current.partitions {
@@ -129,7 +129,7 @@ public struct EpochChange {
     }
 
     /// Returns the new log, once partition 0 of the old log names it.
-    private func begin(_ old: OldLog) throws -> any EventLog {
+    private func begin(_ old: SourceLog) throws -> any EventLog {
         if let next = old.next { return try continued(next, old) }
         try old.checkThatItIsWhole()
         // The new log is created first: if that fails, the old log must not end.
@@ -141,7 +141,7 @@ public struct EpochChange {
     }
 
     /// Returns the new log that another operator or an earlier run has started.
-    private func continued(_ next: Epoch, _ old: OldLog) throws -> any EventLog {
+    private func continued(_ next: Epoch, _ old: SourceLog) throws -> any EventLog {
         let log = try open(next, behind: old.current.epoch)
         if let partitions, partitions != log.partitions {
             log.close()
@@ -174,7 +174,7 @@ public struct EpochChange {
     /// by stream.
     private func sums(
         of partition: Int,
-        _ old: OldLog,
+        _ old: SourceLog,
         _ report: inout EpochReport,
         _ body: (StreamName, [UInt8]) throws -> Void = { _, _ in }
     ) throws -> [StreamName: SeedSum] {

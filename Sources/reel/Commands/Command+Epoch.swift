@@ -69,7 +69,7 @@ extension Command {
             try console.print("log \(LogArguments.name(options))")
             for line in report.lines(isRehearsal: options[CommonSettings.dryRun]) { try console.print(line) }
         }
-        if options[CommonSettings.dryRun] { try tell(try change.rehearse()) } else { try change.run(tell) }
+        if options[CommonSettings.dryRun] { try tell(try change.plan()) } else { try change.run(tell) }
         if !options[CommonSettings.dryRun], let brokers = store as? KafkaLogStore {
             warnOfFewCopies(brokers, options, console)
         }

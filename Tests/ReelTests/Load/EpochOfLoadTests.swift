@@ -8,7 +8,7 @@ import Testing
 @Suite struct EpochOfLoadTests {
     /// Moves a publisher to a new epoch whose log knows the site up to `op`. Its events 0 and 1
     /// are acked, and event 2 is not.
-    private func goOn(knowing op: Op?) async throws -> (isAnotherSite: Bool, unacked: Int, handedOver: Op) {
+    private func resume(knowing op: Op?) async throws -> (isAnotherSite: Bool, unacked: Int, handedOver: Op) {
         let loop = try EventLoop()
         defer { loop.stop() }
         return try await loop.run {
@@ -21,7 +21,7 @@ import Testing
             let site = try #require(client.site)
             let acks = (0..<2).map { ServerFrame.Acked(site: site, op: $0, seq: $0) }
             client.received(ServerFrame(.ack(ServerFrame.Ack(stream: stream, epoch: Epoch(1), acks: acks))))
-            client.goOn(in: Epoch(2), knowing: op)
+            client.resume(in: Epoch(2), knowing: op)
             defer { withExtendedLifetime(stage) { client.connection.close() } }
             return (client.site != site, client.queue.unacked, client.queue.handedOver)
         }
@@ -32,12 +32,12 @@ import Testing
         arguments: [nil, 0] as [Op?]
     )
     func changesSite(op: Op?) async throws {
-        let (isAnotherSite, unacked, handedOver) = try await goOn(knowing: op)
+        let (isAnotherSite, unacked, handedOver) = try await resume(knowing: op)
         #expect(isAnotherSite && unacked == 1 && handedOver == 0)
     }
 
     @Test("a load client keeps its site when the log has all of its acked ops") func keepsSite() async throws {
-        let (isAnotherSite, unacked, handedOver) = try await goOn(knowing: 1)
+        let (isAnotherSite, unacked, handedOver) = try await resume(knowing: 1)
         #expect(!isAnotherSite && unacked == 1 && handedOver == 2)
     }
 }

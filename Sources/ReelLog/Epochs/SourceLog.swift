@@ -2,7 +2,7 @@ internal import Glibc
 internal import ReelCore
 
 /// The log of the epoch that ends: its readable records, and the snapshots for those that cannot be read.
-final class OldLog {
+final class SourceLog {
     /// The result of the search in a partition.
     struct Partition {
         var bounds: LogBounds

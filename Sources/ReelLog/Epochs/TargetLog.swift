@@ -2,7 +2,7 @@ internal import Glibc
 internal import ReelCore
 
 /// The log of a new epoch before it is the current one. Each partition has consecutive seeds, then `open`.
-final class SeededLog {
+final class TargetLog {
     /// The reading state of a partition.
     private struct Partition {
         var rules: PartitionRules
@@ -26,7 +26,7 @@ final class SeededLog {
     /// True if any partition has `open`. It is written only after the seeds of all partitions are complete and were
     /// read back.
     func isOpen() throws -> Bool {
-        for partition in partitions.indices { try readOn(partition) }
+        for partition in partitions.indices { try readMore(partition) }
         return partitions.contains { $0.isOpen }
     }
 
@@ -36,7 +36,7 @@ final class SeededLog {
         for partition in partitions.indices {
             partitions[partition] = Partition(rules: PartitionRules(partition: partition, of: log.partitions))
             var fold = PartitionFold(partition: partition, of: log.partitions, epoch: log.epoch)
-            try readOn(partition) { key, value, seq in _ = fold.read(key: key, value: value, seq: seq) }
+            try readMore(partition) { key, value, seq in _ = fold.read(key: key, value: value, seq: seq) }
             for (stream, state) in fold.streams {
                 let (found, wanted) = (SeedSum(state), expected.removeValue(forKey: stream) ?? SeedSum())
                 guard found == wanted else { throw difference(stream, found, wanted) }
@@ -73,7 +73,7 @@ final class SeededLog {
             try append.add(barrier, to: partition)
             try append.finish()
             for _ in 0..<Self.readBackMs / 20 where !partitions[partition].isOpen {
-                try readOn(partition)
+                try readMore(partition)
                 if !partitions[partition].isOpen { usleep(20_000) }
             }
             guard partitions[partition].isOpen else {
@@ -88,7 +88,7 @@ final class SeededLog {
     }
 
     /// Continues to read a partition, up to `open` or to the current end of the log.
-    private func readOn(_ number: Int, _ body: (_ key: Bytes, _ value: Bytes, _ seq: Seq) -> Void = { _, _, _ in })
+    private func readMore(_ number: Int, _ body: (_ key: Bytes, _ value: Bytes, _ seq: Seq) -> Void = { _, _, _ in })
         throws
     {
         guard !partitions[number].isOpen else { return }
