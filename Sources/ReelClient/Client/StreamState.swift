@@ -60,6 +60,8 @@ final class StreamState {
     var isStatusDue = false
     /// The last time at which the stream was up to date, by the wall clock in milliseconds; nil: never.
     var upToDateMs: Int64?
+    /// `upToDateMs` as the store has it.
+    var storedUpToDateMs: Int64?
     /// The events that were received since the folded state was written, and their bytes.
     var eventsBehindState = 0
     var bytesBehindState = 0

@@ -24,9 +24,11 @@ extension SyncClient {
             await endSites(of: opened.values.filter(isReady), ms: Self.closeMs)
             if isClosed { return }
         }
-        // The store then says when each stream was up to date.
+        // The store then says when each stream was up to date, to a minute.
         noteUpToDate(opened.values, wallMs: heardMs)
-        for stream in opened.values where stream.upToDateMs != nil { markDirty(stream) }
+        for stream in opened.values where (stream.upToDateMs ?? 0) - (stream.storedUpToDateMs ?? 0) > 60_000 {
+            markDirty(stream)
+        }
         finishTurn()
         end(.closed)
     }

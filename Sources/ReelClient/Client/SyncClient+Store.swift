@@ -40,6 +40,7 @@ extension SyncClient {
             for stream in streams { stream.position.map { store.write($0, stream.row, &changes) } }
         }
         logIsWritten = true
+        for stream in streams { stream.storedUpToDateMs = stream.upToDateMs }
         for stream in streams { (stream.unwrittenWrites, stream.unwritten) = ([], []) }
         for stream in written { stateIsWritten(stream, store) }
         show(streams, beforeCommit: false)
@@ -150,6 +151,7 @@ extension SyncClient {
         }
         stream.queueEpoch = stored.epoch
         stream.upToDateMs = stored.position?.upToDateMs
+        stream.storedUpToDateMs = stream.upToDateMs
         if stored.holdsState {
             if let view = try restoredView(name, stored, store) {
                 stream.eventsBehindState = view.events
