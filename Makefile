@@ -98,9 +98,9 @@ bench-kafka: setup build ## Measure on three real brokers (KAFKA_HOME), next to 
 	swift build -c release --static-swift-stdlib --product reel-bench
 	@.build/release/reel-bench kafka
 
-bench-sdk: setup build ## Measure the device SDK with a million objects, next to bare SQLite, in about four minutes
+bench-sdk: setup build ## Measure the device SDK and a large stream on a node, next to bare SQLite, in about four minutes
 	swift build -c release --static-swift-stdlib --product reel-bench
-	@.build/release/reel-bench sdk
+	@.build/release/reel-bench sdk snapshot-large-stream
 
 bench-attack: build ## Measure how attacks on a node affect a good client, in about three minutes (ONLY=waits for one)
 	@python3 Tests/Attack/attack.py .build/release/reel $(ONLY)
