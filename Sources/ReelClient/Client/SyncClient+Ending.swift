@@ -62,8 +62,9 @@ extension SyncClient {
         withinSeconds seconds: Int = 10
     ) async throws -> [String] {
         takeEnqueued()
-        let held = try streams()
-        if waiting == .refuse, let error = ReelError(waitingIn: held) { throw error }
+        try checkOpen()
+        // A damaged store can be erased too.
+        if waiting == .refuse, let error = ReelError(waitingIn: try streams()) { throw error }
         isEnding = true
         do throws(ReelError) {
             try store?.signOut()
@@ -72,16 +73,25 @@ extension SyncClient {
             throw error
         }
         resources.erasesStore = true
-        for name in try store?.writtenStreams() ?? [] { try begin(name, .snapshot) }
+        // From here on nothing may prevent the end: the erased events would still be sent.
+        discardQueues()
+        var staying: [String] = []
+        for name in (try? store?.writtenStreams()) ?? [] {
+            do throws(ReelError) { try begin(name, .snapshot) } catch { staying.append(name.description) }
+        }
+        discardQueues()
+        let ms = Int64(max(0, min(seconds, Self.signOutSecondsMax))) * 1_000
+        staying += await endSites(of: Array(opened.values), ms: ms)
+        if !isClosed { end(.closed) }
+        if let failure = failure ?? resources.eraseFailure { throw failure }
+        return staying
+    }
+
+    private func discardQueues() {
         for stream in opened.values {
             stream.outbox.discard()
             markDirty(stream)
         }
-        let ms = Int64(max(0, min(seconds, Self.signOutSecondsMax))) * 1_000
-        let staying = await endSites(of: Array(opened.values), ms: ms)
-        if !isClosed { end(.closed) }
-        if let failure = failure ?? resources.eraseFailure { throw failure }
-        return staying
     }
 
     /// Queues a last event in each stream that the client's site has written to, and waits until the log has these

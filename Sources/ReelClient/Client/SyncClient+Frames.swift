@@ -178,7 +178,9 @@ extension SyncClient {
             }
             // The node had no time for the new token.
             if error.code == .rateLimited, link?.welcome != nil { renewLater() }
-            guard let number = link?.number, link?.welcome == nil else { return }
+            // A refused frame with several subscriptions names no stream, and all of them would wait for ever.
+            let isOfSubscribes = ref?.starts(with: Ref.subscribe.dropLast()) == true
+            guard let number = link?.number, link?.welcome == nil || isOfSubscribes else { return }
             return lost(number, "\(error.code.rawValue): \(error.message)", retryMs: error.retryMs)
         }
         guard let subject = Ref.subject(ref, stream) else { return }

@@ -23,7 +23,7 @@ extension StreamSync {
                 isDoubted = true
                 return leaveNode(error)
             }
-            return stop(error)
+            return endingSubscription + stop(error)
         case _ where subject == .fetch: return fetchFailed(error, afterMs: error.retryMs ?? 200)
         case .unauthorized, .forbidden, .badStream: return stop(error)
         case _ where state != .subscribing && !(isSubscribed && subject == .subscription): return []
@@ -60,8 +60,11 @@ extension StreamSync {
     /// again.
     mutating func unreadable(_ error: ReelError) -> [Action] {
         if case .failed = state { return [] }
-        return [.notify(.notSubscribed(error))] + stop(error)
+        return [.notify(.notSubscribed(error))] + endingSubscription + stop(error)
     }
+
+    /// The action that ends a live subscription at the node, which does not know that the stream stops.
+    private var endingSubscription: [Action] { if case .live = state { [.unsubscribe] } else { [] } }
 
     /// Stops the stream, until another token, connection or epoch comes.
     private mutating func stop(_ error: ReelError) -> [Action] {

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import ReelSQLite
 import TestSupport
 import Testing
 
@@ -45,6 +46,30 @@ import Testing
         let next = try network.client(store: .file(path, user: "bob"))
         #expect(try await next.streams().isEmpty)
         await next.close()
+    }
+
+    @Test("a store with a damaged stream or a damaged event is erased too", arguments: ["q", "s"])
+    func damaged(kind: String) async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let first = try network.client(nodes: [], store: .file(path, user: "ann"))
+        for name in ["s", "t"] { try await first.open(name).publish(.insert("m", "1")) }
+        await first.close()
+        do {
+            let connection = try Connection(path: path, mode: .readWrite, busyMs: 5_000)
+            try connection.execute(
+                """
+                UPDATE pair SET \(StoredStateTests.Damage.flipped.change)
+                WHERE key = (SELECT max(key) FROM pair WHERE substr(key, 1, 1) = CAST('\(kind)' AS BLOB))
+                """
+            )
+            #expect(connection.changes == 1)
+        }
+        let client = try network.client(nodes: [], store: .file(path, user: "ann"))
+        try await client.signOut(ifWaiting: .erase)
+        #expect(files(path) == [])
+        await #expect(throws: ReelError.self) { try await client.open("s") }
     }
 
     @Test("a device that is killed at any write of it is whole, or empty for every user")

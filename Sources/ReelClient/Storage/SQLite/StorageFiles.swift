@@ -134,6 +134,9 @@ struct StorageFiles: Sendable {
         guard hasFile() || FileLook(path) == nil else {
             throw ReelError(.storeLost, "the device's storage: found another file at \(path), which was not deleted")
         }
+        // The WAL may be the only place of the last commits, as where a checkpoint has failed. So the file is emptied
+        // first: a process that ends in between leaves an empty storage, and not an older state.
+        _ = truncate(resolved, 0)
         for path in [resolved + "-wal", resolved, resolved + "-shm", path] where unlink(path) != 0 && errno != ENOENT {
             throw Self.failed("deleting \(path): \(String(cString: strerror(errno)))")
         }
