@@ -89,7 +89,7 @@ import Testing
         #expect(step >= 8, "create, end, seeds, three times open, advance")
     }
 
-    @Test("Sites go on with their ops, and what was consumed stays consumed") func sitesGoOnWithTheirOpsAnd()
+    @Test("Sites continue with their ops, and consumed events stay consumed") func sitesGoOnWithTheirOpsAnd()
         async throws
     {
         let store = try await store(seed: TestSeed.given(or: 3_200), steps: 0)
@@ -270,7 +270,7 @@ import Testing
         #expect(told.map { $0.losses.map(\.seq) } == [losses] && losses.count == 1)
     }
 
-    @Test("A log that another one goes on in, and that is gone, is not made again under its name")
+    @Test("A missing log that continues another one is not created again under its name")
     func aLogThatAnotherOneGoesOn() async throws {
         let store = try await store(seed: TestSeed.given(or: 3_298), steps: 30)
         let old = try store.currentLog()

@@ -58,7 +58,7 @@ import Testing
                 )
                 #expect(ground.write(splice) == .rejected(.stale), "\(count) fields of \(length), \(field.prefix(5))")
             }
-            // If the filler cannot name so many fields, the fold rejects all splices of the site with an earlier base.
+            // If the filler has no room for all fields, the fold rejects all splices of the site with an earlier base.
             let splice = SyncEvent.update(
                 "m",
                 "1",

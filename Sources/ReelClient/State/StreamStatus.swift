@@ -6,7 +6,7 @@ public struct StreamStatus: Sendable, Hashable {
     public enum Content: Sendable, Hashable {
         /// The device has nothing of the stream, and nothing is arriving. An object that is absent may exist.
         case neverSynced
-        /// The first state is arriving. So many bytes of it are here.
+        /// The first state is arriving. `bytes` is the number of its bytes that have arrived, in all attempts.
         case loading(bytes: Int64)
         /// The device has a state of the stream, and later events are missing. `seqs` is the number of seqs of the
         /// partition up to the last one that the device has heard of; nil: the number is not known, because the log was

@@ -5,19 +5,9 @@ import Testing
 
 @testable import ReelClient
 
-/// One stream of a client that goes on is closed, and opened again.
+/// Closed streams: the client and its other streams continue, and the stream can be opened again.
 @Suite(.timeLimit(.minutes(5))) struct ClosingTests {
     private let s = StreamName("s")!
-
-    /// A network whose stream `s` has so many objects.
-    private func network(objects: Int) async throws -> FakeNetwork {
-        let network = try FakeNetwork()
-        try await network.on { network in
-            let text = JSONValue.string(String(repeating: "text ", count: 20))
-            for id in 0..<objects { network.author(.insert("m", "\(id)", ["t": text])) }
-        }
-        return network
-    }
 
     private func expectClosed(_ body: () async throws -> Void, _ line: Int = #line) async {
         let error = await #expect(throws: ReelError.self, "line \(line)") { try await body() }
@@ -26,7 +16,7 @@ import Testing
 
     @Test("a closed stream ends at the node and in memory, and opens again from the store")
     func closes() async throws {
-        let network = try await network(objects: 50)
+        let network = try await FakeNetwork.with(objects: 50)
         let path = temporaryPath()
         defer { removeStore(path) }
         let client = try network.client(store: .file(path))
@@ -140,9 +130,12 @@ import Testing
         await client.close()
     }
 
-    @Test("a stream is closed while its snapshot arrives, and goes on with what was written", arguments: [true, false])
+    @Test(
+        "a stream is closed while its snapshot arrives, and its next load continues that snapshot",
+        arguments: [true, false]
+    )
     func loading(isAsked: Bool) async throws {
-        let network = try await network(objects: 6_000)
+        let network = try await FakeNetwork.with(objects: 6_000)
         let path = temporaryPath()
         defer { removeStore(path) }
         let client = try network.client(store: .file(path))

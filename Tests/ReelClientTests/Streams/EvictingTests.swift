@@ -5,22 +5,13 @@ import Testing
 
 @testable import ReelClient
 
-/// What a device has received of a stream leaves it, and the queue stays.
+/// Evicted streams: the received state leaves the device, and the queue stays.
 @Suite(.timeLimit(.minutes(5))) struct EvictingTests {
     private let s = StreamName("s")!
 
-    private func network(objects: Int) async throws -> FakeNetwork {
-        let network = try FakeNetwork()
-        try await network.on { network in
-            let text = JSONValue.string(String(repeating: "text ", count: 20))
-            for id in 0..<objects { network.author(.insert("m", "\(id)", ["n": 1, "t": text])) }
-        }
-        return network
-    }
-
     @Test("an evicted stream keeps its queue only, and is read again", arguments: [true, false])
     func evicts(isOpen: Bool) async throws {
-        let network = try await network(objects: 20)
+        let network = try await FakeNetwork.with(objects: 20)
         let storage = MemoryStorage()
         let client = try network.client(store: .storage(StoppingStorage(storage)))
         let stream = try await client.open("s")
@@ -64,7 +55,7 @@ import Testing
 
     @Test("a stream is evicted while its snapshot arrives", arguments: [true, false])
     func loading(isWritten: Bool) async throws {
-        let network = try await network(objects: 6_000)
+        let network = try await FakeNetwork.with(objects: 6_000)
         let storage = MemoryStorage()
         let client = try network.client(store: .storage(StoppingStorage(storage)))
         if isWritten {
@@ -89,7 +80,7 @@ import Testing
     }
 
     @Test("a stream is evicted while a delta arrives, which leaves nothing") func delta() async throws {
-        let network = try await network(objects: 10)
+        let network = try await FakeNetwork.with(objects: 10)
         let storage = MemoryStorage()
         let client = try network.client(store: .storage(StoppingStorage(storage)))
         let stream = try await client.open("s")
@@ -117,7 +108,7 @@ import Testing
 
     @Test("a device that is killed at any write of an eviction holds the stream or its queue, and the other streams")
     func killed() async throws {
-        let network = try await network(objects: 2_500)
+        let network = try await FakeNetwork.with(objects: 2_500)
         let whole = MemoryStorage()
         let first = try network.client(store: .storage(StoppingStorage(whole)))
         let other = try await first.open("t")
@@ -164,7 +155,7 @@ import Testing
             kills += 1
         }
         #expect(kills > 3 && kills < 100 && (1...2).contains(wholes), "one commit, and steps of 1,000 objects")
-        // The last one goes on with a network.
+        // The last client has a network again.
         try await network.on { $0.down = [] }
         let client = try network.client(store: .storage(whole))
         try await client.evict("s")
@@ -179,7 +170,7 @@ import Testing
     }
 
     @Test("the file shrinks when a large stream is evicted, while the client is open") func size() async throws {
-        let network = try await network(objects: 20_000)
+        let network = try await FakeNetwork.with(objects: 20_000)
         let path = temporaryPath()
         defer { removeStore(path) }
         let client = try network.client(store: .file(path))

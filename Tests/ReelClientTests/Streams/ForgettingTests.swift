@@ -4,13 +4,8 @@ import Testing
 
 @testable import ReelClient
 
-/// Everything of a stream leaves the device.
+/// Forgotten streams: everything of a stream leaves the device.
 @Suite(.timeLimit(.minutes(5))) struct ForgettingTests {
-    private func network(objects: Int) async throws -> FakeNetwork {
-        let network = try FakeNetwork()
-        try await network.on { network in for id in 0..<objects { network.author(.insert("m", "\(id)", ["n": 1])) } }
-        return network
-    }
 
     private func offline(_ network: FakeNetwork) async throws {
         try await network.on { network in
@@ -19,9 +14,12 @@ import Testing
         }
     }
 
-    @Test("a stream without waiting events is forgotten, open or not, and begins anew", arguments: [true, false])
+    @Test(
+        "a stream without waiting events is forgotten, open or not, and is read from its beginning later",
+        arguments: [true, false]
+    )
     func forgets(isOpen: Bool) async throws {
-        let network = try await network(objects: 10)
+        let network = try await FakeNetwork.with(objects: 10)
         let storage = MemoryStorage()
         let client = try network.client(store: .storage(StoppingStorage(storage)))
         let other = try await client.open("t")
@@ -120,9 +118,9 @@ import Testing
         await client.close()
     }
 
-    @Test("a device that is killed at any write of it holds all of the stream or nothing")
+    @Test("a device that is killed at any write of a forgetting holds the whole stream or nothing of it")
     func killed() async throws {
-        let network = try await network(objects: 2_500)
+        let network = try await FakeNetwork.with(objects: 2_500)
         let whole = MemoryStorage()
         let first = try network.client(store: .storage(StoppingStorage(whole)))
         let (stream, other) = (try await first.open("s"), try await first.open("t"))

@@ -21,7 +21,7 @@ final class StoppingStorage: DeviceStorage {
     /// True if the process was killed.
     var isOver: Bool { left.withLock { $0 < 0 } }
 
-    /// Kills the process at the commit after so many others.
+    /// Ends the storage, as a kill of the process does, at the commit that follows `count` others.
     func stop(after count: Int) { left.withLock { $0 = count } }
 
     func snapshot() throws(ReelError) -> any StorageSnapshot { try storage.snapshot() }
@@ -87,4 +87,16 @@ extension DeviceStorage {
 extension SyncClient {
     /// True if no upkeep of the store is to be done.
     var isTidy: Bool { upkeepTimer == nil }
+}
+
+extension FakeNetwork {
+    /// Returns a network whose stream `s` has `count` objects, each with a number `n` and a text `t`.
+    static func with(objects count: Int) async throws -> FakeNetwork {
+        let network = try FakeNetwork()
+        try await network.on { network in
+            let text = JSONValue.string(String(repeating: "text ", count: 20))
+            for id in 0..<count { network.author(.insert("m", "\(id)", ["n": 1, "t": text])) }
+        }
+        return network
+    }
 }

@@ -267,7 +267,7 @@ import Testing
             try await ground.haveGoneOver(to: number)
             try await ground.holds(before)
             try await ground.device.add(5, stream)
-            try await eventually("the device goes on") { stream.status.pendingCount == 0 }
+            try await eventually("the device has sent all") { stream.status.pendingCount == 0 }
             #expect(ground.device.count(on: stream) == Double(20 + 5 * number))
             _ = try await ground.snapshot.snapshot(of: "todo", upTo: stream.status.seq)
         }

@@ -104,7 +104,7 @@ import Testing
         client = try device.open()
         stream = try await client.open("todo")
         try await device.add(2, stream)
-        try await eventually("the device goes on by itself") { stream.status.pendingCount == 0 }
+        try await eventually("the device has sent all without help") { stream.status.pendingCount == 0 }
         #expect(device.count(on: stream) == 2)
         await client.close()
     }

@@ -171,7 +171,7 @@ import Testing
         let again = try counter.open()
         let same = try await again.open("todo")
         try await counter.add(5, same)
-        try await eventually("the device goes on") {
+        try await eventually("the device has sent all") {
             let queued = same.status.pendingCount
             return queued == 0
         }
