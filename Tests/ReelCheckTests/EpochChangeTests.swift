@@ -281,7 +281,7 @@ import Testing
         fold.skip(to: 1)
         let archive = BareArchive(epoch: old.epoch, partitions: 1, number: 0, fold: fold)
         let error = #expect(throws: LogError.self) { try EpochChange(store, archive: archive).run() }
-        #expect(error?.code == .damaged && error?.message.contains("goes on in \(next), which is missing") == true)
+        #expect(error?.code == .damaged && error?.message.contains("continues in \(next), which is missing") == true)
         #expect(store.log(next) == nil)
         #expect(try store.current() == nil)
     }

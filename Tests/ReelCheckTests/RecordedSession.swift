@@ -11,7 +11,7 @@ struct RecordedSession {
     static let key = Array("session".utf8)
 
     /// The folder with the recorded sessions, or nil if this machine does not have them.
-    static var folder: String? { ProcessInfo.processInfo.environment["REEL_TRACES"] }
+    static var folder: String? { ProcessInfo.processInfo.environment["REEL_TRACES"].flatMap { $0.isEmpty ? nil : $0 } }
 
     init(_ name: String, in folder: String) throws {
         let session = try JSON(reading: unzipped("\(folder)/\(name).json.gz"), depth: 8)

@@ -26,7 +26,7 @@ import Testing
         for seq in 6...7 {
             var run = run(barrier)
             run.histories["driver"]!.append(state(seq: seq))
-            try await expectUnknown(run, "barrier that this judge does not know", at: "driver.history.jsonl:3")
+            try await expectUnknown(run, "barrier that this checker does not know", at: "driver.history.jsonl:3")
         }
     }
 
@@ -38,7 +38,7 @@ import Testing
         let snapshot = try #require(run.files["s.snapshot.jsonl"])
         run.files["late.snapshot.jsonl"] = snapshot.replacing(#""seq":5,"si"#, with: #""seq":7,"si"#)
             .replacing(#""n":[5,"#, with: #""n":[6,"#)
-        try await expectUnknown(run, "barrier that this judge does not know", at: "late.snapshot.jsonl:1")
+        try await expectUnknown(run, "barrier that this checker does not know", at: "late.snapshot.jsonl:1")
     }
 
     @Test("the checker verifies a state before an unknown barrier", arguments: barriers)

@@ -19,7 +19,7 @@ import Testing
         }
 
         private mutating func apply(_ event: SyncEvent, _ site: Site, _ op: Op, base: Seq) -> Outcome {
-            let value = event.encoded(base: base, author: SyncEvent.Author(site: site, op: op))
+            let value = event.encoded(base: base, author: EventID(site: site, op: op))
             return OverlaySimulation.apply(value, to: &fold, at: fold.seq + 1)
         }
 

@@ -6,7 +6,7 @@ import ReelCore
 /// committed writes. After a kill, only these writes are left.
 struct OutboxSimulation {
     struct Record: Equatable {
-        var author: SyncEvent.Author
+        var author: EventID
         var content: [UInt8]
         var outcome: Outcome
         /// The name of its author's token.
@@ -14,8 +14,8 @@ struct OutboxSimulation {
     }
 
     enum Answer {
-        case ack(SyncEvent.Author, Seq)
-        case nack(SyncEvent.Author, ReelError, ref: Int64)
+        case ack(EventID, Seq)
+        case nack(EventID, ReelError, ref: Int64)
     }
 
     var random: SeededGenerator
@@ -50,7 +50,7 @@ struct OutboxSimulation {
     var inbox: [Outbox.PublishBatch] = []
     var answers: [Answer] = []
     var refusing: [Site: Op] = [:]
-    var late: [(SyncEvent.Author, [UInt8], user: String)] = []
+    var late: [(EventID, [UInt8], user: String)] = []
     var isConnected = false
 
     var published: [Int64: SyncEvent] = [:]
@@ -146,10 +146,10 @@ struct OutboxSimulation {
         inbox.append(parcel)
     }
 
-    func author(of bytes: [UInt8]) -> SyncEvent.Author {
+    func author(of bytes: [UInt8]) -> EventID {
         let json = bytes.withUnsafeBytes { JSONValue(parsing: $0) }?.object
         let site = json?["site"]?.string.flatMap { Site($0) } ?? Site(high: 0, low: 0)
-        return SyncEvent.Author(site: site, op: Op(json?["op"]?.number ?? -1))
+        return EventID(site: site, op: Op(json?["op"]?.number ?? -1))
     }
 
     func isBad(_ bytes: [UInt8]) -> Bool { String(decoding: bytes, as: UTF8.self).contains(#""bad":"#) }
@@ -187,7 +187,7 @@ struct OutboxSimulation {
     }
 
     @discardableResult
-    mutating func append(_ author: SyncEvent.Author, _ bytes: [UInt8], _ user: String) -> Seq {
+    mutating func append(_ author: EventID, _ bytes: [UInt8], _ user: String) -> Seq {
         let op = consumedOps[author.site] ?? -1
         var outcome: Outcome = author.op <= op ? .duplicate : author.op == op + 1 ? .applied : .gap
         if let owner = users[author.site], owner != user { outcome = .foreign }

@@ -11,7 +11,7 @@ import Testing
     private func restored() -> Outbox {
         let site = Site(high: 1, low: 1)
         let entries = (0..<4).map { (number: Int64) -> Outbox.Entry in
-            let author = number < 3 ? SyncEvent.Author(site: site, op: number) : nil
+            let author = number < 3 ? EventID(site: site, op: number) : nil
             return Outbox.Entry(number: number + 1, event: .insert("m", "\(number)"), base: 0, author: author)
         }
         return Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
@@ -29,7 +29,7 @@ import Testing
         #expect(notices.contains(.settled(number: 3, .unknown(error))))
         #expect(notices.last == .leftSite(.init(site: was, consumed: 1, moved: 0, unknown: 2)))
         let parcel = outbox.nextBatch(Self.wide, base: 9, horizon: -1, nowMs: 0)
-        let author = SyncEvent.Author(site: outbox.site, op: 0)
+        let author = EventID(site: outbox.site, op: 0)
         #expect(outbox.site != was)
         #expect(parcel?.events == [SyncEvent.insert("m", "3").encoded(base: 0, author: author)])
         outbox.leaveForeignSites { $0 == was ? .init(op: 0, seq: 9, isForeign: true) : nil }
@@ -42,7 +42,7 @@ import Testing
         for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let was = outbox.site
-        let author = SyncEvent.Author(site: was, op: 0)
+        let author = EventID(site: was, op: 0)
         outbox.acked(author, seq: 5, folded: 4, nowMs: 0)
         outbox.folded(author, seq: 5, .foreign, content: [], base: 7, nowMs: 0)
         outbox.connected()
@@ -122,7 +122,7 @@ import Testing
         #expect(asks(hasRoom: true))
         let first = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let parcel = try #require(first)
-        let author = SyncEvent.Author(site: outbox.site, op: 0)
+        let author = EventID(site: outbox.site, op: 0)
         outbox.acked(author, seq: 5, folded: 4, nowMs: 0)
         outbox.folded(author, seq: 5, .tooManySites, content: parcel.events[0], base: 5, nowMs: 0)
         for _ in 0..<100 {

@@ -117,16 +117,16 @@ import Testing
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.takeNotices()
         let error = ReelError(.tooLarge, "300 KiB found, at most 256 KiB expected")
-        outbox.nacked(SyncEvent.Author(site: outbox.site, op: 0), error, ref: parcel?.ref, nowMs: 0)
+        outbox.nacked(EventID(site: outbox.site, op: 0), error, ref: parcel?.ref, nowMs: 0)
         outbox.nacked(
-            SyncEvent.Author(site: outbox.site, op: 1),
+            EventID(site: outbox.site, op: 1),
             ReelError(.gap, "", retryMs: 0),
             ref: parcel?.ref,
             nowMs: 0
         )
         #expect(outbox.takeNotices() == [.settled(number: bad, .failed(error))])
         let again = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: Outbox.retryMaxMs)
-        let noop = SyncEvent.noop.encoded(base: 0, author: SyncEvent.Author(site: outbox.site, op: 0))
+        let noop = SyncEvent.noop.encoded(base: 0, author: EventID(site: outbox.site, op: 0))
         #expect(again?.events.first == noop)
         #expect(again?.events.count == 2)
     }
@@ -155,7 +155,7 @@ import Testing
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         // The device makes one splice of the shown text before the refusal, and one after it.
         _ = outbox.add(splice(4, "x"), base: 0, isKnown: true)
-        let author = { [site = outbox.site] in SyncEvent.Author(site: site, op: $0) }
+        let author = { [site = outbox.site] in EventID(site: site, op: $0) }
         outbox.acked(author(0), seq: 0, folded: -1, nowMs: 0)
         outbox.nacked(author(1), ReelError(.tooLarge, ""), ref: parcel?.ref, nowMs: 0)
         _ = outbox.add(splice(5, "y"), base: 0, isKnown: true)
@@ -193,7 +193,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        let author = { [site = outbox.site] in SyncEvent.Author(site: site, op: $0) }
+        let author = { [site = outbox.site] in EventID(site: site, op: $0) }
         outbox.nacked(author(1), ReelError(.overloaded, "", retryMs: 200), ref: parcel?.ref, nowMs: 0)
         #expect(outbox.nextSendMs == nil, "two are on their way")
         outbox.nacked(author(2), ReelError(.gap, "", retryMs: 0), ref: parcel?.ref, nowMs: 0)
@@ -246,7 +246,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        outbox.acked(SyncEvent.Author(site: outbox.site, op: 0), seq: 10, folded: 5, nowMs: 0)
+        outbox.acked(EventID(site: outbox.site, op: 0), seq: 10, folded: 5, nowMs: 0)
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0) == nil, "it waits for the other acks")
         outbox.connected()
         let again = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -257,7 +257,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.insert("m", "1"), base: -1, isKnown: false)
         let parcel = outbox.nextBatch(Self.wide, base: 900, horizon: 400, nowMs: 0)
-        let author = SyncEvent.Author(site: outbox.site, op: 0)
+        let author = EventID(site: outbox.site, op: 0)
         #expect(parcel?.events == [SyncEvent.insert("m", "1").encoded(base: 900, author: author)])
     }
 
@@ -267,7 +267,7 @@ import Testing
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let error = ReelError(.forbidden, "no")
         for op in 0..<2 as Range<Op> {
-            outbox.nacked(SyncEvent.Author(site: outbox.site, op: op), error, ref: parcel?.ref, nowMs: 0)
+            outbox.nacked(EventID(site: outbox.site, op: op), error, ref: parcel?.ref, nowMs: 0)
         }
         #expect(outbox.takeNotices() == [.held(error)], "one reason, said once")
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 1_000_000) == nil)
@@ -289,7 +289,7 @@ import Testing
         let most = Outbox.inFlightBytesMax / 20_000 + 1
         #expect(sent == most, "the last one may go beyond")
         for op in 0..<40 {
-            outbox.acked(SyncEvent.Author(site: outbox.site, op: Op(op)), seq: Seq(op), folded: -1, nowMs: 0)
+            outbox.acked(EventID(site: outbox.site, op: Op(op)), seq: Seq(op), folded: -1, nowMs: 0)
             nextBatch()
             #expect(sent == min(40, most + op + 1))
         }
@@ -303,7 +303,7 @@ import Testing
             outbox.connected()
             let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)
             outbox.nacked(
-                SyncEvent.Author(site: outbox.site, op: 0),
+                EventID(site: outbox.site, op: 0),
                 ReelError(.logUnavailable, "", retryMs: retry),
                 ref: parcel?.ref,
                 nowMs: 100
@@ -316,7 +316,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         var nowMs: Int64 = 0
         for op in 0..<10 as Range<Op> {
-            let author = SyncEvent.Author(site: outbox.site, op: op)
+            let author = EventID(site: outbox.site, op: op)
             _ = outbox.add(.insert("m", "\(op)"), base: 0, isKnown: false)
             let refused = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: nowMs)
             outbox.nacked(author, ReelError(.rateLimited, "", retryMs: 100), ref: refused?.ref, nowMs: nowMs)
@@ -334,10 +334,10 @@ import Testing
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         for op in 0..<3 {
-            outbox.acked(SyncEvent.Author(site: outbox.site, op: Op(op)), seq: Seq(10 + op), folded: 5, nowMs: 0)
+            outbox.acked(EventID(site: outbox.site, op: Op(op)), seq: Seq(10 + op), folded: 5, nowMs: 0)
         }
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0) == nil)
-        let author = SyncEvent.Author(site: outbox.site, op: 1)
+        let author = EventID(site: outbox.site, op: 1)
         outbox.folded(author, seq: 11, .gap, content: parcel?.events[1] ?? [], base: 11, nowMs: 0)
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
     }
@@ -346,7 +346,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        outbox.acked(SyncEvent.Author(site: outbox.site, op: 0), seq: 7, folded: 8, nowMs: 0)
+        outbox.acked(EventID(site: outbox.site, op: 0), seq: 7, folded: 8, nowMs: 0)
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
     }
 
@@ -357,7 +357,7 @@ import Testing
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
         // The other device's event has op 0.
-        let author = SyncEvent.Author(site: was, op: 0)
+        let author = EventID(site: was, op: 0)
         outbox.acked(author, seq: 4, folded: 2, nowMs: 0)
         _ = outbox.takeNotices()
         let theirs = SyncEvent.delete("m", "9").encoded(base: 0, author: author)
@@ -381,7 +381,7 @@ import Testing
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let queued = outbox.add(splice(1), base: 0, isKnown: true)
         _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
-        let author = SyncEvent.Author(site: was, op: 0)
+        let author = EventID(site: was, op: 0)
         outbox.acked(author, seq: 4, folded: 2, nowMs: 0)
         let theirs = SyncEvent.delete("m", "9").encoded(base: 0, author: author)
         outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
@@ -398,10 +398,10 @@ import Testing
         let was = outbox.site
         for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        for op in 0..<3 { outbox.acked(SyncEvent.Author(site: was, op: Op(op)), seq: Seq(4 + op), folded: 2, nowMs: 0) }
+        for op in 0..<3 { outbox.acked(EventID(site: was, op: Op(op)), seq: Seq(4 + op), folded: 2, nowMs: 0) }
         _ = outbox.takeNotices()
         for op in 0..<3 {
-            let author = SyncEvent.Author(site: was, op: Op(op))
+            let author = EventID(site: was, op: Op(op))
             let theirs = SyncEvent.delete("m", "9").encoded(base: 0, author: author)
             outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
         }
@@ -413,7 +413,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         _ = outbox.takeNotices()
-        outbox.folded(SyncEvent.Author(site: was, op: 0), seq: 3, .applied, content: [], base: 3, nowMs: 0)
+        outbox.folded(EventID(site: was, op: 0), seq: 3, .applied, content: [], base: 3, nowMs: 0)
         #expect(outbox.takeNotices() == [.newSite(was: was, now: outbox.site)])
         var other = Outbox(seed: 2)
         let site = other.site
@@ -448,9 +448,9 @@ import Testing
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         for op in 0..<2 as Range<Op> { outbox.acked(.init(site: was, op: op), seq: 70_000 + op, folded: 0, nowMs: 0) }
         _ = outbox.takeNotices()
-        outbox.folded(SyncEvent.Author(site: was, op: 0), seq: 70_000, .stale, content: [], base: 70_000, nowMs: 0)
+        outbox.folded(EventID(site: was, op: 0), seq: 70_000, .stale, content: [], base: 70_000, nowMs: 0)
         #expect(outbox.site != was)
-        let author = SyncEvent.Author(site: outbox.site, op: 0)
+        let author = EventID(site: outbox.site, op: 0)
         let again = SyncEvent.update("m", "1", ["a": 1]).encoded(base: 70_000, author: author)
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == [again])
         let refused = outbox.takeNotices().contains {
@@ -468,7 +468,7 @@ import Testing
         outbox.connected()
         outbox.epochChanged(consumed: { $0 == site ? (0, 6) : nil }, seq: 7)
         #expect(outbox.site == site)
-        let author = { SyncEvent.Author(site: site, op: $0) }
+        let author = { EventID(site: site, op: $0) }
         let expected = [
             SyncEvent.update("m", "1", ["a": 1]).encoded(base: 7, author: author(1)),
             SyncEvent.noop.encoded(base: 7, author: author(2)),

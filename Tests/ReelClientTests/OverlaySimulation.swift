@@ -119,7 +119,7 @@ struct OverlaySimulation {
     /// Appends an event of another device.
     mutating func write(_ other: Int) {
         let event = randomEvent(visible: false)
-        let author = SyncEvent.Author(site: others[other], op: otherOps[other])
+        let author = EventID(site: others[other], op: otherOps[other])
         otherOps[other] += 1
         append(event.encoded(base: truth.seq, author: author))
     }
@@ -229,7 +229,7 @@ struct OverlaySimulation {
             let op = entry.author?.op ?? ops[site] ?? stream.outbox.nextOp
             ops[site] = op + 1
             let base = entry.event.dependsOnBase ? entry.base : fold.seq
-            let value = entry.event.encoded(base: base, author: SyncEvent.Author(site: site, op: op))
+            let value = entry.event.encoded(base: base, author: EventID(site: site, op: op))
             switch Self.apply(value, to: &fold, at: fold.seq + 1) {
             case .applied, .rejected: break
             default: return nil
@@ -246,9 +246,9 @@ struct OverlaySimulation {
         }
     }
 
-    private func author(of value: [UInt8]) -> SyncEvent.Author {
+    private func author(of value: [UInt8]) -> EventID {
         let author = value.withUnsafeBytes { EventIntake.author(of: $0) }
-        return SyncEvent.Author(site: author?.site ?? stream.outbox.site, op: author?.op ?? -1)
+        return EventID(site: author?.site ?? stream.outbox.site, op: author?.op ?? -1)
     }
 
     // MARK: Events

@@ -34,7 +34,7 @@ import Testing
         var simulation = OverlaySimulation(seed: 1)
         let other = simulation.others[0]
         func others(_ event: SyncEvent, _ op: Op) -> [UInt8] {
-            event.encoded(base: -1, author: SyncEvent.Author(site: other, op: op))
+            event.encoded(base: -1, author: EventID(site: other, op: op))
         }
         simulation.append(others(.batch([.insert("m", "0"), .insert("m", "1", ["text": "ab"])]), 0))
         simulation.fold(1)
@@ -66,7 +66,7 @@ import Testing
         simulation.send()
         try expectAsItMustBe(&simulation, "sent")
         // Another device has written under the same site.
-        simulation.append(SyncEvent.insert("m", "1").encoded(base: -1, author: SyncEvent.Author(site: was, op: 0)))
+        simulation.append(SyncEvent.insert("m", "1").encoded(base: -1, author: EventID(site: was, op: 0)))
         simulation.fold(1)
         #expect(stream.outbox.site != was)
         let edit = FieldOperation.splice([TextSplice(at: 2, removing: 0, inserting: "c")])
@@ -77,7 +77,7 @@ import Testing
     @Test("a device hides a sent event as soon as the horizon passes the event's base") func hidesBelowHorizon() throws
     {
         var simulation = OverlaySimulation(seed: 3)
-        let (stream, author) = (simulation.stream, SyncEvent.Author(site: simulation.others[0], op: 0))
+        let (stream, author) = (simulation.stream, EventID(site: simulation.others[0], op: 0))
         simulation.append(SyncEvent.insert("m", "0", ["text": "ab"]).encoded(base: -1, author: author))
         simulation.fold(1)
         let edit = FieldOperation.splice([TextSplice(at: 2, removing: 0, inserting: "c")])
@@ -99,7 +99,7 @@ import Testing
 
     @Test("a reader reads all objects after a new fold, without a list of changed names") func readsAllAfterSnapshot() {
         var simulation = OverlaySimulation(seed: 5)
-        let author = SyncEvent.Author(site: simulation.others[0], op: 0)
+        let author = EventID(site: simulation.others[0], op: 0)
         simulation.append(SyncEvent.insert("m", "0").encoded(base: -1, author: author))
         simulation.loadSnapshot()
         simulation.stream.follow()

@@ -63,7 +63,7 @@ import Testing
     )? {
         guard var fold = simulation.expected() else { return nil }
         let site = simulation.stream.outbox.site
-        let author = SyncEvent.Author(site: site, op: (fold.site(site)?.op ?? -1) + 1)
+        let author = EventID(site: site, op: (fold.site(site)?.op ?? -1) + 1)
         let value = event.encoded(base: event.dependsOnBase ? base : fold.seq, author: author)
         switch OverlaySimulation.apply(value, to: &fold, at: fold.seq + 1) {
         case .applied: return (nil, ())

@@ -150,7 +150,7 @@ import Testing
         let again = Self.send(&outbox, to: log)
         #expect(again == lost)
         #expect(log.take(again[0]) == .stale)
-        let author = SyncEvent.Author(site: outbox.site, op: 0)
+        let author = EventID(site: outbox.site, op: 0)
         let seq = log.fold.seq
         outbox.folded(author, seq: seq, .stale, content: again[0], base: seq, nowMs: 0)
         #expect(outbox.site != author.site)

@@ -256,13 +256,13 @@ import Testing
             let texts = [first, count - first].map { JSONValue.string(String(repeating: "x", count: $0)) }
             return .batch([.insert("m", "1", ["x": texts[0]]), .insert("m", "2", ["x": texts[1]])])
         }
-        let author = SyncEvent.Author(site: Site(high: .max, low: .max), op: 0)
+        let author = EventID(site: Site(high: .max, low: .max), op: 0)
         let stamp = #""at":0,"#.utf8.count
         let most = await client.eventBytes - stamp - event(0).encoded(base: -1, author: author).count
         let tooLarge = await #expect(throws: ReelError.self) { try await stream.publish(event(most + 1)) }
         #expect(tooLarge?.code == .tooLarge)
         try await stream.publish(event(most))
-        let last = SyncEvent.Author(site: author.site, op: largestInteger)
+        let last = EventID(site: author.site, op: largestInteger)
         let publish = ClientFrame.Publish(
             stream: StreamName(name)!,
             epoch: Epoch(.max),

@@ -26,7 +26,7 @@ import Testing
                     case 1, 2: .insert("m", id, ["n": .number(Double(seq))])
                     default: .update("m", id, ["n": .number(Double(seq)), "t": "x"])
                     }
-                let author = SyncEvent.Author(site: sites[site], op: ops[site])
+                let author = EventID(site: sites[site], op: ops[site])
                 events.append(DeliveredEvent(seq: seq, value: event.encoded(base: seq - 1, author: author)))
                 ops[site] += 1
             }

@@ -62,7 +62,7 @@ import Testing
 
     /// Appends an event of another device that has read the whole log.
     private static func write(_ change: SyncChange, _ simulation: inout OverlaySimulation) {
-        let author = SyncEvent.Author(site: simulation.others[0], op: simulation.otherOps[0])
+        let author = EventID(site: simulation.others[0], op: simulation.otherOps[0])
         simulation.otherOps[0] += 1
         simulation.append(SyncEvent(change).encoded(base: simulation.truth.seq, author: author))
     }
@@ -135,7 +135,7 @@ import Testing
         var outbox = Outbox(seed: 1)
         let titles = (0..<2).map { outbox.add(Self.title("0", "lost", $0), base: 0) { _ in true } }
         let waiting = outbox.add(Self.splice("0", 0, "a"), base: 0, waits: titles) { _ in true }
-        let sites = (0..<2).map { SyncEvent.Author(site: outbox.site, op: $0) }
+        let sites = (0..<2).map { EventID(site: outbox.site, op: $0) }
         _ = outbox.nextBatch(.init(events: 2, bytes: 4_096), base: 0, horizon: -1, nowMs: 0)
         func fold(_ op: Int, _ outcome: Outcome) {
             let content = outbox.entries.first?.event.encoded(base: 0, author: sites[op]) ?? []

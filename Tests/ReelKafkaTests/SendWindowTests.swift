@@ -27,7 +27,8 @@ import Testing
         due.isEmpty ? [] : due.map(\.append) + all(window.handedOver())
     }
 
-    @Test mutating func whatComesWithFiveUnderWayWaitsAndThenGoesTogether() {
+    @Test("records that come while five appends are in flight wait, and then go together")
+    mutating func recordsWaitBehindFiveAndGoTogether() {
         #expect(take(0, 1, 2, 3, 4, 5, 6, 7) == [0, 1, 2, 3, 4])
         #expect(settled(1) == [5, 6, 7])
         // Seven records are in flight.
@@ -36,7 +37,7 @@ import Testing
         #expect(settled(1) == [8])
     }
 
-    @Test mutating func anAppendOfAnySizeGoesWhereLessThanFiveAreUnderWay() {
+    @Test("an append of any size is sent while less than five are in flight") mutating func anySizeGoesBelowFive() {
         #expect(take(0, count: 4) == [0])
         #expect(take(1, count: 100) == [1])
         #expect(take(2) == [])
@@ -44,14 +45,14 @@ import Testing
         #expect(settled(1) == [2])
     }
 
-    @Test mutating func aCrowdDoesNotWait() {
+    @Test("many records do not wait") mutating func manyDoNotWait() {
         #expect(take(0, count: 5) == [0])
         #expect(take(1, 2, count: 60) == [])
         #expect(take(3, count: 8) == [1, 2, 3])
         #expect(take(4) == [])
     }
 
-    @Test mutating func whatComesStaysBehindWhatIsBeingHandedOver() {
+    @Test("later records stay behind those that are being handed over") mutating func orderIsKept() {
         #expect(window.take(0, count: 1, nowMs: nowMs).map(\.append) == [0])
         #expect(window.take(1, count: 1, nowMs: nowMs).isEmpty)
         #expect(window.settled(1, isTaken: true, nowMs: nowMs).isEmpty)
@@ -61,7 +62,7 @@ import Testing
         #expect(window.handedOver().isEmpty)
     }
 
-    @Test mutating func whatWasGivenUpIsNeverDue() {
+    @Test("an abandoned record is never due") mutating func abandonedIsNeverDue() {
         #expect(take(0, count: 5) == [0])
         #expect(take(1, count: 127) == [])
         #expect(window.giveUp().map(\.append) == [1])
@@ -76,7 +77,7 @@ import Testing
         due.map { "\($0.append): \($0.records)" }
     }
 
-    @Test mutating func theFirstRecordOfAProducerGoesAlone() {
+    @Test("the first record of a producer goes alone") mutating func firstGoesAlone() {
         window.renew()
         #expect(words(window.take(0, count: 3, nowMs: nowMs)) == ["0: 0..<1"])
         #expect(words(window.handedOver()) == [])
@@ -87,7 +88,7 @@ import Testing
         #expect(words(window.take(2, count: 2, nowMs: nowMs)) == ["2: 0..<2"])
     }
 
-    @Test mutating func whatWaitsBehindAFirstRecordThatFailedFailsToo() {
+    @Test("records that wait behind a failed first record fail too") mutating func failsWithTheFirst() {
         window.renew()
         #expect(words(window.take(0, count: 1, nowMs: nowMs)) == ["0: 0..<1"])
         #expect(words(window.handedOver()) == [])
@@ -105,7 +106,7 @@ import Testing
         #expect(words(window.settled(10, isTaken: false, nowMs: nowMs)) == ["4: 0..<1"])
     }
 
-    @Test mutating func whoSentNothingForLongIsNotKnownAnyMore() {
+    @Test("a producer that has sent nothing for a long time is forgotten") mutating func idleIsForgotten() {
         #expect(words(window.take(0, count: 2, nowMs: nowMs)) == ["0: 0..<2"])
         #expect(words(window.handedOver()) == [])
         nowMs = 600_001

@@ -121,4 +121,4 @@ import Testing
 }
 
 /// The folder of recorded sessions, if the environment names one.
-private let traces = ProcessInfo.processInfo.environment["REEL_TRACES"]
+private let traces = ProcessInfo.processInfo.environment["REEL_TRACES"].flatMap { $0.isEmpty ? nil : $0 }

@@ -70,7 +70,7 @@ extension World {
     /// A device writes a text as a whole.
     func replaced(_ text: String) { evidence.replaced.formUnion(evidence.typed.removeValue(forKey: text) ?? []) }
 
-    /// Whether the scalar is such a letter.
+    /// True if the scalar is such a letter.
     static func isLetter(_ scalar: Unicode.Scalar) -> Bool { (0xf_0000...0xf_ffff).contains(scalar.value) }
 
     func settled(_ token: String, _ outcome: PublishOutcome) { evidence.promises[token]?.outcome = outcome }

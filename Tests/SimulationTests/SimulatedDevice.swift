@@ -11,7 +11,7 @@ final class SimulatedDevice: @unchecked Sendable {
     let start: StartPosition
     private let folder: String
     private var lives = 0
-    /// Who uses it, with which store.
+    /// The user of the device, and the number of the store.
     var account: Account
     /// The others who have a store on it.
     var parked: [Account] = []
@@ -108,7 +108,7 @@ final class SimulatedDevice: @unchecked Sendable {
         }
     }
 
-    /// What an earlier life was promised.
+    /// The promises that an earlier process got.
     func hear(of publication: PublishHandle) {
         let world = world
         Task(executorPreference: process) {
@@ -395,12 +395,12 @@ final class SimulatedDevice: @unchecked Sendable {
         overlay.numbers.keys.sorted { $0.lexicographicallyPrecedes($1) }.compactMap(overlay.object)
     }
 
-    /// What is still to be done; nil: nothing.
+    /// The work that is still to be done; nil: none.
     var isNotDone: String? {
         isQueueNotDone ?? (parked.isEmpty ? nil : "\(name) has \(parked.count) other accounts")
     }
 
-    /// What the present user's streams still wait for; nil: nothing.
+    /// The condition that the present user's streams still wait for; nil: none.
     var isQueueNotDone: String? {
         guard let client else { return "\(name) is not there" }
         return client.assumeIsolated { client in

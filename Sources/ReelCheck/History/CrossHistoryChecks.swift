@@ -73,7 +73,7 @@ struct CrossHistoryChecks {
                 guard let isConsumed = isConsumed(last.op, of: ack.key, from: log) else {
                     findings.unjudged(
                         "whether an acked event is consumed, and the dump, or that of an epoch that follows, is not of "
-                            + "all of the log, or holds a barrier that this judge does not know; add one that is, or "
+                            + "all of the log, or holds a barrier that this checker does not know; add one that is, or "
                             + "check with the release that wrote it",
                         at: partition.place(last.seq)
                     )

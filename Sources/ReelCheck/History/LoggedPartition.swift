@@ -234,7 +234,7 @@ extension LoggedPartition {
         if keptSeq != nil, seq > last { return "it is after the rest of a lost log; add a dump from before the loss" }
         if seq < first { return "the dump begins after it; add one that was taken before the log was trimmed" }
         guard seq > foldable else { return nil }
-        return "it is after a barrier that this judge does not know; check it with the release that wrote it"
+        return "it is after a barrier that this checker does not know; check it with the release that wrote it"
     }
 
     /// True if an operator retired the site before this seq, in this epoch or in an earlier one. From then on no event

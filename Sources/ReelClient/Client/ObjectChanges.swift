@@ -62,8 +62,8 @@ public struct ObjectChangeBatch: Sendable {
 /// last reference to the client is released. This sequence and its iterators do not hold the client.
 ///
 /// Several loops may read the sequence at the same time, and each one gets every batch. The first loop begins where
-/// `changes` was read. A further loop begins where its iterator is made. A loop that starts after another one has ended
-/// continues where that one stopped.
+/// `changes()` was called. A further loop begins where its iterator is made. A loop that starts after another one has
+/// ended continues where that one stopped.
 public struct ObjectChanges: AsyncSequence, Sendable {
     /// An iterator over the batches.
     public struct AsyncIterator: AsyncIteratorProtocol {

@@ -8,7 +8,7 @@ extension SyncClient {
     static let signOutSecondsMax = 3_600
 
     /// Commits all changes, and closes the connection. The queue stays in the store. Calls that wait throw `closed`,
-    /// and so do later calls; `changes` and `notices` end.
+    /// and so do later calls; the sequences of `changes()`, `notices()` and `statuses()` end.
     ///
     /// A client without a file first ends its sites in the streams that it has written to, so that they take no place
     /// there. It does that only for streams that are connected and have no waiting events, and for at most two seconds.

@@ -48,7 +48,7 @@ extension SyncClient {
         case .ack(let ack):
             guard let stream = opened[ack.stream] else { return }
             for acked in ack.acks {
-                let author = SyncEvent.Author(site: acked.site, op: acked.op)
+                let author = EventID(site: acked.site, op: acked.op)
                 stream.outbox.acked(author, seq: acked.seq, folded: stream.seq, nowMs: transport.nowMs)
             }
             answered(stream)
@@ -57,7 +57,7 @@ extension SyncClient {
             markDirty(stream)
         case .nack(let nack):
             guard let stream = opened[nack.stream] else { return }
-            let author = SyncEvent.Author(site: nack.site, op: nack.op)
+            let author = EventID(site: nack.site, op: nack.op)
             let ref = frame.ref.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
             stream.outbox.nacked(author, nack.error, ref: ref, nowMs: transport.nowMs)
             answered(stream)

@@ -25,7 +25,7 @@ extension SyncClient {
         let base = try stream.base(of: event, readAt: position)
         var intake = EventIntake(limit: eventBytes)
         var checked: [UInt8] = []
-        let author = SyncEvent.Author(site: stream.outbox.site, op: 0)
+        let author = EventID(site: stream.outbox.site, op: 0)
         try event.encoded(base: base, author: author).lend { (bytes) throws(ReelError) in
             try intake.take(bytes, stamp: .init(by: nil, atMs: 0, base: base), into: &checked)
         }

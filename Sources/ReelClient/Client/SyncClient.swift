@@ -14,8 +14,8 @@ public import ReelCore
 /// threads.
 public actor SyncClient {
     /// Returns a token, such as one that an app's own server makes. Throws if there is none at the moment. The call is
-    /// cancelled if it has not returned after 30 seconds: the client then reports `noToken`, continues with its present
-    /// token, and asks again.
+    /// cancelled if it has not returned after 30 seconds: the client then reports `tokenUnavailable`, continues with
+    /// its present token, and asks again.
     public typealias TokenSource = @Sendable () async throws -> String
 
     /// The place for own events and for received data.

@@ -83,12 +83,12 @@ public enum SyncNotice: Sendable, Equatable {
     case storeLost(reason: String)
 }
 
-/// The notices of a client, from the moment at which `notices` was read until the client has ended. This sequence and
+/// The notices of a client, from the call of `notices()` until the client has ended. This sequence and
 /// its iterators do not hold the client.
 ///
 /// Several loops may read the sequence at the same time, and each one gets every notice. The first loop begins where
-/// `notices` was read. A further loop begins where its iterator is made. A loop that starts after another one has ended
-/// continues where that one stopped.
+/// `notices()` was called. A further loop begins where its iterator is made. A loop that starts after another one has
+/// ended continues where that one stopped.
 public struct SyncNotices: AsyncSequence, Sendable {
     /// An iterator over the notices.
     public struct AsyncIterator: AsyncIteratorProtocol {

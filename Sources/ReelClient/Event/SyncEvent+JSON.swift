@@ -1,15 +1,15 @@
 internal import ReelCore
 
-extension SyncEvent {
-    /// The site and op of an event. An event that waits in the queue and was never sent has none.
-    struct Author: Equatable, Sendable {
-        var site: Site
-        var op: Op
-    }
+/// The site and op of an event. An event that waits in the queue and was never sent has none.
+struct EventID: Equatable, Sendable {
+    var site: Site
+    var op: Op
+}
 
+extension SyncEvent {
     /// Returns the canonical bytes of the event. With `author` they are the form for a gateway, without it the form
     /// that the queue stores.
-    func encoded(base: Seq?, author: Author? = nil) -> [UInt8] {
+    func encoded(base: Seq?, author: EventID? = nil) -> [UInt8] {
         var object = MemberWriter()
         if let base { object.member("base") { $0.append(integer: base) } }
         if isBatch {

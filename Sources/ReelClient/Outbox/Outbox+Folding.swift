@@ -12,7 +12,7 @@ extension Outbox {
     ///   - content: the bytes of the event as its author sent them.
     ///   - base: the last seq folded, as the base of events that are sent again under a new site.
     mutating func folded(
-        _ author: SyncEvent.Author,
+        _ author: EventID,
         seq: Seq,
         _ outcome: Outcome,
         content: [UInt8],
@@ -95,7 +95,7 @@ extension Outbox {
 
     // MARK: Outcomes
 
-    private mutating func consumed(_ author: SyncEvent.Author, _ outcome: PublishOutcome, _ content: [UInt8]) {
+    private mutating func consumed(_ author: EventID, _ outcome: PublishOutcome, _ content: [UInt8]) {
         if conflicting == author { conflicting = nil }
         if let index = index(of: author) {
             if entries[index].event.encoded(base: entries[index].base, author: author) == content {
@@ -143,7 +143,7 @@ extension Outbox {
 
     /// Called when the log holds the op after a gap, so that it will never be consumed at this seq. Sending restarts at
     /// the gap, unless the op was sent again already.
-    private mutating func missed(_ author: SyncEvent.Author, seq: Seq, nowMs: Int64) {
+    private mutating func missed(_ author: EventID, seq: Seq, nowMs: Int64) {
         guard let index = index(of: author), entries[index].acked != nil, lies(entries[index], atOrBelow: seq) else {
             return
         }
@@ -155,7 +155,7 @@ extension Outbox {
     /// never consume that event. All events of the site move to a new site, with two exceptions. An event that depends
     /// on its base is refused. An event that the site may have consumed before it was retired and forgotten is
     /// `unknown`.
-    private mutating func wasStale(_ author: SyncEvent.Author, seq: Seq, base: Seq) {
+    private mutating func wasStale(_ author: EventID, seq: Seq, base: Seq) {
         guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { return }
         let old = author.site
         if site == old { changeSite() }

@@ -76,7 +76,7 @@ extension Outbox {
     private mutating func refuseGone(at index: EntryList.Index, _ error: ReelError, losesText: Bool) {
         if entries[index].author == nil {
             guard losesText else { return remove(at: index, .failed(error)) }
-            give(SyncEvent.Author(site: site, op: nextOp), at: index)
+            give(EventID(site: site, op: nextOp), at: index)
         }
         refuse(at: index, error)
     }

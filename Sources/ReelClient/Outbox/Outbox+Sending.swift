@@ -86,7 +86,7 @@ extension Outbox {
                 }
                 if confirmed.hasFailedToRead { break }
             }
-            let author = entries[index].author ?? SyncEvent.Author(site: site, op: nextOp)
+            let author = entries[index].author ?? EventID(site: site, op: nextOp)
             if entries[index].author == nil, entries[index].base < horizon, !entries[index].event.dependsOnBase {
                 entries[index].base = base
             }
@@ -112,7 +112,7 @@ extension Outbox {
         return parcel
     }
 
-    mutating func give(_ author: SyncEvent.Author, at index: EntryList.Index) {
+    mutating func give(_ author: EventID, at index: EntryList.Index) {
         nextOp = author.op + 1
         name(author, at: index)
         lastGiven = max(lastGiven, entries[index].number)
@@ -126,7 +126,7 @@ extension Outbox {
 
     /// Called when a gateway reports that the op is durable at `seq`. If the own fold has passed that seq (`folded`)
     /// without consuming the op, that copy will never be consumed, and the op is sent again.
-    mutating func acked(_ author: SyncEvent.Author, seq: Seq, folded: Seq, nowMs: Int64) {
+    mutating func acked(_ author: EventID, seq: Seq, folded: Seq, nowMs: Int64) {
         defer { answered() }
         guard let index = index(of: author) else {
             // The fold has consumed the event before the ack arrived.
@@ -147,7 +147,7 @@ extension Outbox {
     /// - An op that another device has used waits for the fold, which will show whose event it was.
     /// - Any other error (a token, a stream's name) is not caused by an event. The queue waits for another connection
     ///   or token.
-    mutating func nacked(_ author: SyncEvent.Author, _ error: ReelError, ref: Int64?, nowMs: Int64) {
+    mutating func nacked(_ author: EventID, _ error: ReelError, ref: Int64?, nowMs: Int64) {
         defer { answered() }
         guard let index = index(of: author), entries[index].acked == nil else { return }
         // A final error is valid for the event even if sending has restarted after the nack of an earlier publish. It

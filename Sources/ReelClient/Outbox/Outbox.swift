@@ -17,7 +17,7 @@ struct Outbox: Sendable {
         var event: SyncEvent
         var base: Seq
         /// Site and op; nil until the event was handed over.
-        var author: SyncEvent.Author?
+        var author: EventID?
         /// The seq that a gateway has reported. Not stored: after a restart the event is sent again.
         var acked: Seq?
         /// The position of the device's fold when it first handed the event to a connection, under the present site and
@@ -98,7 +98,7 @@ struct Outbox: Sendable {
     var notBeforeMs: Int64 = 0
     var rewindsInARow = 0
     /// An op that another device has used; nothing is sent until the fold has processed it. Nil: none.
-    var conflicting: SyncEvent.Author?
+    var conflicting: EventID?
     /// True if nothing is sent until the next connection or token.
     var isHeld = false
 
@@ -188,7 +188,7 @@ struct Outbox: Sendable {
     }
 
     /// Returns the index of the entry with this site and op; nil if there is none.
-    func index(of author: SyncEvent.Author) -> EntryList.Index? {
+    func index(of author: EventID) -> EntryList.Index? {
         numbers[author.site]?[author.op].flatMap(index(of:))
     }
 
@@ -222,12 +222,12 @@ struct Outbox: Sendable {
     }
 
     /// Gives an entry its op.
-    mutating func name(_ author: SyncEvent.Author, at index: EntryList.Index) {
+    mutating func name(_ author: EventID, at index: EntryList.Index) {
         entries[index].author = author
         numbers[author.site, default: [:]][author.op] = entries[index].number
     }
 
-    private mutating func forget(_ author: SyncEvent.Author) {
+    private mutating func forget(_ author: EventID) {
         numbers[author.site]?[author.op] = nil
         if numbers[author.site]?.isEmpty == true { numbers[author.site] = nil }
     }

@@ -27,7 +27,7 @@ extension Overlay {
         over confirmed: Fold?
     ) -> Prediction {
         let base = event.dependsOnBase ? base : Self.firstSeq - 1
-        let value = event.encoded(base: base, author: SyncEvent.Author(site: site, op: 0))
+        let value = event.encoded(base: base, author: EventID(site: site, op: 0))
         return value.withUnsafeBytes { value in
             var parsed = ParsedEvent()
             guard (try? parsed.parse(value)) != nil else { return .applied(after: []) }

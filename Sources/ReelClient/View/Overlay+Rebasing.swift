@@ -8,7 +8,7 @@ extension Overlay {
     ///   - known: the author knows of the lost texts up to this seq. Nil: the event still waits for a rejection. Lost
     ///     texts do not apply to it yet.
     func rebased(_ event: SyncEvent, base: Seq, over confirmed: Fold, known: Seq?) -> SyncEvent? {
-        let value = event.encoded(base: base, author: SyncEvent.Author(site: site, op: 0))
+        let value = event.encoded(base: base, author: EventID(site: site, op: 0))
         return value.withUnsafeBytes { value in
             var parsed = ParsedEvent()
             guard (try? parsed.parse(value)) != nil else { return nil }

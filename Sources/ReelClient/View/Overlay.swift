@@ -296,7 +296,7 @@ struct Overlay: Sendable {
         let isTooOld = entry.author != nil && entry.base < draft.horizon
         let base = isTooOld || entry.event.dependsOnBase ? entry.base : Self.firstSeq - 1
         let site = entry.author?.site ?? site
-        let value = entry.event.encoded(base: base, author: SyncEvent.Author(site: site, op: 0))
+        let value = entry.event.encoded(base: base, author: EventID(site: site, op: 0))
         return value.withUnsafeBytes { bytes in
             guard (try? event.parse(bytes)) != nil else { return nil }
             let keys = event.parts.map { event.key(of: $0, bytes) }
@@ -304,7 +304,7 @@ struct Overlay: Sendable {
             var laid = Laid(value: value, site: site, keys: Array(Set(keys)), waits: entry.waits != nil, held: held)
             if entry.author != nil || entry.event.dependsOnBase { laid.fixedBase = entry.base }
             if !held.isEmpty || laid.waits {
-                let author = SyncEvent.Author(site: site, op: 0)
+                let author = EventID(site: site, op: 0)
                 laid.filler = entry.event.filler.encoded(base: Self.firstSeq - 1, author: author)
             }
             return laid

@@ -9,7 +9,7 @@ internal import ReelCore
 struct View: Sendable {
     /// An event of an own site that was folded.
     struct Own: Sendable {
-        var author: SyncEvent.Author
+        var author: EventID
         var seq: Seq
         var outcome: Outcome
         /// The bytes of the event as its author sent them, without the members that the gateway has stamped.
@@ -257,7 +257,7 @@ struct View: Sendable {
                 let outcome = fold.apply(event, value, seq: delivered.seq)
                 last = delivered
                 guard owns(event.site) else { return }
-                let author = SyncEvent.Author(site: event.site, op: event.op)
+                let author = EventID(site: event.site, op: event.op)
                 progress.own.append(
                     Own(
                         author: author,

@@ -163,7 +163,7 @@ public struct EpochChange {
             // take it.
             throw LogError(
                 .damaged,
-                "the log \(old) has ended, and goes on in \(next), which is missing: bring that back; if it is lost,"
+                "the log \(old) has ended, and continues in \(next), which is missing: bring that back; if it is lost,"
                     + " put the log \(old) away as well, and say with --from-snapshot where its state is"
                     + " (\(error.message))"
             )

@@ -133,7 +133,7 @@ public struct SiteRetirement {
         case .known(.end(let next)):
             throw LogError(
                 .epochChanged,
-                "the epoch \(log.epoch) has ended at seq \(seq) of partition \(partition), and goes on in \(next):"
+                "the epoch \(log.epoch) has ended at seq \(seq) of partition \(partition), and continues in \(next):"
                     + " once that is the current log, run the same command again"
             )
         case .unknown:

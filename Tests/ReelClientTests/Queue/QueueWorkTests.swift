@@ -160,7 +160,7 @@ import Testing
                 for value in parcel.events {
                     world.append(value)
                     let op = value.withUnsafeBytes { EventIntake.author(of: $0)?.op } ?? -1
-                    let author = SyncEvent.Author(site: world.stream.outbox.site, op: op)
+                    let author = EventID(site: world.stream.outbox.site, op: op)
                     world.stream.outbox.acked(author, seq: world.truth.seq, folded: world.stream.seq, nowMs: 0)
                 }
             }

@@ -87,7 +87,7 @@ struct ReductionSimulation {
 
     private mutating func writeAsOther() {
         let other = world.others.indices.randomElement(using: &world.random)!
-        let author = SyncEvent.Author(site: world.others[other], op: world.otherOps[other])
+        let author = EventID(site: world.others[other], op: world.otherOps[other])
         world.otherOps[other] += 1
         let (fold, base) = (world.truth, world.truth.seq)
         let id = OverlaySimulation.ids.randomElement(using: &world.random)!

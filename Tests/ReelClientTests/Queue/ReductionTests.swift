@@ -27,7 +27,7 @@ import Testing
             // Other devices edit the texts without having read the queue.
             let world = simulation.world
             for (place, id) in OverlaySimulation.ids.enumerated() {
-                let author = SyncEvent.Author(site: world.others[0], op: world.otherOps[0] + Op(place))
+                let author = EventID(site: world.others[0], op: world.otherOps[0] + Op(place))
                 let edit = SyncEvent.update(
                     "m",
                     id,
