@@ -26,7 +26,7 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
         }
     }
 
-    func ping() { network.loop.execute { self.receive?(.alive) } }
+    func ping() { network.loop.execute { if !self.network.isSlow { self.receive?(.pong) } } }
 
     func close() {
         receive = nil

@@ -72,6 +72,10 @@ final class FakeNetwork: SyncTransport, @unchecked Sendable {
     var aheadMs: Int64 = 0
     /// True if no connection gets appended events.
     var isSilent = false
+    /// False if no node knows the outcomes of events.
+    var hasOutcomes = true
+    /// True if answers to pings wait for ever behind other data.
+    var isSlow = false
     /// Records that are appended to the log immediately before the events of the next publish.
     var late: [[UInt8]] = []
     /// True if publishes do not arrive and break the connection.
@@ -351,14 +355,19 @@ final class FakeNetwork: SyncTransport, @unchecked Sendable {
         var query: [String: String] = [:]
         for pair in parts.count > 1 ? parts[1].split(separator: "&") : [] {
             let sides = pair.split(separator: "=")
-            query[String(sides[0])] = String(sides[1])
+            query[String(sides[0])] = sides.count > 1 ? String(sides[1]) : ""
         }
         let after = query["after"].flatMap { Seq($0) } ?? -1
         var body: [UInt8] = []
         switch path[3] {
         case "events":
             let limit = query["limit"].flatMap { Seq($0) } ?? 1_000
-            let events = events(stream, after + 1, after + limit)
+            if query["outcome"] != nil, !hasOutcomes { return (503, Array(#"{"code":"node_behind"}"#.utf8)) }
+            if query["outcome"] != nil, after + 1 < first { return (410, Array(#"{"code":"truncated"}"#.utf8)) }
+            var events = events(stream, after + 1, after + limit)
+            if query["outcome"] != nil, let site = query["site"] {
+                events.events = withOutcomes(events.events, of: site, stream)
+            }
             body += "{\"epoch\":\"\(epoch)\",\"events\":[".utf8
             for (index, event) in events.events.enumerated() {
                 if index > 0 { body.append(UInt8(ascii: ",")) }

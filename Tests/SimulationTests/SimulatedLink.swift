@@ -145,7 +145,7 @@ final class SimulatedLink: @unchecked Sendable {
         guard receive != nil else { return }
         let ms = arrival(&up, bytes: 0)
         gateway.process.at(ms, lane: lane) { [self] in
-            if !up.isCut, client != nil { toDevice(bytes: 0) { $0(.alive) } }
+            if !up.isCut, client != nil { toDevice(bytes: 0) { $0(.pong) } }
         }
     }
 

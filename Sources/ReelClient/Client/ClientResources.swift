@@ -81,6 +81,10 @@ extension StreamState {
     func end(_ error: ReelError) {
         handles.cancelAll()
         sendTimer?.cancel()
+        outcomeQuestion?.cancel()
+        for (number, outcome) in covered?.giveUp() ?? [] {
+            for publication in publications.removeValue(forKey: number) ?? [] { publication.settled(outcome) }
+        }
         for publication in publications.values.joined() { publication.closed(error) }
         for commit in commits { commit.resume(throwing: error) }
         for waiter in waiters { waiter.continuation.resume(throwing: error) }

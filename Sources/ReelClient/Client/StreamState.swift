@@ -65,11 +65,18 @@ final class StreamState {
     /// The events that were received since the folded state was written, and their bytes.
     var eventsBehindState = 0
     var bytesBehindState = 0
+    /// The cost of the events on a slow connection.
+    var eventCost = EventCost()
+    /// True if the last delta was shorter than the events that it has replaced.
+    var isStateShorter = false
     /// The number of the last turn in which the stream has changed.
     var lastTurn: Int64 = 0
 
     // The calls of the app that wait.
     var publications: [Int64: [PublishHandle]] = [:]
+    /// The own events that a state has covered, and whose outcomes are asked for; nil: there are none.
+    var covered: CoveredEvents?
+    var outcomeQuestion: OutcomeQuestion?
     var commits: [CheckedContinuation<Void, any Error>] = []
     var waiters: [Waiter] = []
     /// The enqueued events that the next commit stores.

@@ -80,6 +80,9 @@ extension SyncClient {
                 discard(fold, of: stream)
                 throw ReelError(.badFrame, "found partition \(fold.partition) of a log of \(welcome.partitions)")
             }
+            let seqs = fold.seq - stream.seq
+            stream.isStateShorter =
+                load.isDelta && stream.eventCost.exceeds(bytes: load.receivedBytes, seqs: seqs)
             stream.handles.loaded = (fold, load.isDelta)
             step(stream, .loadFinished(.init(seq: fold.seq, epoch: fold.epoch, partition: fold.partition)))
         } catch {
@@ -170,6 +173,7 @@ extension SyncClient {
             stream.outbox.epochChanged(consumed: consumed, seq: fold.seq)
             stream.outbox.expressSent(over: fold)
         } else {
+            noteCovered(by: fold, after: before, stream)
             stream.outbox.bootstrapped(consumed: consumed, seq: fold.seq)
         }
         stream.former = nil

@@ -52,6 +52,7 @@ extension SyncClient {
         if !discardingQueue, let error = ReelError(waitingIn: [held]) { throw error }
         var outcomes: [(publication: PublishHandle, outcome: PublishOutcome)] = []
         if let stream {
+            settleCovered(stream)
             outcomes = stream.takeOutcomesOfForgotten()
             end(stream)
         }

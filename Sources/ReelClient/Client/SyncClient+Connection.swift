@@ -38,8 +38,11 @@ extension SyncClient {
         case .opened:
             failover.answered()
             enter()
-        case .text(let bytes): received(bytes)
-        case .alive: break
+        case .text(let bytes):
+            received(bytes)
+            measureDelay(bytes: bytes.count, number: number)
+        case .alive: link?.delay.heard(nowMs: transport.nowMs)
+        case .pong: link?.delay.answered()
         case .closed where link?.leaving != nil: leave(number)
         case .closed(let reason): lost(number, reason)
         }
@@ -64,6 +67,7 @@ extension SyncClient {
         stamps(welcome)
         renewLater(welcome)
         watch(link.number)
+        ping()
         notify(.connected(node: link.node))
         note(.welcomed)
         guard let facts = syncLink else { return }
@@ -83,7 +87,7 @@ extension SyncClient {
         if silence >= 2 * Self.silenceMs { return lost(number, "silent for \(silence) ms") }
         if silence >= Self.silenceMs, !link.isPinged {
             self.link?.isPinged = true
-            link.connection?.ping()
+            ping()
         }
         self.link?.timer = after(max(10, Self.silenceMs - silence % Self.silenceMs)) { $0.watch(number) }
     }

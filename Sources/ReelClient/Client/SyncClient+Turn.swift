@@ -116,11 +116,11 @@ extension SyncClient {
             case .acked(let number, let seq): for item in stream.publications[number] ?? [] { item.acked(seq) }
             case .settled(let number, let outcome):
                 if outcome.isConsumed { note(.consumed(stream.name)) }
-                for item in stream.publications.removeValue(forKey: number) ?? [] {
-                    item.settled(outcome)
-                    guard outcome.isLoss else { continue }
-                    notify(.notApplied(stream: stream.name.description, item.event, outcome))
+                if case .consumed(let seq) = outcome, stream.covered?.settled(number, seq) == true {
+                    if let seq { for item in stream.publications[number] ?? [] { item.acked(seq) } }
+                    continue
                 }
+                settle(number, outcome, stream)
             case .newSite(let was, let now):
                 notify(.newSite(stream: stream.name.description, was: was.description, now: now.description))
             case .leftSite(let left):
@@ -144,6 +144,7 @@ extension SyncClient {
             case .stuck: isStuck = true
             }
         }
+        askOutcomes(stream)
         resumeFlushes(stream)
         let seq = stream.seq
         for waiter in stream.waiters where waiter.seq <= seq { waiter.continuation.resume() }

@@ -116,6 +116,7 @@ public actor SyncClient {
         var tokenEndsAtMs: Int64?
         var lastHeardMs: Int64
         var isPinged = false
+        var delay = LinkDelay()
     }
 
     /// Creates a client of these nodes. Without nodes the client works offline.

@@ -20,6 +20,8 @@ public struct SyncStatistics: Sendable, Equatable {
     public var snapshots: Int64 = 0
     /// Deltas that were read.
     public var deltas: Int64 = 0
+    /// The number of times that a stream was read as deltas, because the connection was slower than its events.
+    public var slowLinks: Int64 = 0
     /// Streams whose state was the same at a node, so that no delta was read.
     public var digests: Int64 = 0
     /// Bytes of snapshots and deltas.

@@ -6,8 +6,8 @@ public enum PublishOutcome: Sendable, Hashable {
     case applied(Seq)
     /// The log has consumed the event at this seq without effect. Every reader of the stream finds the same reason.
     case rejected(ErrorCode, Seq)
-    /// The event was consumed, as a snapshot shows. The objects show if it had an effect. The seq is known unless a
-    /// later event of this device is in the same snapshot.
+    /// The event was consumed, as a snapshot or delta shows, and no node has told its outcome. The objects show if it
+    /// had an effect. The seq is known unless a later event of this device is in the same state.
     case consumed(Seq?)
     /// The event was never sent. A later event of the queue has replaced it, both have cancelled each other, the fields
     /// had its values already, or the app has withdrawn or discarded it.

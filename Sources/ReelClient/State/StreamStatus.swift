@@ -26,7 +26,8 @@ public struct StreamStatus: Sendable, Hashable {
         case connecting
         /// Events are pushed.
         case live
-        /// The node has no room for another subscription. Events are requested now and then.
+        /// Without a subscription, what is new is requested now and then. Either the node has no room for another
+        /// subscription, which is a problem with the code `limit`. Or the connection is slower than the events.
         case polled
         /// The client waits before it tries again.
         case paused

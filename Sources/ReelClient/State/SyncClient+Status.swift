@@ -123,6 +123,7 @@ extension SyncClient {
         if link?.welcome == nil { return .offline }
         switch stream.sync.state {
         case .idle: return .closed
+        case .loading where stream.sync.reading != .events: return .polled
         case .loading, .subscribing: return .connecting
         case .live: return .live
         case .polled: return .polled

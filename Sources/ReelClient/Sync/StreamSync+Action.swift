@@ -23,6 +23,8 @@ extension StreamSync {
         case live
         /// The stream was polled, and its fold has reached the head.
         case polled
+        /// The stream is read by its states, and has the present one.
+        case stateRead
         /// A snapshot or delta has arrived.
         case loaded
         /// A node did not send a state.

@@ -45,6 +45,7 @@ extension StreamSync {
     /// A load continues without the connection. A stream that has failed restarts with the next connection.
     mutating func connectionLost() -> [Action] {
         link = nil
+        if reading != .events { reading = .states(isRecent: false) }
         switch state {
         case .loading, .failed: return []
         case .live: if keepsLoad() { return [] }
@@ -70,6 +71,7 @@ extension StreamSync {
     mutating func stateDropped(need: Need) -> [Action] {
         guard link == nil else { return [] }
         self.need = need
+        reading = .events
         switch state {
         case .loading(let load):
             if case .loaded = load.step { return [] }
@@ -93,7 +95,7 @@ extension StreamSync {
         self.hasPlace = hasPlace
         switch state {
         case .live where !hasPlace, .subscribing where !hasPlace: return [.unsubscribe] + endSubscription(facts)
-        case .polled where hasPlace && refusedMs == nil: return cancellations + advance(facts)
+        case .polled where hasPlace && refusedMs == nil && reading == .events: return cancellations + advance(facts)
         default: return []
         }
     }

@@ -17,6 +17,8 @@ extension StreamSync {
         var takesDelta = false
         /// True if the node may have a digest to compare the folded state with.
         var asksDigest = false
+        /// True if the last delta was shorter than the events that it has replaced.
+        var isStateShorter = false
         /// The number of nodes that the client knows.
         var nodes = 1
 
@@ -123,6 +125,8 @@ extension StreamSync {
         case subscribed(head: Seq)
         /// The node has stopped live delivery.
         case lagged
+        /// The connection is slower than the events of the stream, and their effect is shorter than they are.
+        case behind
         /// Events or `upto` have proven seqs. `isAnswer`: true if they answer a fetch.
         case proven(isAnswer: Bool)
         /// The fold has advanced.

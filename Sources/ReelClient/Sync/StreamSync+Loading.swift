@@ -14,6 +14,7 @@ extension StreamSync {
 
     /// Called when events or a delta do not reach back far enough. A state of the next epoch helps as well.
     mutating func requireSnapshot() {
+        reading = .events
         if need != .nextEpoch { need = .snapshot }
     }
 
@@ -74,6 +75,7 @@ extension StreamSync {
         guard link != nil, let load = runningLoad, case .loaded = load.step else { return [] }
         if isTaken { isComplete = true }
         need = .events
+        stateInstalled(isTaken: isTaken, facts)
         // A node that is not ahead of this device, or is far behind itself, does not help it over a gap.
         let helps = facts.seq > before && !facts.isFarBehind
         failures.load = helps ? 0 : failures.load + 1

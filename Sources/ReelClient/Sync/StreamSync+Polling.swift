@@ -14,6 +14,7 @@ extension StreamSync {
     /// Sends a poll. After a while a refused subscription is tried again instead.
     mutating func pollIsDue(_ facts: Facts) -> [Action] {
         guard case .polled(var poll) = state, poll.step != .asking else { return [] }
+        if reading != .events { return loadNextState(facts) }
         if let refusedMs, facts.nowMs - refusedMs >= Self.idlePollMs {
             self.refusedMs = nil
             return cancellations + advance(facts)
@@ -76,7 +77,7 @@ extension StreamSync {
     /// Polls soon, because the poll will find own events.
     mutating func queueMoved(_ facts: Facts) -> [Action] {
         guard case .polled(var poll) = state else { return [] }
-        poll.pauseMs = Self.pollMs
+        if reading == .events { poll.pauseMs = Self.pollMs }
         state = .polled(poll)
         return pollSoon(notBeforeMs: facts.nowMs, facts)
     }

@@ -143,6 +143,8 @@ extension StreamSync {
     func maySend(at seq: Seq) -> Bool {
         switch state {
         case .live(let live): seq >= live.head
+        case .polled where reading != .events, .loading where reading != .events:
+            reading == .states(isRecent: true)
         case .polled(let poll): poll.step == .current
         case .idle, .loading, .subscribing, .paused, .failed: false
         }

@@ -116,6 +116,15 @@ struct StreamSync: Sendable, Equatable {
         var poll = 0
     }
 
+    /// The form in which the stream is read while it has a connection.
+    enum Reading: Sendable, Equatable {
+        /// As events, by a subscription or by polling.
+        case events
+        /// As deltas, because the connection is slower than the events. `isRecent`: true if the connection has brought
+        /// a state that is recent enough for handing over events.
+        case states(isRecent: Bool)
+    }
+
     /// A notice that is given once, until its cause has ended.
     enum Told: Sendable, Hashable {
         case waits
@@ -136,6 +145,8 @@ struct StreamSync: Sendable, Equatable {
     /// The shortest pause between two polls of a stream whose queue moves. The pause doubles with each poll that
     /// settles nothing of the queue, up to the pause for an empty queue.
     static let pollMs: Int64 = 200
+    /// The pause between two deltas on a connection that is too slow for the events.
+    static let statePauseMs: Int64 = 1_000
 
     let start: StartPosition
     /// The source from which missing seqs are requested first.
@@ -154,6 +165,7 @@ struct StreamSync: Sendable, Equatable {
     /// True if the next subscription begins with new events at once, even if earlier ones are missing.
     var beginsNow: Bool
     var failures = Failures()
+    var reading = Reading.events
     /// True if a node has said that its log is not the one that this device knows, and no node has contradicted it
     /// since.
     var isDoubted = false
@@ -184,6 +196,7 @@ struct StreamSync: Sendable, Equatable {
         case .stateDropped: stateDropped(need: start == .beginning ? .events : .snapshot)
         case .subscribed(let head): subscribed(head: head, facts)
         case .lagged: lagged(facts)
+        case .behind: behind(facts)
         case .proven(let isAnswer): proven(isAnswer: isAnswer, facts)
         case .folded: folded(facts)
         case .refused(let error, let subject): refused(error, subject, facts)
@@ -220,6 +233,7 @@ struct StreamSync: Sendable, Equatable {
             state = .paused(.offline)
             return []
         }
+        if reading != .events { return readStates(facts) }
         guard hasPlace, refusedMs == nil else { return beginPolling(facts) }
         state = .subscribing
         return [.subscribe(beginsNow ? .now : .afterState)]

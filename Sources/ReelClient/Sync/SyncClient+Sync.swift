@@ -21,6 +21,7 @@ extension SyncClient {
         if let proven = view.proven, proven >= 0 { facts.missing = view.covered.gaps(in: 0...proven) }
         facts.takesDelta = view.seq >= max(0, view.fold.horizon)
         facts.asksDigest = asksDigest(of: view)
+        facts.isStateShorter = stream.isStateShorter
         return facts
     }
 
@@ -91,6 +92,9 @@ extension SyncClient {
             markDirty(stream)
         case .polled:
             note(.polled(name, noPlace))
+            markDirty(stream)
+        case .stateRead:
+            note(.live(name))
             markDirty(stream)
         case .loaded: note(.stateCame(name))
         case .noState(let error): note(.noState(name, error))

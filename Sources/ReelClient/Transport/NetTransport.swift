@@ -200,7 +200,7 @@ private final class NetConnection: TransportConnection, WebSocketHandler, @unche
 
     func received(text: [UInt8], from socket: WebSocket) { receive?(.text(text)) }
 
-    func receivedPong(_ payload: [UInt8], from socket: WebSocket) { receive?(.alive) }
+    func receivedPong(_ payload: [UInt8], from socket: WebSocket) { receive?(.pong) }
 
     func receivedPart(from socket: WebSocket) { receive?(.alive) }
 

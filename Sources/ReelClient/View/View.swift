@@ -207,6 +207,9 @@ struct View: Sendable {
     /// Returns the digest of the folded state.
     mutating func digest() -> UInt64 { fold.digest() }
 
+    /// Returns the sums over all objects.
+    mutating func totals() -> FoldTotals { fold.totals() }
+
     /// Returns the changes of the fold since the last call.
     mutating func takeChanges() -> ReelCore.Changes { fold.takeChanges() }
 

@@ -89,7 +89,7 @@ private final class CutConnection: TransportConnection, @unchecked Sendable {
         switch event {
         case .opened: state = .open
         case .closed: end()
-        case .text, .alive: break
+        case .text, .alive, .pong: break
         }
         receive(event)
     }

@@ -84,6 +84,8 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { network in
             for id in 0..<3 { network.author(.insert("m", "\(id)")) }
+            // A subscription would end the problem.
+            network.refusal = ReelError(.overloaded, "busy", retryMs: 10)
             network.answers["a"] = { target, body in
                 guard target.hasSuffix("/snapshot") else { return nil }
                 let text = String(decoding: body, as: UTF8.self)
@@ -93,6 +95,7 @@ import Testing
         let client = try network.client()
         let stream = try await client.open("s")
         try await eventually { client.status.problems.contains { $0.message.contains("partition 5") } }
+        try await network.on { $0.refusal = nil }
         // The events of the log contain the same state.
         try await stream.waitUntil(seq: 2)
         #expect(try stream.objects("m").count == 3)

@@ -37,6 +37,8 @@ enum StateCase: String, CaseIterable {
     case asking
     /// The poll of this turn has reached the head.
     case current
+    /// The next state is due later, on a slow connection.
+    case resting
     case offline
     /// The retry timer runs.
     case retrying
@@ -78,6 +80,9 @@ extension StateCase {
         case .current:
             let answer = StreamSync.PollAnswer(head: 10, isMoving: false, isQueueEmpty: false, idleMs: 30_000)
             return Self.asking.path + [(.pollAnswered(answer), none)]
+        case .resting:
+            return Self.live.path + [(.behind, none), (.loadFinished(Self.state), none)]
+                + [(.installed(isTaken: true, before: .none), none)]
         case .offline: return Self.live.path + [(.connectionLost, none)]
         case .retrying: return Self.subscribing.path + [(.refused(Self.overloaded, .subscribe), none)]
         case .awayRetrying: return Self.awayArriving.path + [(.loadFailed(Self.overloaded), none)]
@@ -92,6 +97,7 @@ extension StateCase {
         for (input, missing) in path {
             var facts = Self.facts
             facts.missing = missing
+            facts.isStateShorter = self == .resting
             facts.asksDigest = self == .checking || self == .awayChecking
             _ = machine.handle(input, facts)
         }
@@ -118,6 +124,7 @@ extension StateCase {
                 case .loading(let load): if case .loaded = load.step { .landing } else { .jumping }
                 case .waiting: .waiting
                 }
+            case .polled where machine.reading != .events: .resting
             case .polled(let poll):
                 switch poll.step {
                 case .scheduled: .polled
@@ -152,6 +159,7 @@ struct InputCase {
         .init(name: "state dropped", input: .stateDropped),
         .init(name: "subscribed", input: .subscribed(head: 10)),
         .init(name: "lagged", input: .lagged),
+        .init(name: "behind", input: .behind),
         .init(name: "proven, nothing missing", input: .proven(isAnswer: false)),
         .init(name: "proven, seqs missing", input: .proven(isAnswer: false), missing: StateCase.gap),
         .init(name: "piece of a fetch on the connection", input: .proven(isAnswer: true), missing: StateCase.gap),
@@ -219,6 +227,7 @@ extension StreamSync.Input {
         case .stateDropped: "stateDropped"
         case .subscribed: "subscribed"
         case .lagged: "lagged"
+        case .behind: "behind"
         case .proven: "proven"
         case .folded: "folded"
         case .refused: "refused"
@@ -240,7 +249,7 @@ extension StreamSync.Input {
         }
     }
 
-    static let kinds = 28
+    static let kinds = 29
 }
 
 extension StreamSync.Action {
@@ -272,6 +281,7 @@ extension StreamSync.Notice {
         switch self {
         case .live: "live"
         case .polled: "polled"
+        case .stateRead: "stateRead"
         case .loaded: "loaded"
         case .noState(let error): "noState \(error.code.rawValue)"
         case .waits(let error): "waits \(error.code.rawValue)"

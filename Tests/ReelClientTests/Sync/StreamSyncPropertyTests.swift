@@ -38,7 +38,7 @@ import Testing
     @Test("a repeated fact leads to no further action and to the same state") func duplicates() throws {
         let facts: Set = [
             "opened", "closed", "connectionOpened", "connectionLost", "placeChanged", "tokenChanged", "epochChanged",
-            "stateDropped", "subscribed", "lagged", "folded", "unreadable", "turnEnded",
+            "stateDropped", "subscribed", "lagged", "behind", "folded", "unreadable", "turnEnded",
         ]
         try Seeds.run(1_000) { seed in
             var run = SyncRun(seed: seed)
@@ -111,6 +111,7 @@ struct SyncRun {
         facts.missing = [SeqRanges(), SeqRanges(), StateCase.gap, StateCase.wideGap][random(4)]
         facts.takesDelta = random(2) == 0
         facts.asksDigest = random(2) == 0
+        facts.isStateShorter = random(2) == 0
         return facts
     }
 
@@ -125,7 +126,7 @@ struct SyncRun {
         case .subscribing: .subscribed(head: 10)
         case .fetching: .proven(isAnswer: true)
         case .waiting, .retrying: .timerFired(.retry)
-        case .polled: .timerFired(.poll)
+        case .polled, .resting: .timerFired(.poll)
         case .asking: .pollAnswered(.init(head: 10, isMoving: false, isQueueEmpty: true, idleMs: 30_000))
         case .failed: .tokenChanged
         case .installing, .landing: .installed(isTaken: true, before: 3)
@@ -229,7 +230,7 @@ struct SyncRun {
         case .fetching: (.fetch, .answer)
         case .asking: (.poll, .answer)
         case .waiting, .retrying, .awayRetrying: (nil, .retry)
-        case .polled, .current: (nil, .poll)
+        case .polled, .current, .resting: (nil, .poll)
         case .idle, .installing, .awayLoaded, .subscribing, .live, .landing, .offline, .failed, .awayFailed: (nil, nil)
         }
     }

@@ -75,12 +75,14 @@ enum StreamSyncTable {
         opened
             idle -> loading | load(delta from connection); start(answer 3000)
             loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded subscribing -> =
-            live fetching jumping landing waiting polled asking current offline retrying awayRetrying failed -> =
+            live fetching jumping landing waiting polled resting asking current offline retrying -> =
+            awayRetrying failed -> =
             awayFailed -> =
         opened offline
             idle -> awayLoading | load(delta from connection); start(answer 3000)
             loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded subscribing -> =
-            live fetching jumping landing waiting polled asking current offline retrying awayRetrying failed -> =
+            live fetching jumping landing waiting polled resting asking current offline retrying -> =
+            awayRetrying failed -> =
             awayFailed -> =
         closed
             loading checking arriving awayLoading awayChecking awayArriving jumping -> idle | cancelLoad; cancel(answer)
@@ -88,7 +90,7 @@ enum StreamSyncTable {
             subscribing live offline failed awayFailed -> idle
             fetching -> idle | cancelFetch; cancel(answer)
             waiting retrying awayRetrying -> idle | cancel(retry)
-            polled current -> idle | cancel(poll)
+            polled resting current -> idle | cancel(poll)
             asking -> idle | cancelPoll; cancel(answer)
             idle -> =
         connection opened
@@ -100,7 +102,7 @@ enum StreamSyncTable {
             awayRetrying -> loading | cancel(retry); load(delta from connection); start(answer 3000)
             awayFailed -> subscribing | resume; subscribe(afterState)
             idle loading checking arriving installing subscribing live fetching jumping landing waiting -> =
-            polled asking current retrying failed -> =
+            polled resting asking current retrying failed -> =
         connection opened, no place
             awayLoading -> loading | cancelLoad; cancel(answer); load(delta from connection); start(answer 3000)
             awayChecking -> loading | cancelLoad; cancel(answer); load(delta from connection); start(answer 3000)
@@ -110,7 +112,7 @@ enum StreamSyncTable {
             awayRetrying -> loading | cancel(retry); load(delta from connection); start(answer 3000)
             awayFailed -> polled | resume; notify(noPlace, new); start(poll 0)
             idle loading checking arriving installing subscribing live fetching jumping landing waiting -> =
-            polled asking current retrying failed -> =
+            polled resting asking current retrying failed -> =
         connection lost
             loading jumping -> awayLoading
             arriving -> awayArriving
@@ -118,7 +120,7 @@ enum StreamSyncTable {
             subscribing live -> offline
             fetching -> offline | cancelFetch; cancel(answer)
             waiting retrying awayRetrying -> offline | cancel(retry)
-            polled current -> offline | cancel(poll)
+            polled resting current -> offline | cancel(poll)
             asking -> offline | cancelPoll; cancel(answer)
             failed -> awayFailed
             checking -> awayChecking
@@ -127,37 +129,39 @@ enum StreamSyncTable {
             polled current -> subscribing | cancel(poll); subscribe(afterState)
             asking -> subscribing | cancelPoll; cancel(answer); subscribe(afterState)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live fetching jumping landing waiting offline retrying awayRetrying failed awayFailed -> =
+            resting subscribing live fetching jumping landing waiting offline retrying awayRetrying -> =
+            failed awayFailed -> =
         place taken
             subscribing live -> polled | unsubscribe; notify(noPlace, new); start(poll 0)
             fetching -> polled | unsubscribe; cancelFetch; cancel(answer); notify(noPlace, new); start(poll 0)
             jumping -> loading | unsubscribe
             landing -> installing | unsubscribe
             waiting -> polled | unsubscribe; cancel(retry); notify(noPlace, new); start(poll 0)
-            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded polled -> =
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            polled resting -> =
             asking current offline retrying awayRetrying failed awayFailed -> =
         token changed
             failed -> subscribing | resume; subscribe(afterState)
             awayFailed -> offline | resume
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live fetching jumping landing waiting polled asking current offline retrying -> =
+            subscribing live fetching jumping landing waiting polled resting asking current offline retrying -> =
             awayRetrying -> =
         epoch changed
             awayLoading awayChecking awayArriving -> offline | cancelLoad; cancel(answer)
             awayRetrying -> offline | cancel(retry)
             awayFailed -> offline | resume
             idle loading checking arriving installing awayLoaded subscribing live fetching jumping landing -> =
-            waiting polled asking current offline retrying failed -> =
+            waiting polled resting asking current offline retrying failed -> =
         state dropped
             awayLoading awayChecking awayArriving -> offline | cancelLoad; cancel(answer)
             awayRetrying -> offline | cancel(retry)
             awayFailed -> offline | resume
             idle loading checking arriving installing awayLoaded subscribing live fetching jumping landing -> =
-            waiting polled asking current offline retrying failed -> =
+            waiting polled resting asking current offline retrying failed -> =
         subscribed
             subscribing -> live | notify(live)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded live -> =
-            fetching jumping landing waiting polled asking current offline retrying awayRetrying failed -> =
+            fetching jumping landing waiting polled resting asking current offline retrying awayRetrying failed -> =
             awayFailed -> =
         lagged
             live -> subscribing | subscribe(afterState)
@@ -166,29 +170,40 @@ enum StreamSyncTable {
             landing -> installing
             waiting -> subscribing | cancel(retry); subscribe(afterState)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing polled asking current offline retrying awayRetrying failed awayFailed -> =
+            subscribing polled resting asking current offline retrying awayRetrying failed awayFailed -> =
+        behind
+            live -> loading | unsubscribe; load(delta from connection); start(answer 3000)
+            fetching -> loading | unsubscribe; cancelFetch; cancel(answer); load(delta from connection); \
+        start(answer 3000)
+            jumping -> loading | unsubscribe
+            landing -> installing | unsubscribe
+            waiting -> loading | unsubscribe; cancel(retry); load(delta from connection); start(answer 3000)
+            idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
+            subscribing polled resting asking current offline retrying awayRetrying failed awayFailed -> =
         proven, nothing missing
             fetching -> live | cancelFetch; cancel(answer)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            subscribing live jumping landing waiting polled resting asking current offline retrying awayRetrying -> =
             failed awayFailed -> =
         proven, seqs missing
             live -> fetching | start(answer 3000); fetch([11…12] from connection)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing fetching jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            subscribing fetching jumping landing waiting polled resting asking current offline -> =
+            retrying awayRetrying -> =
             failed awayFailed -> =
         piece of a fetch on the connection
             live -> fetching | start(answer 3000); fetch([11…12] from connection)
             fetching -> = | start(answer 3000)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing jumping landing waiting polled asking current offline retrying awayRetrying failed -> =
+            subscribing jumping landing waiting polled resting asking current offline retrying awayRetrying failed -> =
             awayFailed -> =
         folded
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live fetching jumping landing waiting polled asking current offline retrying -> =
+            subscribing live fetching jumping landing waiting polled resting asking current offline retrying -> =
             awayRetrying failed awayFailed -> =
         subscription ended: overloaded
-            loading checking arriving installing polled asking current retrying -> = | notify(notSubscribed overloaded)
+            loading checking arriving installing polled resting asking -> = | notify(notSubscribed overloaded)
+            current retrying -> = | notify(notSubscribed overloaded)
             subscribing live -> retrying | notify(notSubscribed overloaded); start(retry 700)
             fetching -> retrying | notify(notSubscribed overloaded); cancelFetch; cancel(answer); start(retry 700)
             jumping -> loading | notify(notSubscribed overloaded)
@@ -197,13 +212,13 @@ enum StreamSyncTable {
             idle awayLoading awayChecking awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
         subscribe refused: overloaded
             loading checking arriving installing live fetching jumping landing -> = | notify(notSubscribed overloaded)
-            waiting polled asking current retrying -> = | notify(notSubscribed overloaded)
+            waiting polled resting asking current retrying -> = | notify(notSubscribed overloaded)
             subscribing -> retrying | notify(notSubscribed overloaded); start(retry 700)
             idle awayLoading awayChecking awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
         subscribe refused: truncated
             subscribing -> retrying | start(retry 50)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded live -> =
-            fetching jumping landing waiting polled asking current offline retrying awayRetrying failed -> =
+            fetching jumping landing waiting polled resting asking current offline retrying awayRetrying failed -> =
             awayFailed -> =
         subscribe refused: limit
             loading -> = | notify(notSubscribed limit)
@@ -215,7 +230,7 @@ enum StreamSyncTable {
             jumping -> = | notify(notSubscribed limit)
             landing -> = | notify(notSubscribed limit)
             waiting -> = | notify(notSubscribed limit)
-            polled asking current retrying -> = | notify(notSubscribed limit)
+            polled resting asking current retrying -> = | notify(notSubscribed limit)
             subscribing -> polled | notify(notSubscribed limit); notify(noPlace, new); start(poll 0)
             idle awayLoading awayChecking awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
         subscribe refused: forbidden
@@ -226,7 +241,7 @@ enum StreamSyncTable {
             subscribing live -> failed | notify(notSubscribed forbidden); stop(forbidden)
             fetching -> failed | notify(notSubscribed forbidden); cancelFetch; cancel(answer); stop(forbidden)
             waiting retrying -> failed | notify(notSubscribed forbidden); cancel(retry); stop(forbidden)
-            polled current -> failed | notify(notSubscribed forbidden); cancel(poll); stop(forbidden)
+            polled resting current -> failed | notify(notSubscribed forbidden); cancel(poll); stop(forbidden)
             asking -> failed | notify(notSubscribed forbidden); cancelPoll; cancel(answer); stop(forbidden)
             idle awayLoading awayChecking awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
         subscribe refused: diverged
@@ -236,7 +251,7 @@ enum StreamSyncTable {
             subscribing live -> offline | notify(notSubscribed diverged); leaveNode(diverged)
             fetching -> offline | notify(notSubscribed diverged); cancelFetch; cancel(answer); leaveNode(diverged)
             waiting retrying -> offline | notify(notSubscribed diverged); cancel(retry); leaveNode(diverged)
-            polled current -> offline | notify(notSubscribed diverged); cancel(poll); leaveNode(diverged)
+            polled resting current -> offline | notify(notSubscribed diverged); cancel(poll); leaveNode(diverged)
             asking -> offline | notify(notSubscribed diverged); cancelPoll; cancel(answer); leaveNode(diverged)
             checking -> awayChecking | notify(notSubscribed diverged); leaveNode(diverged)
             idle awayLoading awayChecking awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
@@ -247,19 +262,19 @@ enum StreamSyncTable {
             subscribing live -> offline | leaveNode(epoch_changed)
             fetching -> offline | cancelFetch; cancel(answer); leaveNode(epoch_changed)
             waiting retrying -> offline | cancel(retry); leaveNode(epoch_changed)
-            polled current -> offline | cancel(poll); leaveNode(epoch_changed)
+            polled resting current -> offline | cancel(poll); leaveNode(epoch_changed)
             asking -> offline | cancelPoll; cancel(answer); leaveNode(epoch_changed)
             checking -> awayChecking | leaveNode(epoch_changed)
             idle awayLoading awayChecking awayArriving awayLoaded offline awayRetrying failed awayFailed -> =
         fetch refused: overloaded
             fetching -> waiting | cancel(answer); start(retry 700)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            subscribing live jumping landing waiting polled resting asking current offline retrying awayRetrying -> =
             failed awayFailed -> =
         another request refused: overloaded
             subscribing -> retrying | start(retry 700)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded live -> =
-            fetching jumping landing waiting polled asking current offline retrying awayRetrying failed -> =
+            fetching jumping landing waiting polled resting asking current offline retrying awayRetrying failed -> =
             awayFailed -> =
         unreadable
             loading checking -> failed | notify(notSubscribed newer_log); cancelLoad; cancel(answer); stop(newer_log)
@@ -278,7 +293,7 @@ enum StreamSyncTable {
         stop(newer_log)
             waiting -> failed | notify(notSubscribed newer_log); unsubscribe; cancel(retry); stop(newer_log)
             retrying -> failed | notify(notSubscribed newer_log); cancel(retry); stop(newer_log)
-            polled current -> failed | notify(notSubscribed newer_log); cancel(poll); stop(newer_log)
+            polled resting current -> failed | notify(notSubscribed newer_log); cancel(poll); stop(newer_log)
             asking -> failed | notify(notSubscribed newer_log); cancelPoll; cancel(answer); stop(newer_log)
             offline -> awayFailed | notify(notSubscribed newer_log); stop(newer_log)
             awayRetrying -> awayFailed | notify(notSubscribed newer_log); cancel(retry); stop(newer_log)
@@ -288,112 +303,116 @@ enum StreamSyncTable {
             arriving awayArriving jumping -> = | start(answer 3000)
             awayLoading -> awayArriving | start(answer 3000)
             checking awayChecking -> = | start(answer 3000)
-            idle installing awayLoaded subscribing live fetching landing waiting polled asking current -> =
+            idle installing awayLoaded subscribing live fetching landing waiting polled resting asking current -> =
             offline retrying awayRetrying failed awayFailed -> =
         piece of a fetch by HTTP
             fetching -> = | start(answer 3000)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            subscribing live jumping landing waiting polled resting asking current offline retrying awayRetrying -> =
             failed awayFailed -> =
         piece of a poll
             asking -> = | start(answer 3000)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live fetching jumping landing waiting polled current offline retrying awayRetrying -> =
+            subscribing live fetching jumping landing waiting polled resting current offline retrying awayRetrying -> =
             failed awayFailed -> =
         load finished
             loading arriving -> installing | cancel(answer); notify(loaded); install(beginning)
             awayLoading awayArriving -> awayLoaded | cancel(answer); notify(loaded)
             jumping -> landing | cancel(answer); notify(loaded); install(events)
-            idle checking installing awayChecking awayLoaded subscribing live fetching landing waiting polled -> =
+            idle checking installing awayChecking awayLoaded subscribing live fetching landing waiting -> =
+            polled resting -> =
             asking current offline retrying awayRetrying failed awayFailed -> =
         load finished, other log
             loading arriving -> retrying | cancel(answer); notify(loaded); discardLoaded; start(retry 500)
             awayLoading awayArriving -> awayLoaded | cancel(answer); notify(loaded)
             jumping -> waiting | cancel(answer); notify(loaded); discardLoaded; start(retry 500)
-            idle checking installing awayChecking awayLoaded subscribing live fetching landing waiting polled -> =
+            idle checking installing awayChecking awayLoaded subscribing live fetching landing waiting -> =
+            polled resting -> =
             asking current offline retrying awayRetrying failed awayFailed -> =
         installed
             installing -> subscribing | subscribe(afterState)
             landing -> live
             idle loading checking arriving awayLoading awayChecking awayArriving awayLoaded subscribing live -> =
-            fetching jumping waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            fetching jumping waiting polled resting asking current offline retrying awayRetrying failed awayFailed -> =
         load failed
             loading checking arriving -> retrying | cancel(answer); notify(noState log_unavailable); start(retry 20)
             awayLoading awayChecking awayArriving -> awayRetrying | cancel(answer); start(retry 20)
             jumping -> waiting | cancel(answer); notify(noState log_unavailable); start(retry 20)
-            idle installing awayLoaded subscribing live fetching landing waiting polled asking current -> =
+            idle installing awayLoaded subscribing live fetching landing waiting polled resting asking current -> =
             offline retrying awayRetrying failed awayFailed -> =
         digest is the same
             checking -> subscribing | cancel(answer); notify(loaded); subscribe(afterState)
             awayChecking -> offline | cancel(answer); notify(loaded)
             idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            jumping landing waiting polled resting asking current offline retrying awayRetrying failed awayFailed -> =
         digest is another one
             checking -> loading | load(delta from connection); start(answer 3000)
             awayChecking -> awayLoading | load(delta from connection); start(answer 3000)
             idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            jumping landing waiting polled resting asking current offline retrying awayRetrying failed awayFailed -> =
         digest is behind
             checking -> subscribing | cancel(answer); subscribe(afterState)
             awayChecking -> offline | cancel(answer)
             idle loading arriving installing awayLoading awayArriving awayLoaded subscribing live fetching -> =
-            jumping landing waiting polled asking current offline retrying awayRetrying failed awayFailed -> =
+            jumping landing waiting polled resting asking current offline retrying awayRetrying failed awayFailed -> =
         fetch answered
             fetching -> live | cancel(answer)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            subscribing live jumping landing waiting polled resting asking current offline retrying awayRetrying -> =
             failed awayFailed -> =
         fetch failed
             fetching -> waiting | cancel(answer); start(retry 50)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            subscribing live jumping landing waiting polled resting asking current offline retrying awayRetrying -> =
             failed awayFailed -> =
         fetch postponed
             fetching -> waiting | cancel(answer); start(retry 100)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live jumping landing waiting polled asking current offline retrying awayRetrying -> =
+            subscribing live jumping landing waiting polled resting asking current offline retrying awayRetrying -> =
             failed awayFailed -> =
         poll answered
             asking -> current | cancel(answer); notify(polled); start(poll 30000)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live fetching jumping landing waiting polled current offline retrying awayRetrying -> =
+            subscribing live fetching jumping landing waiting polled resting current offline retrying awayRetrying -> =
             failed awayFailed -> =
         poll answered, more to read
             asking -> polled | cancel(answer); start(poll 0)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live fetching jumping landing waiting polled current offline retrying awayRetrying -> =
+            subscribing live fetching jumping landing waiting polled resting current offline retrying awayRetrying -> =
             failed awayFailed -> =
         poll failed
             asking -> retrying | cancel(answer); start(retry 400)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live fetching jumping landing waiting polled current offline retrying awayRetrying -> =
+            subscribing live fetching jumping landing waiting polled resting current offline retrying awayRetrying -> =
             failed awayFailed -> =
         poll failed: forbidden
             asking -> failed | cancel(answer); notify(notSubscribed forbidden); stop(forbidden)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live fetching jumping landing waiting polled current offline retrying awayRetrying -> =
+            subscribing live fetching jumping landing waiting polled resting current offline retrying awayRetrying -> =
             failed awayFailed -> =
         event queued
             polled current -> = | start(poll 500)
+            resting -> = | start(poll 1000)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
             subscribing live fetching jumping landing waiting asking offline retrying awayRetrying failed -> =
             awayFailed -> =
         queue moved
             polled current -> = | start(poll 200)
+            resting -> = | start(poll 1000)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
             subscribing live fetching jumping landing waiting asking offline retrying awayRetrying failed -> =
             awayFailed -> =
         turn ended
             current -> polled
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live fetching jumping landing waiting polled asking offline retrying awayRetrying -> =
+            subscribing live fetching jumping landing waiting polled resting asking offline retrying awayRetrying -> =
             failed awayFailed -> =
         timer retry
             waiting -> fetching | start(answer 6000); fetch([11…12] from connection)
             retrying -> subscribing | subscribe(afterState)
             awayRetrying -> awayLoading | load(delta from peer); start(answer 6000)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
-            subscribing live fetching jumping landing polled asking current offline failed awayFailed -> =
+            subscribing live fetching jumping landing polled resting asking current offline failed awayFailed -> =
         timer answer
             loading checking -> retrying | cancelLoad; cancel(answer); notify(noState log_unavailable); start(retry 20)
             arriving -> retrying | cancelLoad; cancel(answer); notify(noState log_unavailable); start(retry 20)
@@ -401,10 +420,11 @@ enum StreamSyncTable {
             fetching -> = | cancelFetch; start(answer 6000); fetch([11…12] from connection)
             jumping -> waiting | cancelLoad; cancel(answer); notify(noState log_unavailable); start(retry 20)
             asking -> retrying | cancelPoll; cancel(answer); start(retry 400)
-            idle installing awayLoaded subscribing live landing waiting polled current offline retrying -> =
+            idle installing awayLoaded subscribing live landing waiting polled resting current offline retrying -> =
             awayRetrying failed awayFailed -> =
         timer poll
             polled current -> asking | poll; start(answer 3000)
+            resting -> loading | cancel(poll); load(delta from connection); start(answer 3000)
             idle loading checking arriving installing awayLoading awayChecking awayArriving awayLoaded -> =
             subscribing live fetching jumping landing waiting asking offline retrying awayRetrying failed -> =
             awayFailed -> =

@@ -226,7 +226,7 @@ private final class ScriptedConnection: TransportConnection, @unchecked Sendable
         }
     }
 
-    func ping() { node.loop.execute { self.receive?(.alive) } }
+    func ping() { node.loop.execute { self.receive?(.pong) } }
 
     func close() {
         receive = nil
