@@ -59,8 +59,8 @@ struct Todo {
         switch (words.first, words.dropFirst().first) {
         case ("add", let title?): print(try await add(title, to: todo))
         case ("done", let id?):
-            guard try todo.object("task", id) != nil else { throw Failure(text: "found no task \(id) here") }
-            try await todo.publish(.update("task", id, ["done": true]))
+            guard try todo.object("task", id: id) != nil else { throw Failure(text: "found no task \(id) here") }
+            try await todo.publish(.update("task", id: id, ["done": true]))
         case ("list", nil): show(try todo.objects("task"))
         case ("watch", nil):
             if !nodes.isEmpty, client.status.connectedNode == nil { say("no node answers yet; trying again") }
@@ -85,7 +85,7 @@ struct Todo {
     /// Adds a task. Returns its id once the task is durable on this device.
     static func add(_ title: String, to todo: SyncStream) async throws -> String {
         let id = String(UInt64.random(in: .min ... .max), radix: 36)
-        try await todo.publish(.insert("task", id, ["title": .string(title), "done": false]))
+        try await todo.publish(.insert("task", id: id, ["title": .string(title), "done": false]))
         return id
     }
 

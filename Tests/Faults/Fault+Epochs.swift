@@ -37,7 +37,7 @@ private final class AwayDevices {
         transport = try NetTransport()
         try connect(scene.nodes.gateways.map(\.url))
         let first = try await clients[0].open(Self.stream)
-        try await first.publish(.insert("counter", "1", ["total": 0])).acked()
+        try await first.publish(.insert("counter", id: "1", ["total": 0])).acked()
     }
 
     private func connect(_ nodes: [String]) throws {
@@ -52,7 +52,7 @@ private final class AwayDevices {
             let stream = try await client.open(Self.stream)
             var last: PublishHandle?
             for _ in 0..<times {
-                last = try await stream.publish(.update("counter", "1", operations: ["total": .increment(1)]))
+                last = try await stream.publish(.update("counter", id: "1", operations: ["total": .increment(1)]))
             }
             _ = try await last?.acked()
         }
@@ -65,7 +65,7 @@ private final class AwayDevices {
         for client in clients {
             let stream = try await client.open(Self.stream)
             for _ in 0..<times {
-                _ = try await stream.publish(.update("counter", "1", operations: ["total": .increment(1)]))
+                _ = try await stream.publish(.update("counter", id: "1", operations: ["total": .increment(1)]))
             }
         }
     }

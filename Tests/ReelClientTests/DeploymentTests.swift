@@ -20,7 +20,7 @@ import Testing
     }
 
     private func add(_ stream: SyncStream) async throws -> PublishHandle {
-        try await stream.publish(.update("m", "0", operations: ["n": .increment(1)]))
+        try await stream.publish(.update("m", id: "0", operations: ["n": .increment(1)]))
     }
 
     @Test(
@@ -34,13 +34,13 @@ import Testing
         try await network.on { $0.number = 1 }
         var client = try network.client(nodes: ["a", "b"], store: .file(path))
         var stream = try await client.open("s")
-        try await stream.publish(.insert("m", "old")).outcome()
+        try await stream.publish(.insert("m", id: "old")).outcome()
         #expect(client.status.deployment == "0000000000000001")
         try await network.on { network in
             network.down = ["a", "b"]
             for connection in network.connections { connection.end("reset") }
         }
-        for id in 0..<3 { try await stream.publish(.insert("m", "\(id)", ["n": 0])) }
+        for id in 0..<3 { try await stream.publish(.insert("m", id: "\(id)", ["n": 0])) }
         if isStartedAgain {
             await client.close()
             client = try network.client(nodes: ["a", "b"], store: .file(path))
@@ -76,7 +76,7 @@ import Testing
         // The adoption is stored.
         client = try network.client(nodes: ["a", "b"], store: .file(path))
         stream = try await client.open("s")
-        try await stream.publish(.insert("m", "3")).outcome()
+        try await stream.publish(.insert("m", id: "3")).outcome()
         #expect(client.status.deployment == Self.other.description)
         await client.close()
     }
@@ -86,7 +86,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
         try await network.on { $0.number = 1 }
-        try await client.open("s").publish(.insert("m", "0")).outcome()
+        try await client.open("s").publish(.insert("m", id: "0")).outcome()
         try await network.on { network in
             network.number = 0
             network.kill("a")
@@ -111,7 +111,7 @@ import Testing
         defer { removeStore(path) }
         var client = try network.client(store: .file(path))
         var stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["n": 0])).outcome()
+        try await stream.publish(.insert("m", id: "0", ["n": 0])).outcome()
         // The log gets two more events. The device hears nothing about them.
         try await network.on { ($0.dropsAcks, $0.isSilent) = (true, true) }
         for added in 1...2 {
@@ -137,7 +137,7 @@ import Testing
         try await eventually { await stream.pendingCount == 0 }
         // If the backup lacks the object, the updates have no object to change.
         #expect(try await count(network) == (kept == 0 ? nil : 3))
-        let seen = try stream.object("m", "0")?["n"]
+        let seen = try stream.object("m", id: "0")?["n"]
         #expect(seen == (kept == 0 ? nil : .number(3)))
         await client.close()
     }
@@ -147,18 +147,18 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["text": "old", "n": 0])).outcome()
-        let seen = try #require(try stream.confirmed.object("m", "0")?.fields["n"]?.seq)
+        try await stream.publish(.insert("m", id: "0", ["text": "old", "n": 0])).outcome()
+        let seen = try #require(try stream.confirmed.object("m", id: "0")?.fields["n"]?.seq)
         try await network.on { network in
             network.down = ["a"]
             network.kill("a")
             network.makeAnew(Self.other)
         }
         let splice = try await stream.publish(
-            .update("m", "0", operations: ["text": .splice([TextSplice(at: 3, removing: 0, inserting: "er")])])
+            .update("m", id: "0", operations: ["text": .splice([TextSplice(at: 3, removing: 0, inserting: "er")])])
         )
-        let guarded = try await stream.publish(SyncEvent(.update("m", "0", ["n": 1]).guarded(["n": seen])))
-        let plain = try await stream.publish(.insert("m", "1"))
+        let guarded = try await stream.publish(SyncEvent(.update("m", id: "0", ["n": 1]).guarded(["n": seen])))
+        let plain = try await stream.publish(.insert("m", id: "1"))
         try await client.adopt(deployment: Self.other.description)
         try await network.on { $0.down = [] }
         guard case .applied = try await plain.outcome() else { return #expect(Bool(false)) }
@@ -176,16 +176,16 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         var client = try network.client(store: .file(path))
-        for name in ["s", "t"] { try await client.open(name).publish(.insert("m", "0")).outcome() }
+        for name in ["s", "t"] { try await client.open(name).publish(.insert("m", id: "0")).outcome() }
         try await network.on { network in
             network.down = ["a"]
             network.kill("a")
             network.makeAnew(Self.other)
         }
         for name in ["s", "t"] {
-            try await client.open(name).publish(.insert("m", "1"))
+            try await client.open(name).publish(.insert("m", id: "1"))
             // The device has held this object, and the new deployment does not have it. The insert was never sent.
-            try await client.open(name).publish(.insert("m", "0", ["a": 1]))
+            try await client.open(name).publish(.insert("m", id: "0", ["a": 1]))
         }
         await client.close()
         client = try network.client(store: .file(path))
@@ -207,13 +207,13 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { network in
             network.deployment = nil
             network.kill("a")
             network.down = []
         }
-        try await stream.publish(.insert("m", "1")).outcome()
+        try await stream.publish(.insert("m", id: "1")).outcome()
         #expect(client.status.deployment == "0000000000000001")
         await client.close()
     }
@@ -224,12 +224,12 @@ import Testing
         let client = try network.client(nodes: ["a"])
         try await network.on { ($0.deployment, $0.number) = (nil, 1) }
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { network in
             network.makeAnew(Self.other)
             network.kill("a")
         }
-        try await stream.publish(.insert("m", "1"))
+        try await stream.publish(.insert("m", id: "1"))
         try await network.on { $0.down = [] }
         try await eventually { client.status.otherDeployment == Self.other.description }
         #expect(client.status.problems.contains { $0.code == .nodeBehind })

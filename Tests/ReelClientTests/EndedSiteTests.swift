@@ -33,7 +33,7 @@ import Testing
         let first = try network.client(store: .file(path, user: "ann"))
         for name in ["todo", "other", "read"] {
             let stream = try await first.open(name)
-            if name != "read" { try await stream.publish(.insert("task", "1")).outcome() }
+            if name != "read" { try await stream.publish(.insert("task", id: "1")).outcome() }
         }
         await first.close()
         let client = try network.client(store: .file(path, user: "ann"))
@@ -58,15 +58,15 @@ import Testing
         defer { removeStore(path) }
         let client = try network.client(store: .file(path, user: "ann"))
         let stream = try await client.open("todo")
-        try await stream.publish(.insert("task", "1")).outcome()
+        try await stream.publish(.insert("task", id: "1")).outcome()
         try await network.on { network in
             network.down = ["a"]
             for connection in network.connections { connection.end("reset") }
         }
-        let publication = try await stream.publish(.insert("task", "2"))
+        let publication = try await stream.publish(.insert("task", id: "2"))
         let error = await #expect(throws: ReelError.self) { try await client.signOut() }
         #expect(error?.code == .storeWaits)
-        try await stream.publish(.insert("task", "3"))
+        try await stream.publish(.insert("task", id: "3"))
         #expect(await stream.pendingCount == 2, "nothing has changed")
         try await network.on { $0.down = [] }
         _ = try? await client.signOut(ifWaiting: .erase)
@@ -83,7 +83,7 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         let first = try network.client(store: .file(path))
-        try await first.open("todo").publish(.insert("task", "1")).outcome()
+        try await first.open("todo").publish(.insert("task", id: "1")).outcome()
         await first.close()
         try await network.on { $0.down = ["a"] }
         let client = try network.client(nodes: hasNodes ? ["a"] : [], store: .file(path))
@@ -97,7 +97,7 @@ import Testing
         let (path, copy) = (temporaryPath(), temporaryPath())
         defer { for path in [path, copy] { removeStore(path) } }
         let first = try network.client(store: .file(path))
-        try await first.open("todo").publish(.insert("task", "1")).outcome()
+        try await first.open("todo").publish(.insert("task", id: "1")).outcome()
         try await network.on { $0.dropsAcks = true }
         let eraser = Task { try await first.signOut(withinSeconds: 1) }
         try await eventually { try await ends(network) == [true] }
@@ -108,7 +108,7 @@ import Testing
         try await network.on { $0.dropsAcks = false }
         let client = try network.client(store: .file(copy))
         let stream = try await client.open("todo")
-        let publication = try await stream.publish(.insert("task", "2"))
+        let publication = try await stream.publish(.insert("task", id: "2"))
         guard case .applied = try await publication.outcome() else { throw NeverCame(description: "applied") }
         #expect(try await ends(network).sorted { !$0 && $1 } == [false, true])
         await client.close()
@@ -121,7 +121,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let reader = try await client.open("read")
-        try await client.open("todo").publish(.insert("task", "1")).outcome()
+        try await client.open("todo").publish(.insert("task", id: "1")).outcome()
         try await eventually { await reader.seq >= 0 }
         await client.close()
         #expect(try await ends(network) == [true])
@@ -133,7 +133,7 @@ import Testing
         let network = try FakeNetwork()
         (network.subscriptionsMax, network.subscriptionsTaken) = (1, 1)
         let client = try network.client()
-        for name in ["read", "todo"] { try await client.open(name).publish(.insert("task", "1")).outcome() }
+        for name in ["read", "todo"] { try await client.open(name).publish(.insert("task", id: "1")).outcome() }
         await client.close()
         #expect(try await ends(network) == [true])
     }
@@ -144,7 +144,7 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         let client = try network.client(store: .file(path))
-        try await client.open("todo").publish(.insert("task", "1")).outcome()
+        try await client.open("todo").publish(.insert("task", id: "1")).outcome()
         await client.close()
         #expect(try await ends(network) == [false])
     }
@@ -154,11 +154,11 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("todo")
-        try await stream.publish(.insert("task", "1")).outcome()
+        try await stream.publish(.insert("task", id: "1")).outcome()
         try await network.on { ($0.dropsAcks, $0.isSilent, $0.heldPauses) = (true, true, [SyncClient.closeMs]) }
         let close = Task { await client.close() }
         try await eventually { (try? await network.on { !$0.deadlines.isEmpty }) == true }
-        await #expect(throws: (any Error).self) { try await stream.publish(.insert("task", "2")) }
+        await #expect(throws: (any Error).self) { try await stream.publish(.insert("task", id: "2")) }
         try await network.on { $0.fireDeadlines(1) }
         await close.value
         let error = #expect(throws: ReelError.self) { try stream.confirmed.objects("task") }
@@ -169,7 +169,7 @@ import Testing
     func twice() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
-        try await client.open("todo").publish(.insert("task", "1")).outcome()
+        try await client.open("todo").publish(.insert("task", id: "1")).outcome()
         try await network.on { ($0.dropsAcks, $0.isSilent, $0.heldPauses) = (true, true, [SyncClient.closeMs]) }
         let close = Task { await client.close() }
         try await eventually { (try? await network.on { !$0.deadlines.isEmpty }) == true }

@@ -9,7 +9,7 @@ import Testing
     private let name = StreamName("s")!
 
     private func add(_ stream: SyncStream) async throws -> PublishHandle {
-        try await stream.publish(.update("m", "0", operations: ["n": .increment(1)]))
+        try await stream.publish(.update("m", id: "0", operations: ["n": .increment(1)]))
     }
 
     /// Returns the number of `add` calls that the log has.
@@ -36,7 +36,7 @@ import Testing
         defer { removeStore(path) }
         var client = try network.client(nodes: ["new", "old"], store: .file(path))
         var stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["n": 0])).outcome()
+        try await stream.publish(.insert("m", id: "0", ["n": 0])).outcome()
         try await network.on { $0.down = ["old"] }
         try await network.on { $0.goOver(to: Epoch(2), lagging: ["old"]) }
         try await add(stream).outcome()
@@ -60,7 +60,7 @@ import Testing
             network.down = []
         }
         try await eventually { await stream.pendingCount == 0 }
-        let seen = try stream.object("m", "0")?["n"]
+        let seen = try stream.object("m", id: "0")?["n"]
         #expect(try await count(network) == 2 && seen == .number(2))
         #expect(await client.connectedNode == "new")
         // Once the lagging node has moved to the new epoch, the device uses it like the other node.
@@ -78,7 +78,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["n": 1])).outcome()
+        try await stream.publish(.insert("m", id: "0", ["n": 1])).outcome()
         let waiting = Task { try await stream.waitUntil(seq: 100) }
         while try await client.waiters("s") == 0 { await Task.yield() }
         try await network.on { $0.goOver(to: Epoch(2), lagging: []) }
@@ -91,24 +91,24 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["text": "old", "n": 1])).outcome()
-        let read = try #require(try stream.object("m", "0"))
+        try await stream.publish(.insert("m", id: "0", ["text": "old", "n": 1])).outcome()
+        let read = try #require(try stream.object("m", id: "0"))
         #expect((read.readAt.epoch, read.readAt.seq) == (await stream.epoch, 0))
         try await network.on { $0.goOver(to: Epoch(2), lagging: []) }
         try await add(stream).outcome()
         #expect(await stream.epoch == Epoch(2))
         let splice = SyncEvent.update(
             "m",
-            "0",
+            id: "0",
             operations: ["text": .splice([TextSplice(at: 3, removing: 0, inserting: "er")])]
         )
         let error = await #expect(throws: ReelError.self) { try await stream.publish(splice, base: read.readAt) }
         #expect(error?.code == .epochChanged)
         // The client still accepts an event that depends on no base, and an event on an object that is read again.
-        let plain = try await stream.publish(.update("m", "0", ["n": 5]), base: read.readAt)
+        let plain = try await stream.publish(.update("m", id: "0", ["n": 5]), base: read.readAt)
         guard case .applied = try await plain.outcome() else { return #expect(Bool(false)) }
-        try await stream.publish(splice, base: stream.object("m", "0")?.readAt).outcome()
-        #expect(try stream.object("m", "0")?["text"] == "older")
+        try await stream.publish(splice, base: stream.object("m", id: "0")?.readAt).outcome()
+        #expect(try stream.object("m", id: "0")?["text"] == "older")
         await client.close()
     }
 
@@ -120,12 +120,12 @@ import Testing
         defer { removeStore(path) }
         try await other.on { ($0.number, $0.epoch) = (7, Epoch(9)) }
         var client = try other.client(store: .file(path))
-        try await client.open("s").publish(.insert("m", "0")).outcome()
+        try await client.open("s").publish(.insert("m", id: "0")).outcome()
         await client.close()
 
         client = try own.client(nodes: ["a", "b"], store: .file(path))
         let notices = await client.notices()
-        try await client.open("s").publish(.insert("m", "1"))
+        try await client.open("s").publish(.insert("m", id: "1"))
         var met: Set<String> = []
         for await notice in notices {
             guard case .nodeBehind(let node, number: 0, expected: 7) = notice else { continue }
@@ -148,14 +148,14 @@ import Testing
         var client = try network.client(store: .file(path))
         for name in ["s", "t"] {
             let stream = try await client.open(name)
-            try await stream.publish(.insert("m", "0", ["n": 0])).outcome()
+            try await stream.publish(.insert("m", id: "0", ["n": 0])).outcome()
         }
         await client.close()
         try await network.on { $0.goOver(to: Epoch(2), lagging: []) }
         client = try network.client(store: .file(path))
-        try await client.open("s").publish(.insert("m", "1")).outcome()
+        try await client.open("s").publish(.insert("m", id: "1")).outcome()
         let later = try await client.open("t")
-        try await later.publish(.insert("m", "1")).outcome()
+        try await later.publish(.insert("m", id: "1")).outcome()
         #expect(await later.epoch == Epoch(2))
         #expect(await client.statistics.reconnects == 0)
         await client.close()
@@ -168,7 +168,7 @@ import Testing
             let nodes = ["a", "b", "c"]
             let client = try network.client(nodes: nodes, seed: seed)
             let stream = try await client.open("s")
-            try await stream.publish(.insert("m", "0", ["n": 0])).outcome()
+            try await stream.publish(.insert("m", id: "0", ["n": 0])).outcome()
             var random = SeededGenerator(seed: seed)
             var added = 0
             try await network.on { ($0.breaksPercent, $0.haste) = (20, 50) }
@@ -193,7 +193,7 @@ import Testing
                     network.catchUp()
                 }
                 try await eventually { await stream.pendingCount == 0 }
-                let (inLog, seen) = (try await count(network), try stream.object("m", "0")?["n"])
+                let (inLog, seen) = (try await count(network), try stream.object("m", id: "0")?["n"])
                 #expect(inLog == Double(added) && seen == .number(Double(added)), "seed \(seed), epoch \(epoch)")
             }
             await client.close()

@@ -26,7 +26,9 @@ final class FakeConnection: TransportConnection, @unchecked Sendable {
         }
     }
 
-    func ping() { network.loop.execute { if !self.network.isSlow { self.receive?(.pong) } } }
+    func ping(_ number: Int) {
+        network.loop.execute { if !self.network.isSlow { self.receive?(.pong(number)) } }
+    }
 
     func close() {
         receive = nil

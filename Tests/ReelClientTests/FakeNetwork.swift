@@ -157,7 +157,7 @@ final class FakeNetwork: SyncTransport, @unchecked Sendable {
     func author(of count: Int, on node: String) async throws -> (SyncClient, SyncStream) {
         let client = try client(nodes: [node], seed: 6)
         let stream = try await client.open("s", from: .beginning)
-        for id in 0..<count { try await stream.publish(.insert("m", "\(id)")).outcome() }
+        for id in 0..<count { try await stream.publish(.insert("m", id: "\(id)")).outcome() }
         return (client, stream)
     }
 

@@ -12,7 +12,7 @@ import Testing
     private func lost(_ network: FakeNetwork, _ start: StartPosition) async throws -> (SyncClient, SyncStream) {
         let client = try network.client()
         let stream = try await client.open("s", from: start)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { $0.kill("a") }
         return (client, stream)
     }
@@ -26,7 +26,7 @@ import Testing
     ) async throws {
         let network = try FakeNetwork()
         let (client, stream) = try await lost(network, start)
-        let publication = try await stream.publish(.insert("m", "1"))
+        let publication = try await stream.publish(.insert("m", id: "1"))
         try await network.on { network in
             network.skip(5)
             (network.isSilent, network.down, network.subscribes) = (true, [], [])
@@ -47,12 +47,15 @@ import Testing
     func rebasesQueuedEvent() async throws {
         let network = try FakeNetwork()
         let (client, stream) = try await lost(network, .beginning)
-        let publication = try await stream.publish(.insert("m", "mine"))
+        let publication = try await stream.publish(.insert("m", id: "mine"))
         let count = Int(Limits.markEvery) * Limits.marks
         try await network.on { [name] network in
             let site = Site(high: 1, low: 1)
             for op in 0..<count {
-                network.append(name, SyncEvent.delete("m", "0").encoded(base: 0, author: .init(site: site, op: Op(op))))
+                network.append(
+                    name,
+                    SyncEvent.delete("m", id: "0").encoded(base: 0, author: .init(site: site, op: Op(op)))
+                )
             }
             network.down = []
         }
@@ -67,10 +70,10 @@ import Testing
         let (client, stream) = try await lost(network, .snapshot)
         try await network.on { network in
             network.skip(Int(StreamSync.deltaFromSeqs))
-            network.author(.insert("m", "other"))
+            network.author(.insert("m", id: "other"))
             (network.down, network.isSilent) = ([], true)
         }
-        let publication = try await stream.publish(.insert("m", "1"))
+        let publication = try await stream.publish(.insert("m", id: "1"))
         try await eventually { await client.statistics.deltas == 1 }
         try await network.on { network in
             network.isSilent = false
@@ -87,7 +90,7 @@ import Testing
             network.skip(Int(StreamSync.deltaFromSeqs))
             (network.down, network.isSilent) = ([], true)
         }
-        let publication = try await stream.publish(.insert("m", "1"))
+        let publication = try await stream.publish(.insert("m", id: "1"))
         try await eventually { await client.statistics.digests == 1 }
         try await network.on { network in
             network.isSilent = false
@@ -112,14 +115,14 @@ import Testing
         }
         let client = try network.client()
         let stream = try await client.open("s", from: start)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { network in
             network.kill("a")
             network.skip(Int(StreamSync.deltaFromSeqs))
             network.down = []
         }
         let head = try await network.on { $0.head }
-        #expect(try await stream.publish(.insert("m", "1")).outcome() == .applied(head + 1))
+        #expect(try await stream.publish(.insert("m", id: "1")).outcome() == .applied(head + 1))
         await client.close()
     }
 
@@ -130,7 +133,7 @@ import Testing
             network.skip(3 * Int(StreamSync.deltaFromSeqs))
             (network.folds, network.down, network.isSilent) = ((to: 10, step: 10), [], true)
         }
-        let publication = try await stream.publish(.insert("m", "1"))
+        let publication = try await stream.publish(.insert("m", id: "1"))
         // The digest is the first one.
         try await eventually { await client.statistics.deltas >= Int64(StreamSync.loadFailuresMax) - 1 }
         try await network.on { network in
@@ -153,7 +156,7 @@ import Testing
         }
         let client = try network.client(nodes: ["a", "b"])
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         #expect(await client.statistics.snapshots == 1)
         await client.close()
     }
@@ -164,7 +167,7 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { ($0.hung, $0.haste) = (["a"], 100) }
         let client = try network.client()
-        try await client.open("s").publish(.insert("m", "0")).outcome()
+        try await client.open("s").publish(.insert("m", id: "0")).outcome()
         #expect(await client.statistics.snapshots == 0)
         await client.close()
     }

@@ -15,7 +15,7 @@ import Testing
             var random = SeededGenerator(seed: 1)
             (maker, site) = (Site.random(using: &random), Site.random(using: &random))
             let texts = fields.reduce(into: FieldMap<JSONValue>()) { $0[$1] = "text" }
-            #expect(apply(.insert("m", "1", texts), maker, 0, base: -1) == .applied)
+            #expect(apply(.insert("m", id: "1", texts), maker, 0, base: -1) == .applied)
         }
 
         private mutating func apply(_ event: SyncEvent, _ site: Site, _ op: Op, base: Seq) -> Outcome {
@@ -41,7 +41,11 @@ import Testing
             var ground = Ground(fields: fields + ["other"])
             let parts = (0..<changes).map { part in
                 let own = fields.indices.filter { $0 % changes == part }
-                return SyncChange.update("m", "1", own.reduce(into: FieldMap<JSONValue>()) { $0[fields[$1]] = "new" })
+                return SyncChange.update(
+                    "m",
+                    id: "1",
+                    own.reduce(into: FieldMap<JSONValue>()) { $0[fields[$1]] = "new" }
+                )
             }
             let event = changes == 1 ? SyncEvent(parts[0]) : .batch(parts)
             let filler = event.filler
@@ -53,7 +57,7 @@ import Testing
             for field in fields {
                 let splice = SyncEvent.update(
                     "m",
-                    "1",
+                    id: "1",
                     operations: [field: .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]
                 )
                 #expect(ground.write(splice) == .rejected(.stale), "\(count) fields of \(length), \(field.prefix(5))")
@@ -61,17 +65,19 @@ import Testing
             // If the filler has no room for all fields, the fold rejects all splices of the site with an earlier base.
             let splice = SyncEvent.update(
                 "m",
-                "1",
+                id: "1",
                 operations: ["other": .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]
             )
             #expect(ground.write(splice) == (count <= 16 ? .applied : .rejected(.stale)), "\(count) of \(length)")
-            #expect(ground.write(.update("m", "1", [fields[0]: "plain"])) == .applied)
+            #expect(ground.write(.update("m", id: "1", [fields[0]: "plain"])) == .applied)
         }
     }
 
     @Test("a filler of an event without a text is a noop")
     func noText() {
-        for event in [SyncEvent.update("m", "1", ["n": 1, "b": true]), .delete("m", "1"), .insert("m", "2"), .noop] {
+        for event in [
+            SyncEvent.update("m", id: "1", ["n": 1, "b": true]), .delete("m", id: "1"), .insert("m", id: "2"), .noop,
+        ] {
             #expect(event.filler == .noop)
         }
     }

@@ -19,7 +19,7 @@ import Testing
         let client = try network.client()
         let notices = await client.notices()
         let stream = try await client.open("todo", from: .beginning)
-        try await stream.publish(.insert("task", "1"))
+        try await stream.publish(.insert("task", id: "1"))
         for await case .publishingPaused(_, let reason) in notices {
             #expect(reason.hasPrefix("too_many_sites"))
             break
@@ -30,7 +30,7 @@ import Testing
                 return network.subscribes.count
             }
             try await eventually { (try? await network.on { $0.subscribes.count > subscribed }) == true }
-            try await stream.publish(.update("task", "1", ["n": 1]))
+            try await stream.publish(.update("task", id: "1", ["n": 1]))
         }
         #expect(try await network.on { $0.log.count } == Limits.sites)
         await client.close()

@@ -19,7 +19,7 @@ import Testing
             let client = try network.client(store: .file(path))
             gone = client
             let stream = try await client.open("s")
-            try await stream.publish(.insert("m", "0")).outcome()
+            try await stream.publish(.insert("m", id: "0")).outcome()
             let (changes, notices) = (await stream.changes(), await client.notices())
             loops = [Task { for await _ in changes {} }, Task { for await _ in notices {} }]
             try await eventually { await client.hasWaitingReader }
@@ -30,7 +30,7 @@ import Testing
         try await eventually { (try? await network.on { $0.connections.isEmpty }) == true }
         // The file is not in use any more.
         let next = try network.client(store: .file(path))
-        #expect(try await next.open("s").object("m", "0") != nil)
+        #expect(try await next.open("s").object("m", id: "0") != nil)
         await next.close()
     }
 
@@ -45,15 +45,15 @@ import Testing
                 var seen: Set<ObjectName> = []
                 for await batch in changes {
                     seen.formUnion(batch.objects)
-                    if seen.contains(ObjectName("m", "last")) { break }
+                    if seen.contains(ObjectName("m", id: "last")) { break }
                 }
                 return seen
             }
         }
         try await eventually { await client.waitingReaders == 2 }
-        for id in ["1", "2", "last"] { try await stream.publish(.insert("m", id)).outcome() }
+        for id in ["1", "2", "last"] { try await stream.publish(.insert("m", id: id)).outcome() }
         for loop in loops {
-            #expect(await loop.value.isSuperset(of: ["1", "2", "last"].map { ObjectName("m", $0) }))
+            #expect(await loop.value.isSuperset(of: ["1", "2", "last"].map { ObjectName("m", id: $0) }))
         }
         await client.close()
     }
@@ -65,7 +65,7 @@ import Testing
         let notices = await client.notices()
         let loops = (0..<2).map { _ in Task { await notices.reduce(into: [SyncNotice]()) { $0.append($1) } } }
         try await eventually { await client.noticeFeeds.all.count { $0.isAwaited } == 2 }
-        try await client.open("s").publish(.insert("m", "0")).outcome()
+        try await client.open("s").publish(.insert("m", id: "0")).outcome()
         await client.close()
         let heard = [await loops[0].value, await loops[1].value]
         #expect(heard[0].count > 0 && heard[0] == heard[1])
@@ -78,9 +78,9 @@ import Testing
         let stream = try await client.open("s")
         let changes = await stream.changes()
         for id in ["1", "2"] {
-            try await stream.publish(.insert("m", id)).outcome()
+            try await stream.publish(.insert("m", id: id)).outcome()
             var found = false
-            for await batch in changes where batch.objects.contains(ObjectName("m", id)) {
+            for await batch in changes where batch.objects.contains(ObjectName("m", id: id)) {
                 found = true
                 break
             }
@@ -95,13 +95,13 @@ import Testing
         network.down = ["a"]
         let client = try network.client()
         let stream = try await client.open("s")
-        let publication = try await stream.publish(.insert("m", "1"))
+        let publication = try await stream.publish(.insert("m", id: "1"))
         await client.close()
         let calls: [@Sendable () async throws -> Void] = [
             { try await client.open("s") }, { try await client.open("t") }, { _ = try await client.streams() },
-            { try await stream.publish(.insert("m", "2")) }, { try await stream.waitUntil(seq: 5) },
+            { try await stream.publish(.insert("m", id: "2")) }, { try await stream.waitUntil(seq: 5) },
             { try await publication.acked() }, { try await publication.outcome() },
-            { _ = try stream.object("m", "1") }, { _ = try stream.confirmed.objects("m") },
+            { _ = try stream.object("m", id: "1") }, { _ = try stream.confirmed.objects("m") },
         ]
         for call in calls {
             let error = await #expect(throws: ReelError.self) { try await call() }
@@ -147,7 +147,7 @@ import Testing
         let transport = try NetTransport()
         for node in nodes { try transport.check(node) }
         let client = try SyncClient(nodes: [], store: .memory, transport: transport)
-        try await client.open("s").publish(.insert("m", "offline"))
+        try await client.open("s").publish(.insert("m", id: "offline"))
         await client.close()
     }
 
@@ -169,9 +169,9 @@ import Testing
             #expect(chdir(folder.path) == 0)
             let client = try SyncClient(nodes: [], store: .file("app.reel"))
             let stream = try await client.open("s")
-            try await stream.publish(.insert("m", "before"))
+            try await stream.publish(.insert("m", id: "before"))
             #expect(chdir("/") == 0)
-            try await stream.publish(.insert("m", "behind"))
+            try await stream.publish(.insert("m", id: "behind"))
             await client.close()
             let path = folder.appendingPathComponent("app.reel").path
             let next = try SyncClient(nodes: [], store: .file(path))

@@ -32,7 +32,7 @@ import Testing
         network.haste = 100
         let client = try network.client()
         let stream = try await client.open("s", from: seed.isMultiple(of: 2) ? .beginning : .snapshot)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         let site = await client.site
         var random = SeededGenerator(seed: seed)
         for _ in 0..<300 {
@@ -46,9 +46,9 @@ import Testing
                 for connection in network.connections { connection.receive?(.text(bytes)) }
             }
             // A `welcome` may limit events to one byte, so the client may refuse the event as too large.
-            if random.next().isMultiple(of: 10) { _ = try? await stream.publish(.update("m", "0", ["n": 1])) }
+            if random.next().isMultiple(of: 10) { _ = try? await stream.publish(.update("m", id: "0", ["n": 1])) }
         }
-        #expect(try stream.object("m", "0") != nil)
+        #expect(try stream.object("m", id: "0") != nil)
         await client.close()
     }
 
@@ -59,7 +59,7 @@ import Testing
         network.forged = (member, number)
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        let publication = try await stream.publish(.insert("m", "0"))
+        let publication = try await stream.publish(.insert("m", id: "0"))
         try await eventually { (try? await network.on { $0.requests.count > 2 }) == true }
         try await network.on { $0.forged = nil }
         // A device believes a seq that a node has proven, but it checks the partition.

@@ -38,7 +38,7 @@ import Testing
         try await network.on { $0.kill("a") }
         do {
             let client = try network.client(store: .file(path))
-            try await client.open("s").publish(.insert("m", "1"))
+            try await client.open("s").publish(.insert("m", id: "1"))
             await client.close()
         }
         try await eventually { (try? Connection(path: path, mode: .readWrite).integer("SELECT 1 FROM mark")) == 1 }
@@ -64,7 +64,7 @@ import Testing
             let client = try network.client(store: .file(path))
             let stream = try await client.open("s", from: .beginning)
             try await network.on { $0.kill("a") }
-            try await stream.publish(.insert("m", "1"))
+            try await stream.publish(.insert("m", id: "1"))
             await client.close()
         }
         let beginning = "substr(key, 1, 1) = CAST('\(kind)' AS BLOB)"
@@ -88,7 +88,7 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         let name = try #require(StreamName("s"))
-        var entry = Outbox.Entry(number: 1, event: .insert("m", "1"), base: 4)
+        var entry = Outbox.Entry(number: 1, event: .insert("m", id: "1"), base: 4)
         entry.author = .init(site: Site(high: 1, low: 1), op: -1)
         let contents: [[UInt8]] = [[], [0], Array(repeating: 0xFF, count: 40), entry.content]
         for content in contents {
@@ -119,7 +119,7 @@ import Testing
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s", from: .beginning)
         for id in 0..<6 {
-            try await author.publish(.insert("m", "\(id)")).outcome()
+            try await author.publish(.insert("m", id: "\(id)")).outcome()
             try await stream.waitUntil(seq: Int64(id))
         }
         let file = try Data(contentsOf: URL(fileURLWithPath: path))

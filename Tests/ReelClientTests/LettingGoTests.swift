@@ -11,7 +11,7 @@ import Testing
         network.down = ["a"]
         let client = try network.client()
         let stream = try await client.open("s")
-        let publication = try await stream.publish(.insert("m", "0"))
+        let publication = try await stream.publish(.insert("m", id: "0"))
         let waits: [@Sendable () async throws -> Void] = [
             { _ = try await publication.acked() }, { _ = try await publication.outcome() },
             { try await stream.waitUntil(seq: 7) },
@@ -49,8 +49,8 @@ import Testing
         // A caller on another thread may keep a reference for a moment.
         while feed != nil { await Task.yield() }
         var reader = await stream.changes().makeAsyncIterator()
-        try await stream.publish(.insert("m", "0")).outcome()
-        #expect(await reader.next()?.objects == [ObjectName("m", "0")], "the others go on")
+        try await stream.publish(.insert("m", id: "0")).outcome()
+        #expect(await reader.next()?.objects == [ObjectName("m", id: "0")], "the others go on")
         await client.close()
     }
 
@@ -67,11 +67,11 @@ import Testing
         first.cancel()
         #expect(await first.value == nil)
         let reading = Task {
-            for await batch in changes where batch.objects.contains(ObjectName("m", "0")) { return true }
+            for await batch in changes where batch.objects.contains(ObjectName("m", id: "0")) { return true }
             return false
         }
         try await eventually { await client.hasWaitingReader }
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         #expect(await reading.value)
         await client.close()
         var reader = changes.makeAsyncIterator()
@@ -84,7 +84,7 @@ import Testing
         do {
             let client = try network.client()
             gone = client
-            try await client.open("s").publish(.insert("m", "0")).outcome()
+            try await client.open("s").publish(.insert("m", id: "0")).outcome()
             #expect(try await network.on { $0.connections.count } == 1)
         }
         try await eventually { (try? await network.on { $0.connections.isEmpty }) == true }
@@ -101,7 +101,7 @@ import Testing
         do {
             let client = try network.client()
             notices = await client.notices()
-            publication = try await client.open("s").publish(.insert("m", "0"))
+            publication = try await client.open("s").publish(.insert("m", id: "0"))
         }
         await #expect(throws: ReelError.closed) { try await publication.outcome() }
         for await notice in notices { guard case .disconnected = notice else { throw Wrong() } }
@@ -112,7 +112,7 @@ import Testing
         let client = try network.client()
         let kept = await client.notices()
         for _ in 0..<10 { _ = await client.notices() }
-        try await client.open("s").publish(.insert("m", "0")).outcome()
+        try await client.open("s").publish(.insert("m", id: "0")).outcome()
         #expect(await client.noticeFeeds.all.count == 1)
         await client.close()
         #expect(await kept.contains(.connected(node: "a")))

@@ -15,12 +15,12 @@ import Testing
         let client = try SyncClient(nodes: [], store: .file(place.path), transport: network)
         var notices = await client.notices().makeAsyncIterator()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "promised"))
+        try await stream.publish(.insert("m", id: "promised"))
         try place.apply(loss)
         let opening = await #expect(throws: ReelError.self) { try await client.open("another") }
         #expect(opening?.code == .storeLost, "\(opening.debugDescription)")
         for _ in 0..<2 {
-            let error = await #expect(throws: ReelError.self) { try await stream.publish(.insert("m", "later")) }
+            let error = await #expect(throws: ReelError.self) { try await stream.publish(.insert("m", id: "later")) }
             #expect(error?.code == .storeLost, "\(error.debugDescription)")
         }
         guard case .storeFailed = await notices.next() else { throw Wrong() }
@@ -67,10 +67,10 @@ import Testing
         let place = try LosableFile()
         let client = try SyncClient(nodes: [], store: .file(place.path), transport: try FakeNetwork())
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "1"))
+        try await stream.publish(.insert("m", id: "1"))
         try place.apply(.folderRenamed)
         try place.putBack(.folderRenamed)
-        try await stream.publish(.insert("m", "2"))
+        try await stream.publish(.insert("m", id: "2"))
         await client.close()
     }
 
@@ -80,11 +80,11 @@ import Testing
         let client = try SyncClient(nodes: [], store: .file(place.path), transport: try FakeNetwork())
         let stream = try await client.open("s")
         try FileManager.default.linkItem(atPath: place.path, toPath: place.folder + "/link")
-        try await stream.publish(.insert("m", "1"))
+        try await stream.publish(.insert("m", id: "1"))
         let error = #expect(throws: ReelError.self) { try DeviceStore(path: place.folder + "/link") }
         #expect(error?.code == .storeBusy)
         try FileManager.default.removeItem(atPath: place.folder + "/link")
-        try await stream.publish(.insert("m", "2"))
+        try await stream.publish(.insert("m", id: "2"))
         await client.close()
     }
 
@@ -106,7 +106,7 @@ import Testing
         let (killed, copy) = (try LosableFile(), try LosableFile())
         let network = try FakeNetwork()
         let client = try SyncClient(nodes: [], store: .file(killed.path), transport: network)
-        try await client.open("s").publish(.insert("m", "1"))
+        try await client.open("s").publish(.insert("m", id: "1"))
         // The files that a killed process leaves, without the WAL and with it.
         try FileManager.default.copyItem(atPath: killed.path, toPath: copy.path)
         do {
@@ -114,7 +114,7 @@ import Testing
             var notices = await next.notices().makeAsyncIterator()
             guard case .storeLost = await notices.next() else { throw Wrong() }
             #expect(next.status.problems.map(\.code) == [.storeLost], "not only as one notice")
-            try await next.open("s").publish(.insert("m", "2"))
+            try await next.open("s").publish(.insert("m", id: "2"))
             await next.close()
             #expect(await notices.next() == nil)
         }
@@ -139,7 +139,7 @@ import Testing
     func walWithoutFile(size: UInt64?) async throws {
         let (killed, copy) = (try LosableFile(), try LosableFile())
         let client = try SyncClient(nodes: [], store: .file(killed.path), transport: try FakeNetwork())
-        try await client.open("s").publish(.insert("m", "1"))
+        try await client.open("s").publish(.insert("m", id: "1"))
         try FileManager.default.copyItem(atPath: killed.path + "-wal", toPath: copy.path + "-wal")
         if size == 0 { #expect(FileManager.default.createFile(atPath: copy.path, contents: nil)) }
         let wal = try Data(contentsOf: URL(filePath: copy.path + "-wal"))

@@ -29,7 +29,10 @@ import Testing
     }
 
     private static func insert(_ id: Int, op: Op) -> [UInt8] {
-        SyncEvent.insert("m", "\(id)").encoded(base: -1, author: .init(site: Site(high: 1, low: UInt64(id)), op: op))
+        SyncEvent.insert("m", id: "\(id)").encoded(
+            base: -1,
+            author: .init(site: Site(high: 1, low: UInt64(id)), op: op)
+        )
     }
 
     /// Opens all streams in one turn.
@@ -75,7 +78,7 @@ import Testing
         try await network.on { $0.append(Self.names[7], Self.insert(7_000, op: 0)) }
         let client = try await open(network, path)
         try await eventually { await areLive(client) }
-        #expect(try await client.open("s7").object("m", "7000") != nil)
+        #expect(try await client.open("s7").object("m", id: "7000") != nil)
         let requests = try await network.on { $0.requests }
         #expect(requests.count == 2 && requests[1].hasPrefix("a /v1/streams/s7/delta?after=19&"), "\(requests)")
         #expect(try await network.on { $0.batches } == [Self.count - 1])

@@ -18,21 +18,23 @@ import Testing
         var deep = number
         for level in 0..<20 { deep = level.isMultiple(of: 2) ? ["x": deep] : [1, deep] }
         var events: [SyncEvent] = [
-            .insert("m", "1", ["x": number]), .insert("m", ["x": number]),
-            .update("m", "1", ["y": 1, "x": [1, number]]),
-            .update("m", "1", ["x": deep]),
-            .update("m", "1", operations: ["x": .change(add: [number], remove: [])]),
-            .update("m", "1", operations: ["x": .change(add: [], remove: [["y": number]])]),
-            .batch([.insert("m", "1"), .update("m", "1", ["x": number])]),
+            .insert("m", id: "1", ["x": number]), .insert("m", ["x": number]),
+            .update("m", id: "1", ["y": 1, "x": [1, number]]),
+            .update("m", id: "1", ["x": deep]),
+            .update("m", id: "1", operations: ["x": .change(add: [number], remove: [])]),
+            .update("m", id: "1", operations: ["x": .change(add: [], remove: [["y": number]])]),
+            .batch([.insert("m", id: "1"), .update("m", id: "1", ["x": number])]),
         ]
-        if case .number(let amount) = number { events.append(.update("m", "1", operations: ["x": .increment(amount)])) }
+        if case .number(let amount) = number {
+            events.append(.update("m", id: "1", operations: ["x": .increment(amount)]))
+        }
         if case .integer(let integer) = number {
-            events.append(SyncEvent(.insert("m", "1").guarded(["x": integer])))
+            events.append(SyncEvent(.insert("m", id: "1").guarded(["x": integer])))
             for splice in [
                 TextSplice(at: integer, removing: 0, inserting: ""),
                 TextSplice(at: 0, removing: integer, inserting: ""),
             ] {
-                events.append(.update("m", "1", operations: ["x": .splice([splice])]))
+                events.append(.update("m", id: "1", operations: ["x": .splice([splice])]))
             }
         }
         for event in events {
@@ -51,8 +53,8 @@ import Testing
             "a": 9_007_199_254_740_992, "b": 9_007_199_254_740_994, "c": .integer(1 << 60), "d": .integer(-5), "e": 0,
             "f": .integer(.min),
         ]
-        try await stream.publish(.insert("m", "1", values)).outcome()
-        let object = try #require(try stream.object("m", "1"))
+        try await stream.publish(.insert("m", id: "1", values)).outcome()
+        let object = try #require(try stream.object("m", id: "1"))
         for (name, value) in values { #expect(object[name] == value, "\(name)") }
         #expect(object["c"]?.number == 1_152_921_504_606_846_976)
         #expect(JSONValue.integer(5) == 5 && JSONValue.integer(5) != 6 && JSONValue.number(5) == .integer(5))
@@ -67,25 +69,26 @@ import Testing
         let stream = try await client.open("s")
         var deep: JSONValue = 1
         for _ in 0..<30 { deep = [deep] }
-        try await stream.publish(.insert("m", "deep", ["x": deep]))
+        try await stream.publish(.insert("m", id: "deep", ["x": deep]))
         for _ in 0..<1_000 { deep = [deep] }
         let long = String(repeating: "é", count: 65)
         let events: [(SyncEvent, ErrorCode)] = [
-            (.insert("", "1"), .badEvent), (.insert("m", ""), .badEvent), (.insert("m", long), .badEvent),
-            (.insert(long, "1"), .badEvent), (.insert("m", "a\nb"), .badEvent), (.insert("m", "1", ["": 1]), .badEvent),
-            (.insert("m", "1", ["a\u{0}": 1]), .badEvent),
-            (.update("m", "1", operations: [long: .increment(1)]), .badEvent),
-            (SyncEvent(.update("m", "1").guarded(["": -1])), .badEvent),
-            (SyncEvent(.update("m", "1").guarded(["a": -2])), .badEvent),
+            (.insert("", id: "1"), .badEvent), (.insert("m", id: ""), .badEvent), (.insert("m", id: long), .badEvent),
+            (.insert(long, id: "1"), .badEvent), (.insert("m", id: "a\nb"), .badEvent),
+            (.insert("m", id: "1", ["": 1]), .badEvent),
+            (.insert("m", id: "1", ["a\u{0}": 1]), .badEvent),
+            (.update("m", id: "1", operations: [long: .increment(1)]), .badEvent),
+            (SyncEvent(.update("m", id: "1").guarded(["": -1])), .badEvent),
+            (SyncEvent(.update("m", id: "1").guarded(["a": -2])), .badEvent),
             (
-                .update("m", "1", operations: ["a": .splice([TextSplice(at: -1, removing: 0, inserting: "")])]),
+                .update("m", id: "1", operations: ["a": .splice([TextSplice(at: -1, removing: 0, inserting: "")])]),
                 .badEvent
             ),
-            (.update("m", "1", operations: ["a": .splice([])]), .badEvent), (.batch([]), .badEvent),
-            (.batch(Array(repeating: .insert("m", "1"), count: 101)), .badEvent),
-            (.insert("m", "1", ["x": deep]), .badJSON),
-            (.update("m", "1", operations: ["x": .change(add: [deep], remove: [])]), .badJSON),
-            (.insert("m", "1", ["x": .string(String(repeating: "x", count: 1 << 20))]), .tooLarge),
+            (.update("m", id: "1", operations: ["a": .splice([])]), .badEvent), (.batch([]), .badEvent),
+            (.batch(Array(repeating: .insert("m", id: "1"), count: 101)), .badEvent),
+            (.insert("m", id: "1", ["x": deep]), .badJSON),
+            (.update("m", id: "1", operations: ["x": .change(add: [deep], remove: [])]), .badJSON),
+            (.insert("m", id: "1", ["x": .string(String(repeating: "x", count: 1 << 20))]), .tooLarge),
         ]
         for (event, code) in events {
             let error = await #expect(throws: ReelError.self) { try await stream.publish(event) }
@@ -98,12 +101,12 @@ import Testing
     func counters() async throws {
         let client = try FakeNetwork().client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "1", ["n": 9_007_199_254_740_992, "large": .number(1e308)])).outcome()
-        let add = SyncEvent.update("m", "1", operations: ["n": .increment(1)])
+        try await stream.publish(.insert("m", id: "1", ["n": 9_007_199_254_740_992, "large": .number(1e308)])).outcome()
+        let add = SyncEvent.update("m", id: "1", operations: ["n": .increment(1)])
         guard case .applied = try await stream.publish(add).outcome() else { throw Wrong() }
-        #expect(try stream.object("m", "1")?["n"] == 9_007_199_254_740_992)
+        #expect(try stream.object("m", id: "1")?["n"] == 9_007_199_254_740_992)
         let error = await #expect(throws: ReelError.self) {
-            try await stream.publish(.update("m", "1", operations: ["large": .increment(1e308)]))
+            try await stream.publish(.update("m", id: "1", operations: ["large": .increment(1e308)]))
         }
         #expect(error?.code == .range)
         await client.close()

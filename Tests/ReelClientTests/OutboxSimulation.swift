@@ -269,15 +269,15 @@ struct OutboxSimulation {
         // No event is merged, so that each event can be counted in the log.
         if renames {
             defer { count += 1 }
-            return .insert("m", "\(count)")
+            return .insert("m", id: "\(count)")
         }
         let id = String(Int.random(in: 0..<4, using: &random))
         let value = JSONValue.number(Double(outbox.nextNumber))
         return switch Int.random(in: 0..<10, using: &random) {
-        case 0..<3: .insert("m", id, ["n": value])
-        case 3..<8: .update("m", id, ["n": value])
-        case 8: .update("m", id, ["bad": value])
-        default: .delete("m", id)
+        case 0..<3: .insert("m", id: id, ["n": value])
+        case 3..<8: .update("m", id: id, ["n": value])
+        case 8: .update("m", id: id, ["bad": value])
+        default: .delete("m", id: id)
         }
     }
 }

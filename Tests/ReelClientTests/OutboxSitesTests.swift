@@ -12,7 +12,7 @@ import Testing
         let site = Site(high: 1, low: 1)
         let entries = (0..<4).map { (number: Int64) -> Outbox.Entry in
             let author = number < 3 ? EventID(site: site, op: number) : nil
-            return Outbox.Entry(number: number + 1, event: .insert("m", "\(number)"), base: 0, author: author)
+            return Outbox.Entry(number: number + 1, event: .insert("m", id: "\(number)"), base: 0, author: author)
         }
         return Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
     }
@@ -31,7 +31,7 @@ import Testing
         let parcel = outbox.nextBatch(Self.wide, base: 9, horizon: -1, nowMs: 0)
         let author = EventID(site: outbox.site, op: 0)
         #expect(outbox.site != was)
-        #expect(parcel?.events == [SyncEvent.insert("m", "3").encoded(base: 0, author: author)])
+        #expect(parcel?.events == [SyncEvent.insert("m", id: "3").encoded(base: 0, author: author)])
         outbox.leaveForeignSites { $0 == was ? .init(op: 0, seq: 9, isForeign: true) : nil }
         #expect(outbox.takeNotices() == [], "a site is left once")
     }
@@ -39,7 +39,7 @@ import Testing
     @Test("a device resends its own user's events once, under a new site, when their site is another user's")
     func resendsUnderNewSite() {
         var outbox = Outbox(seed: 1)
-        for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
+        for id in 0..<3 { _ = outbox.add(.insert("m", id: "\(id)"), base: 0, isKnown: false) }
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let was = outbox.site
         let author = EventID(site: was, op: 0)
@@ -51,7 +51,7 @@ import Testing
         #expect(outbox.takeNotices().last == .leftSite(.init(site: was, consumed: 0, moved: 3, unknown: 0)))
         let again = outbox.nextBatch(Self.wide, base: 7, horizon: -1, nowMs: 0)
         let expected = (0..<3).map { id in
-            SyncEvent.insert("m", "\(id)").encoded(base: 0, author: .init(site: outbox.site, op: Op(id)))
+            SyncEvent.insert("m", id: "\(id)").encoded(base: 0, author: .init(site: outbox.site, op: Op(id)))
         }
         #expect(outbox.site != was)
         #expect(again?.events == expected)
@@ -62,7 +62,7 @@ import Testing
     @Test("a device keeps a site that this run has begun, whatever name the node gives")
     func begunHere() {
         var outbox = Outbox(seed: 1)
-        _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)
+        _ = outbox.add(.insert("m", id: "1"), base: 0, isKnown: false)
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let site = outbox.site
         outbox.leaveForeignSites { _ in .init(op: 0, seq: 3, isForeign: true) }
@@ -89,7 +89,7 @@ import Testing
         func splice(_ number: Int64, base: Seq) -> Outbox.Entry {
             let event = SyncEvent.update(
                 "page",
-                "1",
+                id: "1",
                 operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]
             )
             return .init(number: number, event: event, base: base)
@@ -114,7 +114,7 @@ import Testing
     @Test("a new site of a full stream sends nothing more until the fold has a place for it")
     func room() throws {
         var outbox = Outbox(seed: 1)
-        _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)
+        _ = outbox.add(.insert("m", id: "1"), base: 0, isKnown: false)
         var nowMs: Int64 = 0
         func asks(hasRoom: Bool, isKnown: Bool = false) -> Bool {
             outbox.mayBegin(knows: { _ in isKnown }, hasRoom: hasRoom, nowMs: nowMs)
@@ -143,15 +143,15 @@ import Testing
     func afterLastEvent() throws {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
-        _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)
+        _ = outbox.add(.insert("m", id: "1"), base: 0, isKnown: false)
         _ = outbox.add(.last, base: 0, isKnown: true)
-        _ = outbox.add(.insert("m", "2"), base: 0, isKnown: false)
+        _ = outbox.add(.insert("m", id: "2"), base: 0, isKnown: false)
         let handedOver = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let parcel = try #require(handedOver)
         let noop = #"{"base":0,"last":true,"op":1,"site":"\#(was)","type":"noop"}"#
         #expect(parcel.events[1] == Array(noop.utf8))
         #expect(outbox.site != was)
-        let next = SyncEvent.insert("m", "2").encoded(base: 0, author: .init(site: outbox.site, op: 0))
+        let next = SyncEvent.insert("m", id: "2").encoded(base: 0, author: .init(site: outbox.site, op: 0))
         #expect(parcel.events[2] == next)
         var base = Seq.none
         let stored = SyncEvent.last.encoded(base: 4).withUnsafeBytes { SyncEvent(encoded: $0, base: &base) }

@@ -31,7 +31,7 @@ import Testing
     @Test("an event gets its op in the transaction before its batch is sent") func anOpIsGiven() {
         var outbox = Outbox(seed: 1)
         _ = outbox.takeWrites()
-        _ = outbox.add(.update("m", "1", ["a": 1]), base: 4, isKnown: true)
+        _ = outbox.add(.update("m", id: "1", ["a": 1]), base: 4, isKnown: true)
         guard case .put(let queued)? = outbox.takeWrites().first else { return #expect(Bool(false)) }
         #expect(queued.author == nil)
         #expect(queued.base == 4)
@@ -44,29 +44,29 @@ import Testing
 
     @Test("updates of one object are merged until they are handed over") func updatesOfOneObject() {
         var outbox = Outbox(seed: 1)
-        let first = outbox.add(.update("m", "1", ["a": 1, "b": 1]), base: 0, isKnown: true)
-        let second = outbox.add(.update("m", "1", ["a": 2, "c": nil]), base: 3, isKnown: true)
+        let first = outbox.add(.update("m", id: "1", ["a": 1, "b": 1]), base: 0, isKnown: true)
+        let second = outbox.add(.update("m", id: "1", ["a": 2, "c": nil]), base: 3, isKnown: true)
         #expect(first == second)
-        #expect(outbox.entries.first?.event == .update("m", "1", ["a": 2, "b": 1, "c": nil]))
+        #expect(outbox.entries.first?.event == .update("m", id: "1", ["a": 2, "b": 1, "c": nil]))
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        let third = outbox.add(.update("m", "1", ["a": 3]), base: 3, isKnown: true)
+        let third = outbox.add(.update("m", id: "1", ["a": 3]), base: 3, isKnown: true)
         #expect(third != first)
-        _ = outbox.add(.update("m", "2", ["a": 3]), base: 3, isKnown: true)
-        let fifth = outbox.add(.update("m", "1", ["a": 4]), base: 3, isKnown: true)
+        _ = outbox.add(.update("m", id: "2", ["a": 3]), base: 3, isKnown: true)
+        let fifth = outbox.add(.update("m", id: "1", ["a": 4]), base: 3, isKnown: true)
         #expect(fifth == third, "an update of another object between them does not matter")
-        _ = outbox.add(.update("m", "1", operations: ["n": .increment(1)]), base: 3, isKnown: true)
+        _ = outbox.add(.update("m", id: "1", operations: ["n": .increment(1)]), base: 3, isKnown: true)
         #expect(outbox.entries.count == 4, "the fold may reject an operation alone")
     }
 
     @Test("a device keeps a delete if another device may have the object") func aDeleteStaysIf() {
         var outbox = Outbox(seed: 1)
-        _ = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: true)
-        _ = outbox.add(.delete("m", "1"), base: 0, isKnown: true)
-        #expect(outbox.entries.map(\.event) == [.delete("m", "1")])
+        _ = outbox.add(.insert("m", id: "1", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.add(.delete("m", id: "1"), base: 0, isKnown: true)
+        #expect(outbox.entries.map(\.event) == [.delete("m", id: "1")])
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        _ = outbox.add(.insert("m", "2"), base: 0, isKnown: false)
+        _ = outbox.add(.insert("m", id: "2"), base: 0, isKnown: false)
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        _ = outbox.add(.delete("m", "2"), base: 0, isKnown: false)
+        _ = outbox.add(.delete("m", id: "2"), base: 0, isKnown: false)
         #expect(outbox.entries.count == 3, "the insert may be in the log already")
     }
 
@@ -76,11 +76,11 @@ import Testing
     ) {
         var outbox = Outbox(seed: 1)
         let large = outbox.add(
-            .update("m", "1", ["a": .string(String(repeating: "x", count: 9_000))]),
+            .update("m", id: "1", ["a": .string(String(repeating: "x", count: 9_000))]),
             base: 0,
             isKnown: true
         )
-        _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.add(.update("m", id: "2", ["a": 1]), base: 0, isKnown: true)
         if hasOp {
             _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
             outbox.connected()
@@ -104,16 +104,16 @@ import Testing
     @Test("a device drops its own insert but keeps the delete of an object that another device has inserted")
     func keepsDelete() {
         var outbox = Outbox(seed: 1)
-        let insert = outbox.add(.insert("m", "1", ["a": 1]), base: 0, isKnown: false)
-        _ = outbox.add(.delete("m", "1"), base: 5, isKnown: true)
-        #expect(outbox.entries.map(\.event) == [.delete("m", "1")])
+        let insert = outbox.add(.insert("m", id: "1", ["a": 1]), base: 0, isKnown: false)
+        _ = outbox.add(.delete("m", id: "1"), base: 5, isKnown: true)
+        #expect(outbox.entries.map(\.event) == [.delete("m", id: "1")])
         #expect(outbox.takeNotices() == [.settled(number: insert, .superseded)])
     }
 
     @Test("a device reports a refused event and fills its op") func aRefusedEventIs() {
         var outbox = Outbox(seed: 1)
-        let bad = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
-        _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
+        let bad = outbox.add(.update("m", id: "1", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.add(.update("m", id: "2", ["a": 1]), base: 0, isKnown: true)
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.takeNotices()
         let error = ReelError(.tooLarge, "300 KiB found, at most 256 KiB expected")
@@ -138,7 +138,11 @@ import Testing
         var outbox = Outbox(seed: 1)
         var fold = Fold(stream: name, partition: 0, epoch: Epoch(1))
         func splice(_ offset: Int64, _ text: String) -> SyncEvent {
-            .update("page", "1", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
+            .update(
+                "page",
+                id: "1",
+                operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])]
+            )
         }
         func take(_ parcel: Outbox.PublishBatch?, from seq: Seq) throws -> [Outcome] {
             try #require(parcel).events.enumerated().map { index, bytes in
@@ -149,7 +153,7 @@ import Testing
                 }
             }
         }
-        _ = outbox.add(.insert("page", "1", ["text": "old words"]), base: -1, isKnown: false)
+        _ = outbox.add(.insert("page", id: "1", ["text": "old words"]), base: -1, isKnown: false)
         #expect(try take(outbox.nextBatch(Self.wide, base: -1, horizon: -1, nowMs: 0), from: 0) == [.applied])
         _ = outbox.add(splice(0, "too much"), base: 0, isKnown: true)
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
@@ -162,7 +166,7 @@ import Testing
         let outcomes = try take(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0), from: 1)
         #expect(outcomes == [.rejected(.guard), .rejected(.stale)], "the two later splices are one event")
         // The rejection does not affect another text of the device.
-        _ = outbox.add(.insert("page", "2", ["text": "more"]), base: 0, isKnown: false)
+        _ = outbox.add(.insert("page", id: "2", ["text": "more"]), base: 0, isKnown: false)
         #expect(try take(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0), from: 4) == [.applied])
         // The author of this splice has read the rejection.
         _ = outbox.add(splice(3, ","), base: 3, isKnown: true)
@@ -171,9 +175,9 @@ import Testing
 
     @Test("a device refuses a permanently nacked event at any position in its batch") func refusesInBatch() {
         var outbox = Outbox(seed: 1)
-        _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
-        let bad = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
-        _ = outbox.add(.update("m", "3", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.add(.update("m", id: "1", ["a": 1]), base: 0, isKnown: true)
+        let bad = outbox.add(.update("m", id: "2", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.add(.update("m", id: "3", ["a": 1]), base: 0, isKnown: true)
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.takeNotices()
         // The gateway nacks the first event with `gap` because of the second one. At that moment the device plans to
@@ -191,7 +195,7 @@ import Testing
 
     @Test("a device waits for answers to all sent events before it resends any") func waitsBeforeResend() {
         var outbox = Outbox(seed: 1)
-        for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
+        for id in 0..<3 { _ = outbox.add(.insert("m", id: "\(id)"), base: 0, isKnown: false) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let author = { [site = outbox.site] in EventID(site: site, op: $0) }
         outbox.nacked(author(1), ReelError(.overloaded, "", retryMs: 200), ref: parcel?.ref, nowMs: 0)
@@ -208,7 +212,7 @@ import Testing
     func manyRefusalsInA() {
         var world = OutboxSimulation(seed: 1)
         world.connect()
-        for id in 0..<300 { world.publish(.insert("m", "\(id)", [id % 13 == 5 ? "bad" : "n": 1])) }
+        for id in 0..<300 { world.publish(.insert("m", id: "\(id)", [id % 13 == 5 ? "bad" : "n": 1])) }
         var (sent, refs) = (0, Set<Int64>())
         for _ in 0..<100_000 where !world.outbox.entries.isEmpty {
             // Each batch takes one second on this link.
@@ -229,7 +233,7 @@ import Testing
 
     @Test("many acks for seqs that the fold has passed cause one resend of all events") func manyAcksForPlaces() {
         var outbox = Outbox(seed: 1)
-        for id in 0..<100 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
+        for id in 0..<100 { _ = outbox.add(.insert("m", id: "\(id)"), base: 0, isKnown: false) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         for op in 0..<100 {
             outbox.acked(.init(site: outbox.site, op: Op(op)), seq: Seq(op), folded: 100, nowMs: 0)
@@ -244,7 +248,7 @@ import Testing
     @Test("a device resends from the first op without an ack after a reconnect")
     func resendsAfterReconnect() {
         var outbox = Outbox(seed: 1)
-        for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
+        for id in 0..<3 { _ = outbox.add(.update("m", id: "\(id)", ["a": 1]), base: 0, isKnown: true) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         outbox.acked(EventID(site: outbox.site, op: 0), seq: 10, folded: 5, nowMs: 0)
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0) == nil, "it waits for the other acks")
@@ -255,15 +259,15 @@ import Testing
 
     @Test("a device rebases an event below the horizon before it sends the event") func rebasesBeforeSend() {
         var outbox = Outbox(seed: 1)
-        _ = outbox.add(.insert("m", "1"), base: -1, isKnown: false)
+        _ = outbox.add(.insert("m", id: "1"), base: -1, isKnown: false)
         let parcel = outbox.nextBatch(Self.wide, base: 900, horizon: 400, nowMs: 0)
         let author = EventID(site: outbox.site, op: 0)
-        #expect(parcel?.events == [SyncEvent.insert("m", "1").encoded(base: 900, author: author)])
+        #expect(parcel?.events == [SyncEvent.insert("m", id: "1").encoded(base: 900, author: author)])
     }
 
     @Test("a device holds its queue until the next connection after an error that no event caused") func holdsQueue() {
         var outbox = Outbox(seed: 1)
-        for id in 0..<2 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
+        for id in 0..<2 { _ = outbox.add(.update("m", id: "\(id)", ["a": 1]), base: 0, isKnown: true) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let error = ReelError(.forbidden, "no")
         for op in 0..<2 as Range<Op> {
@@ -278,7 +282,7 @@ import Testing
     @Test("a device bounds the bytes in flight without an answer") func boundsInFlightBytes() {
         var outbox = Outbox(seed: 1)
         let text = JSONValue.string(String(repeating: "x", count: 20_000))
-        for id in 0..<40 { _ = outbox.add(.insert("m", "\(id)", ["text": text]), base: 0, isKnown: false) }
+        for id in 0..<40 { _ = outbox.add(.insert("m", id: "\(id)", ["text": text]), base: 0, isKnown: false) }
         var sent = 0
         func nextBatch() {
             while let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0) {
@@ -298,7 +302,7 @@ import Testing
 
     @Test("a device uses the node's retry time within its own bounds") func retryIsHonouredWithin() {
         var outbox = Outbox(seed: 1)
-        _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.add(.update("m", id: "1", ["a": 1]), base: 0, isKnown: true)
         for (retry, expected) in [(500, 500), (Int64.max, Outbox.retryMaxMs)] as [(Int64, Int64)] {
             outbox.connected()
             let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)
@@ -317,7 +321,7 @@ import Testing
         var nowMs: Int64 = 0
         for op in 0..<10 as Range<Op> {
             let author = EventID(site: outbox.site, op: op)
-            _ = outbox.add(.insert("m", "\(op)"), base: 0, isKnown: false)
+            _ = outbox.add(.insert("m", id: "\(op)"), base: 0, isKnown: false)
             let refused = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: nowMs)
             outbox.nacked(author, ReelError(.rateLimited, "", retryMs: 100), ref: refused?.ref, nowMs: nowMs)
             nowMs += 100
@@ -331,7 +335,7 @@ import Testing
     @Test("a device resends from the first missing op when the fold finds a gap before an acked op")
     func resendsFromGap() {
         var outbox = Outbox(seed: 1)
-        for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
+        for id in 0..<3 { _ = outbox.add(.update("m", id: "\(id)", ["a": 1]), base: 0, isKnown: true) }
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         for op in 0..<3 {
             outbox.acked(EventID(site: outbox.site, op: Op(op)), seq: Seq(10 + op), folded: 5, nowMs: 0)
@@ -344,7 +348,7 @@ import Testing
 
     @Test("an ack for a seq that the fold has passed causes a resend") func anAckForA() {
         var outbox = Outbox(seed: 1)
-        _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.add(.update("m", id: "1", ["a": 1]), base: 0, isKnown: true)
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         outbox.acked(EventID(site: outbox.site, op: 0), seq: 7, folded: 8, nowMs: 0)
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == parcel?.events)
@@ -353,20 +357,20 @@ import Testing
     @Test("a cloned device takes a new site and moves the events that were not consumed") func aCloneTakesA() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
-        _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.add(.update("m", id: "1", ["a": 1]), base: 0, isKnown: true)
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
-        _ = outbox.add(.update("m", "2", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.add(.update("m", id: "2", ["a": 1]), base: 0, isKnown: true)
         // The other device's event has op 0.
         let author = EventID(site: was, op: 0)
         outbox.acked(author, seq: 4, folded: 2, nowMs: 0)
         _ = outbox.takeNotices()
-        let theirs = SyncEvent.delete("m", "9").encoded(base: 0, author: author)
+        let theirs = SyncEvent.delete("m", id: "9").encoded(base: 0, author: author)
         outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
         #expect(outbox.site != was)
         #expect(outbox.takeNotices() == [.newSite(was: was, now: outbox.site)])
         let parcel = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)
         let expected = ["1", "2"].enumerated().map { op, id in
-            SyncEvent.update("m", id, ["a": 1]).encoded(base: 0, author: .init(site: outbox.site, op: Op(op)))
+            SyncEvent.update("m", id: id, ["a": 1]).encoded(base: 0, author: .init(site: outbox.site, op: Op(op)))
         }
         #expect(parcel?.events == expected)
     }
@@ -375,34 +379,38 @@ import Testing
         var outbox = Outbox(seed: 1)
         let was = outbox.site
         func splice(_ offset: Int64) -> SyncEvent {
-            .update("page", "1", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: "x")])])
+            .update(
+                "page",
+                id: "1",
+                operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: "x")])]
+            )
         }
         let handedOver = outbox.add(splice(0), base: 0, isKnown: true)
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let queued = outbox.add(splice(1), base: 0, isKnown: true)
-        _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.add(.update("m", id: "1", ["a": 1]), base: 0, isKnown: true)
         let author = EventID(site: was, op: 0)
         outbox.acked(author, seq: 4, folded: 2, nowMs: 0)
-        let theirs = SyncEvent.delete("m", "9").encoded(base: 0, author: author)
+        let theirs = SyncEvent.delete("m", id: "9").encoded(base: 0, author: author)
         outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
         let refused = outbox.takeNotices().compactMap { notice -> Int64? in
             if case .settled(let number, .failed(let error)) = notice, error.code == .stale { number } else { nil }
         }
         #expect(Set(refused) == [handedOver, queued])
-        #expect(outbox.entries.map(\.event) == [.update("m", "1", ["a": 1])])
+        #expect(outbox.entries.map(\.event) == [.update("m", id: "1", ["a": 1])])
         #expect(outbox.nextBatch(Self.wide, base: 3, horizon: -1, nowMs: 0)?.events.count == 1)
     }
 
     @Test("a cloned device takes one new site, however many ops the other device has used") func aCloneTakesOne() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
-        for id in 0..<3 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 0, isKnown: true) }
+        for id in 0..<3 { _ = outbox.add(.update("m", id: "\(id)", ["a": 1]), base: 0, isKnown: true) }
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         for op in 0..<3 { outbox.acked(EventID(site: was, op: Op(op)), seq: Seq(4 + op), folded: 2, nowMs: 0) }
         _ = outbox.takeNotices()
         for op in 0..<3 {
             let author = EventID(site: was, op: Op(op))
-            let theirs = SyncEvent.delete("m", "9").encoded(base: 0, author: author)
+            let theirs = SyncEvent.delete("m", id: "9").encoded(base: 0, author: author)
             outbox.folded(author, seq: 3, .applied, content: theirs, base: 3, nowMs: 0)
         }
         #expect(outbox.takeNotices() == [.newSite(was: was, now: outbox.site)])
@@ -423,7 +431,7 @@ import Testing
 
     @Test("a snapshot gives a seq only for the last event of a site") func lastSeqOnly() {
         var outbox = Outbox(seed: 1)
-        for id in 0..<3 { _ = outbox.add(.insert("m", "\(id)"), base: 0, isKnown: false) }
+        for id in 0..<3 { _ = outbox.add(.insert("m", id: "\(id)"), base: 0, isKnown: false) }
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         _ = outbox.takeNotices()
         let site = outbox.site
@@ -439,9 +447,9 @@ import Testing
     @Test("a device replaces a site that never began because its first event was stale") func replacesStaleSite() {
         var outbox = Outbox(seed: 1)
         let was = outbox.site
-        _ = outbox.add(.update("m", "1", ["a": 1]), base: 0, isKnown: true)
+        _ = outbox.add(.update("m", id: "1", ["a": 1]), base: 0, isKnown: true)
         let splice = outbox.add(
-            .update("m", "1", operations: ["t": .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]),
+            .update("m", id: "1", operations: ["t": .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]),
             base: 0,
             isKnown: true
         )
@@ -451,7 +459,7 @@ import Testing
         outbox.folded(EventID(site: was, op: 0), seq: 70_000, .stale, content: [], base: 70_000, nowMs: 0)
         #expect(outbox.site != was)
         let author = EventID(site: outbox.site, op: 0)
-        let again = SyncEvent.update("m", "1", ["a": 1]).encoded(base: 70_000, author: author)
+        let again = SyncEvent.update("m", id: "1", ["a": 1]).encoded(base: 70_000, author: author)
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 100)?.events == [again])
         let refused = outbox.takeNotices().contains {
             if case .settled(splice, .failed(let error)) = $0 { error.code == .stale } else { false }
@@ -461,8 +469,8 @@ import Testing
 
     @Test("in a new epoch, a device keeps its queue and applies it to the new state") func aNewEpochKeeps() {
         var outbox = Outbox(seed: 1)
-        for id in 0..<2 { _ = outbox.add(.update("m", "\(id)", ["a": 1]), base: 50, isKnown: true) }
-        let guarded = outbox.add(SyncEvent(.delete("m", "1").guarded(["a": 3])), base: 50, isKnown: true)
+        for id in 0..<2 { _ = outbox.add(.update("m", id: "\(id)", ["a": 1]), base: 50, isKnown: true) }
+        let guarded = outbox.add(SyncEvent(.delete("m", id: "1").guarded(["a": 3])), base: 50, isKnown: true)
         _ = outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)
         let site = outbox.site
         outbox.connected()
@@ -470,7 +478,7 @@ import Testing
         #expect(outbox.site == site)
         let author = { EventID(site: site, op: $0) }
         let expected = [
-            SyncEvent.update("m", "1", ["a": 1]).encoded(base: 7, author: author(1)),
+            SyncEvent.update("m", id: "1", ["a": 1]).encoded(base: 7, author: author(1)),
             SyncEvent.noop.encoded(base: 7, author: author(2)),
         ]
         #expect(outbox.nextBatch(Self.wide, base: 0, horizon: -1, nowMs: 0)?.events == expected)
@@ -482,11 +490,16 @@ import Testing
 
     @Test("a stored event decodes to the same event and base") func storedEventRoundTrips() {
         let events: [SyncEvent] = [
-            .insert("tä\"sk", "1\u{7}", ["a": [1, "x\n", nil, ["k": true]], "b": 1.5e300]),
-            .update("m", "i", ["x": nil], operations: ["n": .increment(-2), "s": .change(add: ["a"], remove: [1])]),
+            .insert("tä\"sk", id: "1\u{7}", ["a": [1, "x\n", nil, ["k": true]], "b": 1.5e300]),
             .update(
                 "m",
-                "i",
+                id: "i",
+                ["x": nil],
+                operations: ["n": .increment(-2), "s": .change(add: ["a"], remove: [1])]
+            ),
+            .update(
+                "m",
+                id: "i",
                 operations: [
                     "t": .splice([
                         TextSplice(at: 3, removing: 1, inserting: "héllo"),
@@ -494,8 +507,8 @@ import Testing
                     ])
                 ]
             ),
-            SyncEvent(.delete("m", "i").guarded(["a": 4, "b": -1])),
-            .batch([.insert("m", "1"), .delete("m", "2")]), .noop,
+            SyncEvent(.delete("m", id: "i").guarded(["a": 4, "b": -1])),
+            .batch([.insert("m", id: "1"), .delete("m", id: "2")]), .noop,
         ]
         for event in events {
             var base: Seq = 0

@@ -78,7 +78,7 @@ struct OverlaySimulation {
         let refused = Set(stream.look().laid.values.filter { $0.refusal != nil }.flatMap(\.keys))
         let id = Self.ids.first { refused.contains(Fold.key(model: "m", id: $0)) }
         var event = chance(30) ? guardedTitle() : randomEvent(visible: true)
-        if let id, chance(60) { event = .update("m", id, operations: ["text": .splice([splice(id, true)])]) }
+        if let id, chance(60) { event = .update("m", id: id, operations: ["text": .splice([splice(id, true)])]) }
         guard let number = try? stream.add(event, base: stream.seq, read: nil) else { return nil }
         return stream.outbox.entries.last?.waits?.isEmpty == false ? number : nil
     }
@@ -257,20 +257,20 @@ struct OverlaySimulation {
         let number = JSONValue.number(Double(Int.random(in: 0..<100, using: &random)))
         let id = Self.ids.randomElement(using: &random)!
         switch Int.random(in: 0..<20, using: &random) {
-        case 0..<4: return .insert("m", id, ["n": number, "text": "ab"])
-        case 4..<7: return .update("m", id, ["n": number])
-        case 7: return .update("m", id, ["text": "plain"])
-        case 8: return .delete("m", id)
-        case 9: return .update("m", id, operations: ["sum": .increment(1)])
-        case 10: return .update("m", id, operations: ["set": .change(add: [number], remove: ["x"])])
-        case 11..<15: return .update("m", id, operations: ["text": .splice([splice(id, visible)])])
+        case 0..<4: return .insert("m", id: id, ["n": number, "text": "ab"])
+        case 4..<7: return .update("m", id: id, ["n": number])
+        case 7: return .update("m", id: id, ["text": "plain"])
+        case 8: return .delete("m", id: id)
+        case 9: return .update("m", id: id, operations: ["sum": .increment(1)])
+        case 10: return .update("m", id: id, operations: ["set": .change(add: [number], remove: ["x"])])
+        case 11..<15: return .update("m", id: id, operations: ["text": .splice([splice(id, visible)])])
         case 15..<18:
             let second = Self.ids.randomElement(using: &random)!
-            return .batch([.update("m", id, ["n": number]), .insert("m", second, ["of": .string(id)])])
+            return .batch([.update("m", id: id, ["n": number]), .insert("m", id: second, ["of": .string(id)])])
         case 18:
             let seq = stream.confirmed("m", id)?.fields["n"]?.seq ?? -1
-            return SyncEvent(SyncChange.update("m", id, ["n": number, "note": "g"]).guarded(["n": seq]))
-        default: return visible ? .update("m", id, ["bad": number, "n": number]) : .delete("m", id)
+            return SyncEvent(SyncChange.update("m", id: id, ["n": number, "note": "g"]).guarded(["n": seq]))
+        default: return visible ? .update("m", id: id, ["bad": number, "n": number]) : .delete("m", id: id)
         }
     }
 
@@ -278,7 +278,7 @@ struct OverlaySimulation {
     private mutating func guardedTitle() -> SyncEvent {
         let id = Self.ids.randomElement(using: &random)!
         let seq = stream.confirmed("m", id)?.fields["n"]?.seq ?? -1
-        return SyncEvent(SyncChange.update("m", id, ["text": "title"]).guarded(["n": seq]))
+        return SyncEvent(SyncChange.update("m", id: id, ["text": "title"]).guarded(["n": seq]))
     }
 
     /// An edit of the text that its author sees.

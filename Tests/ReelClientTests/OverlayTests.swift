@@ -36,17 +36,17 @@ import Testing
         func others(_ event: SyncEvent, _ op: Op) -> [UInt8] {
             event.encoded(base: -1, author: EventID(site: other, op: op))
         }
-        simulation.append(others(.batch([.insert("m", "0"), .insert("m", "1", ["text": "ab"])]), 0))
+        simulation.append(others(.batch([.insert("m", id: "0"), .insert("m", id: "1", ["text": "ab"])]), 0))
         simulation.fold(1)
         let stream = simulation.stream
         func edit(_ id: String, _ offset: Int64, _ text: String) -> SyncChange {
-            .update("m", id, operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
+            .update("m", id: id, operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
         }
         _ = stream.outbox.add(.batch([edit("0", 0, "own"), edit("1", 2, "c")]), base: 0, isKnown: true)
         _ = stream.outbox.add(SyncEvent(edit("1", 3, "d")), base: 0, isKnown: true)
         #expect(stream.visible("m", "0")?["text"] == "own" && stream.visible("m", "1")?["text"] == "abcd")
         // The other device deletes the first object before the log has the remaining events.
-        simulation.append(others(.delete("m", "0"), 1))
+        simulation.append(others(.delete("m", id: "0"), 1))
         stream.outbox.connected()
         simulation.send()
         simulation.arrive(calm: true)
@@ -61,16 +61,16 @@ import Testing
     {
         var simulation = OverlaySimulation(seed: 2)
         let (stream, was) = (simulation.stream, simulation.stream.outbox.site)
-        _ = stream.outbox.add(.insert("m", "2"), base: -1, isKnown: false)
-        _ = stream.outbox.add(.insert("m", "0", ["text": "ab"]), base: -1, isKnown: false)
+        _ = stream.outbox.add(.insert("m", id: "2"), base: -1, isKnown: false)
+        _ = stream.outbox.add(.insert("m", id: "0", ["text": "ab"]), base: -1, isKnown: false)
         simulation.send()
         try expectAsItMustBe(&simulation, "sent")
         // Another device has written under the same site.
-        simulation.append(SyncEvent.insert("m", "1").encoded(base: -1, author: EventID(site: was, op: 0)))
+        simulation.append(SyncEvent.insert("m", id: "1").encoded(base: -1, author: EventID(site: was, op: 0)))
         simulation.fold(1)
         #expect(stream.outbox.site != was)
         let edit = FieldOperation.splice([TextSplice(at: 2, removing: 0, inserting: "c")])
-        _ = stream.outbox.add(.update("m", "0", operations: ["text": edit]), base: 0, isKnown: true)
+        _ = stream.outbox.add(.update("m", id: "0", operations: ["text": edit]), base: 0, isKnown: true)
         try expectAsItMustBe(&simulation, "as another site")
     }
 
@@ -78,13 +78,13 @@ import Testing
     {
         var simulation = OverlaySimulation(seed: 3)
         let (stream, author) = (simulation.stream, EventID(site: simulation.others[0], op: 0))
-        simulation.append(SyncEvent.insert("m", "0", ["text": "ab"]).encoded(base: -1, author: author))
+        simulation.append(SyncEvent.insert("m", id: "0", ["text": "ab"]).encoded(base: -1, author: author))
         simulation.fold(1)
         let edit = FieldOperation.splice([TextSplice(at: 2, removing: 0, inserting: "c")])
-        _ = stream.outbox.add(.update("m", "0", operations: ["text": edit]), base: 0, isKnown: true)
-        _ = stream.outbox.add(.insert("m", "1"), base: 0, isKnown: false)
+        _ = stream.outbox.add(.update("m", id: "0", operations: ["text": edit]), base: 0, isKnown: true)
+        _ = stream.outbox.add(.insert("m", id: "1"), base: 0, isKnown: false)
         simulation.send()
-        _ = stream.outbox.add(.insert("m", "2"), base: 0, isKnown: false)
+        _ = stream.outbox.add(.insert("m", id: "2"), base: 0, isKnown: false)
         #expect(stream.visible("m", "0")?["text"] == "abc" && stream.visible("m", "1") != nil)
 
         var fold = try #require(stream.fold)
@@ -100,7 +100,7 @@ import Testing
     @Test("a reader reads all objects after a new fold, without a list of changed names") func readsAllAfterSnapshot() {
         var simulation = OverlaySimulation(seed: 5)
         let author = EventID(site: simulation.others[0], op: 0)
-        simulation.append(SyncEvent.insert("m", "0").encoded(base: -1, author: author))
+        simulation.append(SyncEvent.insert("m", id: "0").encoded(base: -1, author: author))
         simulation.loadSnapshot()
         simulation.stream.follow()
         #expect(simulation.stream.visible("m", "0") != nil)

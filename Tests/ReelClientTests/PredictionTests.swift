@@ -84,19 +84,19 @@ import Testing
         let value: JSONValue = [1, "ab", [1], nil].randomElement(using: &simulation.random)!
         var change: SyncChange
         switch Int.random(in: 0..<10, using: &simulation.random) {
-        case 0: change = .insert("m", id)
-        case 1: change = .insert("m", id, [name: value])
-        case 2: change = .update("m", id, [name: value])
-        case 3, 4: change = .delete("m", id)
-        case 5: change = .update("m", id, operations: [name: .increment(1)])
-        case 6: change = .update("m", id, operations: [name: .change(add: [1], remove: [])])
+        case 0: change = .insert("m", id: id)
+        case 1: change = .insert("m", id: id, [name: value])
+        case 2: change = .update("m", id: id, [name: value])
+        case 3, 4: change = .delete("m", id: id)
+        case 5: change = .update("m", id: id, operations: [name: .increment(1)])
+        case 6: change = .update("m", id: id, operations: [name: .change(add: [1], remove: [])])
         default:
             let (offset, removed) = (
                 Int64.random(in: 0...5, using: &simulation.random), Int64.random(in: 0...2, using: &simulation.random)
             )
             change = .update(
                 "m",
-                id,
+                id: id,
                 operations: ["text": .splice([TextSplice(at: offset, removing: removed, inserting: "x")])]
             )
         }
@@ -112,35 +112,38 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("n", "1", ["text": "twelve chars", "n": 1])).outcome()
-        try await stream.publish(.insert("n", "gone")).outcome()
-        try await stream.publish(.delete("n", "gone")).outcome()
+        try await stream.publish(.insert("n", id: "1", ["text": "twelve chars", "n": 1])).outcome()
+        try await stream.publish(.insert("n", id: "gone")).outcome()
+        try await stream.publish(.delete("n", id: "gone")).outcome()
         try await network.on { $0.down = ["a"] }
         try await network.on { $0.kill("a") }
-        let read = try #require(try stream.object("n", "1"))
+        let read = try #require(try stream.object("n", id: "1"))
         let seq = try #require(read.fields["n"]?.seq)
         func splice(_ offset: Int64) -> SyncEvent {
-            .update("n", "1", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: "x")])])
+            .update("n", id: "1", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: "x")])])
         }
         let large = JSONValue.string(String(repeating: "x", count: 250 << 10))
-        for name in ["large", "larger", "largest"] { try await stream.publish(.update("n", "1", [name: large])) }
+        for name in ["large", "larger", "largest"] { try await stream.publish(.update("n", id: "1", [name: large])) }
         let cases: [(SyncEvent, ErrorCode?)] = [
             (splice(18), .range), (splice(12), nil), (splice(13), nil), (splice(15), .range),
-            (.update("n", "1", operations: ["n": .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]), .type),
-            (.update("n", "1", operations: ["text": .increment(1)]), .type),
-            (.update("n", "1", operations: ["n": .change(add: [1], remove: [])]), .type),
-            (SyncEvent(.update("n", "1", ["n": 2]).guarded(["n": seq + 1])), .guard),
+            (
+                .update("n", id: "1", operations: ["n": .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]),
+                .type
+            ),
+            (.update("n", id: "1", operations: ["text": .increment(1)]), .type),
+            (.update("n", id: "1", operations: ["n": .change(add: [1], remove: [])]), .type),
+            (SyncEvent(.update("n", id: "1", ["n": 2]).guarded(["n": seq + 1])), .guard),
             // The device does not know the event that will have that seq.
-            (SyncEvent(.update("n", "1", ["n": 2]).guarded(["n": seq + 10])), nil),
-            (SyncEvent(.update("n", "1", ["n": 2]).guarded(["n": seq])), nil),
-            (SyncEvent(.insert("n", "1").guarded(["text": -1])), .guard),
-            (SyncEvent(.update("n", "1", ["n": 2]).guarded(["n": seq])), .guard),
-            (.insert("n", "gone"), .deleted), (.update("n", "gone"), .deleted), (.delete("n", "gone"), nil),
-            (.update("n", "unknown"), .noObject), (.delete("n", "unknown"), .noObject),
-            (.batch([.insert("n", "new"), .update("n", "gone")]), .deleted),
-            (.batch([.delete("n", "1"), .insert("n", "1")]), .deleted),
-            (.update("n", "1", ["other": large]), .tooLarge),
-            (.delete("n", "1"), nil), (.insert("n", "1"), .deleted),
+            (SyncEvent(.update("n", id: "1", ["n": 2]).guarded(["n": seq + 10])), nil),
+            (SyncEvent(.update("n", id: "1", ["n": 2]).guarded(["n": seq])), nil),
+            (SyncEvent(.insert("n", id: "1").guarded(["text": -1])), .guard),
+            (SyncEvent(.update("n", id: "1", ["n": 2]).guarded(["n": seq])), .guard),
+            (.insert("n", id: "gone"), .deleted), (.update("n", id: "gone"), .deleted), (.delete("n", id: "gone"), nil),
+            (.update("n", id: "unknown"), .noObject), (.delete("n", id: "unknown"), .noObject),
+            (.batch([.insert("n", id: "new"), .update("n", id: "gone")]), .deleted),
+            (.batch([.delete("n", id: "1"), .insert("n", id: "1")]), .deleted),
+            (.update("n", id: "1", ["other": large]), .tooLarge),
+            (.delete("n", id: "1"), nil), (.insert("n", id: "1"), .deleted),
         ]
         for (event, code) in cases {
             // The device publishes an event that is not known to fail. The next events are checked after it.
@@ -161,11 +164,15 @@ import Testing
         try await network.on { $0.down = ["a"] }
         let client = try network.client()
         let stream = try await client.open("s")
-        let update = try await stream.publish(.update("m", "0", ["a": 1]))
-        let batch = try await stream.publish(.batch([.update("m", "0", ["b": 1]), .insert("m", "2", ["a": "x"])]))
-        try await stream.publish(.insert("m", "1", ["a": "x"]))
+        let update = try await stream.publish(.update("m", id: "0", ["a": 1]))
+        let batch = try await stream.publish(
+            .batch([.update("m", id: "0", ["b": 1]), .insert("m", id: "2", ["a": "x"])])
+        )
+        try await stream.publish(.insert("m", id: "1", ["a": "x"]))
         let error = await #expect(throws: ReelError.self) {
-            try await stream.publish(.batch([.delete("m", "0"), .update("m", "1", operations: ["a": .increment(1)])]))
+            try await stream.publish(
+                .batch([.delete("m", id: "0"), .update("m", id: "1", operations: ["a": .increment(1)])])
+            )
         }
         #expect(error?.code == .type && error?.message.contains("m/1") == true)
         try await network.on { $0.down = [] }
@@ -182,7 +189,7 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         try await network.on { network in
-            for id in 0..<5 { network.author(.insert("m", "\(id)")) }
+            for id in 0..<5 { network.author(.insert("m", id: "\(id)")) }
             (network.isSilent, network.dropsFetches) = (true, true)
         }
         var client = try network.client(store: .file(path))
@@ -190,12 +197,12 @@ import Testing
         try await eventually { await client.phases("s") == [.live] }
         try await network.on { $0.push(upTo: 1) }
         try await stream.waitUntil(seq: 1)
-        try await stream.publish(.update("m", "3", ["a": 1]))
+        try await stream.publish(.update("m", id: "3", ["a": 1]))
         await client.close()
         try await network.on { $0.kill("a") }
         client = try network.client(store: .file(path))
         stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.update("m", "4", ["a": 1]))
+        try await stream.publish(.update("m", id: "4", ["a": 1]))
         await client.close()
     }
 
@@ -209,9 +216,9 @@ import Testing
                 if !isOnline { try await network.on { $0.down = ["a"] } }
                 var client = try network.client(store: .file(path))
                 let drawn = SyncChange.insert("n", ["a": 1])
-                for insert in [SyncChange.insert("n", "x"), drawn] {
+                for insert in [SyncChange.insert("n", id: "x"), drawn] {
                     if insert.hasRandomID, isStartedAgain, !isOnline { continue }
-                    for event in [SyncEvent(insert), .delete("n", insert.id)] {
+                    for event in [SyncEvent(insert), .delete("n", id: insert.id)] {
                         try await client.open("s").publish(event)
                         if isOnline { try await eventually { try await client.open("s").pendingCount == 0 } }
                         guard isStartedAgain else { continue }
@@ -235,15 +242,15 @@ import Testing
         try await network.on { $0.down = ["a"] }
         let client = try network.client()
         let (stream, other) = (try await client.open("s"), try await client.open("t"))
-        try await stream.publish(.insert("m", "0", ["a": nil]))
-        try await other.publish(.insert("m", "0"))
-        let delete = try await stream.publish(.delete("m", "0"))
-        #expect(try stream.object("m", "0") == nil)
-        #expect(try other.object("m", "0") != nil, "each stream has its own objects")
+        try await stream.publish(.insert("m", id: "0", ["a": nil]))
+        try await other.publish(.insert("m", id: "0"))
+        let delete = try await stream.publish(.delete("m", id: "0"))
+        #expect(try stream.object("m", id: "0") == nil)
+        #expect(try other.object("m", id: "0") != nil, "each stream has its own objects")
         try await network.on { $0.down = [] }
         guard case .applied(let seq) = try await delete.outcome() else { throw Wrong() }
         try await source.waitUntil(seq: seq)
-        #expect(try source.object("m", "0") == nil)
+        #expect(try source.object("m", id: "0") == nil)
         await client.close()
         await writer.close()
     }

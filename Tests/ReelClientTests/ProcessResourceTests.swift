@@ -59,7 +59,7 @@ import Testing
             gone = client
             let changes = await client.notices()
             let stream = try await client.open("s")
-            let publication = try await stream.publish(.insert("m", "\(number)"))
+            let publication = try await stream.publish(.insert("m", id: "\(number)"))
             if isReal {
                 try await eventually("the node hears a client") { node.greeted > greeted }
             } else {

@@ -23,12 +23,12 @@ import Testing
         defer { removeStore(path) }
         try await network.on { $0.down = ["a"] }
         var client = try network.client(store: .file(path))
-        try await client.open("b").publish(.insert("task", "1", ["title": "Milk"]))
-        try await client.open("b").publish(.delete("task", "2"))
-        try await client.open("a").publish(.batch([.update("m", "1", ["n": 1]), .delete("m", "2")]))
+        try await client.open("b").publish(.insert("task", id: "1", ["title": "Milk"]))
+        try await client.open("b").publish(.delete("task", id: "2"))
+        try await client.open("a").publish(.batch([.update("m", id: "1", ["n": 1]), .delete("m", id: "2")]))
         await client.close()
         client = try network.client(store: .file(path))
-        try await client.open("c").publish(.update("m", "1", operations: ["n": .increment(1)]))
+        try await client.open("c").publish(.update("m", id: "1", operations: ["n": .increment(1)]))
         let expected = [
             #"{"event":{"events":[{"fields":{"n":1},"id":"1","model":"m","type":"update"},"#
                 + #"{"id":"2","model":"m","type":"delete"}],"type":"batch"},"number":1,"stream":"a"}"#,
@@ -51,16 +51,16 @@ import Testing
         defer { removeStore(path) }
         var client = try network.client(store: .file(path))
         var stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["text": "old"])).outcome()
+        try await stream.publish(.insert("m", id: "0", ["text": "old"])).outcome()
         try await network.on { ($0.dropsAcks, $0.isSilent) = (true, true) }
-        try await stream.publish(.update("m", "0", ["n": 1]))
+        try await stream.publish(.update("m", id: "0", ["n": 1]))
         try await eventually { (try? await network.on { $0.log.count }) == 2 }
         try await network.on { network in
             network.down = ["a"]
             network.kill("a")
         }
         try await stream.publish(
-            .update("m", "0", operations: ["text": .splice([TextSplice(at: 3, removing: 0, inserting: "er")])])
+            .update("m", id: "0", operations: ["text": .splice([TextSplice(at: 3, removing: 0, inserting: "er")])])
         )
         for isOpen in [true, false] {
             let lines = try await lines(client)
@@ -92,15 +92,15 @@ import Testing
         let client = try network.client(nodes: [])
         let stream = try await client.open("s")
         let events: [SyncEvent] = [
-            .insert("m", "ü\"\\", ["a": ["b": [1, .null, true]]]),
-            .update("m", "1", ["a": .null], operations: ["b": .change(add: ["x"], remove: [1])]),
+            .insert("m", id: "ü\"\\", ["a": ["b": [1, .null, true]]]),
+            .update("m", id: "1", ["a": .null], operations: ["b": .change(add: ["x"], remove: [1])]),
             .update(
                 "m",
-                "1",
+                id: "1",
                 operations: ["t": .splice([TextSplice(at: 0, removing: 0, inserting: "\u{1F469}\u{200D}\u{1F467}")])]
             ),
-            SyncEvent(.delete("m", "2").guarded(["a": -1])),
-            .batch([.insert("m", "3"), .delete("m", "4")]),
+            SyncEvent(.delete("m", id: "2").guarded(["a": -1])),
+            .batch([.insert("m", id: "3"), .delete("m", id: "4")]),
         ]
         for event in events { try await stream.publish(event) }
         let lines = try await lines(client)
@@ -129,7 +129,7 @@ import Testing
         try await withThrowingTaskGroup { group in
             for id in 0..<1_203 {
                 let text = String(repeating: "x", count: id % 100 == 0 ? 200_000 : 1)
-                group.addTask { try await stream.publish(.insert("m", "\(id)", ["text": .string(text)])) }
+                group.addTask { try await stream.publish(.insert("m", id: "\(id)", ["text": .string(text)])) }
             }
             try await group.waitForAll()
         }

@@ -11,13 +11,13 @@ import Testing
         arguments: [false, true]
     )
     func appliedAfterAll(isConsumed: Bool) throws {
-        var device = LoggedDevice(.insert("m", "0", ["text": "title"]))
-        try device.publish(SyncEvent(.update("m", "0", ["text": "lost"]).guarded(["f": -1])))
+        var device = LoggedDevice(.insert("m", id: "0", ["text": "title"]))
+        try device.publish(SyncEvent(.update("m", id: "0", ["text": "lost"]).guarded(["f": -1])))
         let sent = device.send()
-        device.write(.update("m", "0", ["f": 1]))
+        device.write(.update("m", id: "0", ["f": 1]))
         let read = try #require(device.stream.visible("m", "0"))
         #expect(read["text"] == "title", "the own event is expected to be rejected")
-        device.write(.update("m", "0", ["f": nil]))
+        device.write(.update("m", id: "0", ["f": nil]))
         if isConsumed { device.land(sent[0]) }
         #expect(device.stream.visible("m", "0")?["text"] == "lost")
         let error = #expect(throws: ReelError.self) { try device.publish(LoggedDevice.edit(2, "X"), read: read) }
@@ -26,10 +26,10 @@ import Testing
 
     @Test("a splice is stale if the text's own event was refused at hand-over after the author had read it")
     func lostAtHandOver() throws {
-        let device = LoggedDevice(.insert("m", "0", ["text": "old", "f": 1]))
+        let device = LoggedDevice(.insert("m", id: "0", ["text": "old", "f": 1]))
         let pad = JSONValue.string(String(repeating: "p", count: 2_000))
-        try device.publish(.update("m", "0", ["f": nil, "pad": pad]))
-        try device.publish(SyncEvent(.update("m", "0", ["text": "hello"]).guarded(["f": -1])))
+        try device.publish(.update("m", id: "0", ["f": nil, "pad": pad]))
+        try device.publish(SyncEvent(.update("m", id: "0", ["text": "hello"]).guarded(["f": -1])))
         let read = try #require(device.stream.visible("m", "0"))
         #expect(read["text"] == "hello")
         #expect(device.send(.init(events: 10, bytes: 5_000, event: 1_000)).count == 2, "the first one is too large")
@@ -42,9 +42,9 @@ import Testing
 
     @Test("a client refuses a splice on text that was read in an earlier run")
     func formerRun() throws {
-        let first = LoggedDevice(.insert("m", "0", ["text": "title"]))
+        let first = LoggedDevice(.insert("m", id: "0", ["text": "title"]))
         let read = try #require(first.stream.visible("m", "0"))
-        let second = LoggedDevice(.insert("m", "0", ["text": "title"]))
+        let second = LoggedDevice(.insert("m", id: "0", ["text": "title"]))
         let error = #expect(throws: ReelError.self) { try second.publish(LoggedDevice.edit(1, "X"), read: read) }
         #expect(error?.code == .stale)
     }
@@ -52,42 +52,42 @@ import Testing
     @Test("a device does not merge an update into an event that will be rejected")
     func mergedIntoALoser() throws {
         let fields = (0..<Limits.fields - 1).reduce(into: FieldMap<JSONValue>()) { $0["a\($1)"] = 0 }
-        var device = LoggedDevice(.insert("m", "0", fields))
-        try device.publish(.update("m", "0", ["z": 1]))
-        device.write(.update("m", "0", ["y": 1]))
-        try device.publish(.update("m", "0", ["a0": 5]))
+        var device = LoggedDevice(.insert("m", id: "0", fields))
+        try device.publish(.update("m", id: "0", ["z": 1]))
+        device.write(.update("m", id: "0", ["y": 1]))
+        try device.publish(.update("m", id: "0", ["a0": 5]))
         #expect(device.stream.visible("m", "0")?["a0"] == 5)
         #expect(device.stream.outbox.entries.count == 2)
     }
 
     @Test("a device hides an object that it has held and that was deleted, even if an own insert of it waits")
     func goneObject() throws {
-        var device = LoggedDevice(.insert("m", "0", ["a": 1]))
-        try device.publish(.insert("m", "0", ["a": 2]))
-        device.write(.delete("m", "0"))
+        var device = LoggedDevice(.insert("m", id: "0", ["a": 1]))
+        try device.publish(.insert("m", id: "0", ["a": 2]))
+        device.write(.delete("m", id: "0"))
         device.log.passHorizon()
         device.read()
         #expect(device.stream.visible("m", "0") == nil)
-        let error = #expect(throws: ReelError.self) { try device.publish(.update("m", "0", ["b": 1])) }
+        let error = #expect(throws: ReelError.self) { try device.publish(.update("m", id: "0", ["b": 1])) }
         #expect(error?.code == .noObject)
         #expect(device.send().isEmpty && RevivalTests.codes(&device.stream.outbox) == [.deleted])
     }
 
     @Test("a batch of another object stays unchanged when a splice before it is placed")
     func unrelatedBatch() throws {
-        var device = LoggedDevice(.insert("m", "0", ["text": "title", "n": 0]))
-        device.write(.insert("m", "other", ["text": "x"]))
-        let title = try device.publish(SyncEvent(.update("m", "0", ["text": "lost"]).guarded(["n": 0])))
+        var device = LoggedDevice(.insert("m", id: "0", ["text": "title", "n": 0]))
+        device.write(.insert("m", id: "other", ["text": "x"]))
+        let title = try device.publish(SyncEvent(.update("m", id: "0", ["text": "lost"]).guarded(["n": 0])))
         let sent = device.send()
-        device.write(.update("m", "0", ["n": 1]))
+        device.write(.update("m", id: "0", ["n": 1]))
         let splice = try device.publish(LoggedDevice.edit(5, "a"))
         #expect(device.stream.outbox.waiting == [title: [splice]])
         let edit = SyncChange.update(
             "m",
-            "other",
+            id: "other",
             operations: ["text": .splice([TextSplice(at: 1, removing: 0, inserting: "y")])]
         )
-        try device.publish(.batch([.update("m", "other", ["n": 1]), edit]))
+        try device.publish(.batch([.update("m", id: "other", ["n": 1]), edit]))
         // The second splice depends on the first one in the same text. The device cannot express this batch in another
         // way, so it sends the batch unchanged.
         try device.publish(.batch([edit, edit]))
@@ -110,7 +110,7 @@ struct LoggedDevice {
     }
 
     static func edit(_ offset: Int64, _ text: String) -> SyncEvent {
-        .update("m", "0", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
+        .update("m", id: "0", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
     }
 
     /// Reads the log to its end.

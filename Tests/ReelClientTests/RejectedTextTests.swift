@@ -14,34 +14,44 @@ import Testing
 
         var others: SyncEvent? {
             switch self {
-            case .deleted: .delete("m", "a")
-            case .guarded: .update("m", "a", ["n": 1])
-            case .type: .update("m", "a", ["n": "no number"])
-            case .replaced: .update("m", "a", ["title": "other"])
+            case .deleted: .delete("m", id: "a")
+            case .guarded: .update("m", id: "a", ["n": 1])
+            case .type: .update("m", id: "a", ["n": "no number"])
+            case .replaced: .update("m", id: "a", ["title": "other"])
             case .tooLarge: nil
             }
         }
 
         var own: SyncChange {
             switch self {
-            case .deleted: .update("m", "a", ["title": "new"])
-            case .guarded: .update("m", "a", ["title": "new"]).guarded(["n": 0])
+            case .deleted: .update("m", id: "a", ["title": "new"])
+            case .guarded: .update("m", id: "a", ["title": "new"]).guarded(["n": 0])
             case .replaced:
-                .update("m", "a", operations: ["title": .splice([TextSplice(at: 5, removing: 0, inserting: "new")])])
-            case .type: .update("m", "a", ["title": "new"], operations: ["n": .increment(1)])
-            case .tooLarge: .update("m", "a", ["title": .string(String(repeating: "x", count: 60 << 10))])
+                .update(
+                    "m",
+                    id: "a",
+                    operations: ["title": .splice([TextSplice(at: 5, removing: 0, inserting: "new")])]
+                )
+            case .type: .update("m", id: "a", ["title": "new"], operations: ["n": .increment(1)])
+            case .tooLarge: .update("m", id: "a", ["title": .string(String(repeating: "x", count: 60 << 10))])
             }
         }
     }
 
     private static func letter(_ offset: Int, _ id: String = "b") -> SyncEvent {
-        .update("m", id, operations: ["text": .splice([TextSplice(at: Int64(offset), removing: 0, inserting: "x")])])
+        .update(
+            "m",
+            id: id,
+            operations: ["text": .splice([TextSplice(at: Int64(offset), removing: 0, inserting: "x")])]
+        )
     }
 
     private func stream(_ network: FakeNetwork) async throws -> (SyncClient, SyncStream) {
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        let make = SyncEvent.batch([.insert("m", "a", ["n": 0, "title": "title"]), .insert("m", "b", ["text": ""])])
+        let make = SyncEvent.batch([
+            .insert("m", id: "a", ["n": 0, "title": "title"]), .insert("m", id: "b", ["text": ""]),
+        ])
         guard case .applied(0) = try await stream.publish(make).outcome() else { throw Wrong() }
         return (client, stream)
     }
@@ -67,7 +77,7 @@ import Testing
         let outcome = try await title.outcome()
         #expect(outcome.isLoss, "\(outcome)")
         try await eventually { await stream.pendingCount == 0 }
-        #expect(try stream.confirmed.object("m", "b")?["text"]?.string?.count == 50)
+        #expect(try stream.confirmed.object("m", id: "b")?["text"]?.string?.count == 50)
         await client.close()
     }
 
@@ -78,11 +88,11 @@ import Testing
         // The device does not hear yet that the other device has deleted the object.
         try await network.on { network in
             network.isSilent = true
-            network.author(.delete("m", "a"))
+            network.author(.delete("m", id: "a"))
         }
         var letters: [PublishHandle] = []
         for offset in 0..<120 {
-            if offset == 10 { try await stream.publish(.update("m", "a", ["title": "new"])) }
+            if offset == 10 { try await stream.publish(.update("m", id: "a", ["title": "new"])) }
             if offset == 60 {
                 try await network.on { network in
                     network.isSilent = false
@@ -92,7 +102,7 @@ import Testing
             letters.append(try await stream.publish(Self.letter(offset)))
         }
         for letter in letters { guard case .applied = try await letter.outcome() else { throw Wrong() } }
-        #expect(try stream.confirmed.object("m", "b")?["text"]?.string?.count == 120)
+        #expect(try stream.confirmed.object("m", id: "b")?["text"]?.string?.count == 120)
         await client.close()
     }
 
@@ -102,14 +112,14 @@ import Testing
         let (client, stream) = try await stream(network)
         try await network.on { network in
             network.isSilent = true
-            network.author(.update("m", "b", ["text": "replaced "]))
+            network.author(.update("m", id: "b", ["text": "replaced "]))
         }
         var early: [PublishHandle] = []
         for offset in 0..<10 { early.append(try await stream.publish(Self.letter(offset))) }
         try await eventually { try await network.on { $0.log.count } == 12 }
         // The device reads only the other device's event. Its own letters have not returned yet.
         try await network.on { $0.push(upTo: 1) }
-        try await eventually { try stream.object("m", "b")?["text"] == "replaced " }
+        try await eventually { try stream.object("m", id: "b")?["text"] == "replaced " }
         var late: [PublishHandle] = []
         for offset in 0..<10 { late.append(try await stream.publish(Self.letter(9 + offset))) }
         try await network.on { network in
@@ -118,7 +128,7 @@ import Testing
         }
         for letter in early { guard case .rejected(.stale, _) = try await letter.outcome() else { throw Wrong() } }
         for letter in late { guard case .applied = try await letter.outcome() else { throw Wrong() } }
-        #expect(try stream.confirmed.object("m", "b")?["text"] == "replaced xxxxxxxxxx")
+        #expect(try stream.confirmed.object("m", id: "b")?["text"] == "replaced xxxxxxxxxx")
         await client.close()
     }
 }

@@ -17,7 +17,7 @@ import Testing
     }
 
     private func add(_ stream: SyncStream) async throws -> PublishHandle {
-        try await stream.publish(.update("m", "0", operations: ["n": .increment(1)]))
+        try await stream.publish(.update("m", id: "0", operations: ["n": .increment(1)]))
     }
 
     /// Returns the number of `add` calls that the log has.
@@ -45,7 +45,7 @@ import Testing
         let client = try network.client()
         let notices = await client.notices()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["n": 0])).outcome()
+        try await stream.publish(.insert("m", id: "0", ["n": 0])).outcome()
         try await add(stream).outcome()
         try await network.on { [name] network in network.retire(before: network.head, name) }
         for _ in 0..<3 {
@@ -66,7 +66,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["n": 0])).outcome()
+        try await stream.publish(.insert("m", id: "0", ["n": 0])).outcome()
         try await add(stream).outcome()
         // The log gets the barrier before the events of the next publish. The device gets both together.
         try await network.on { [name] network in
@@ -156,7 +156,7 @@ import Testing
     func new() async throws {
         let network = try FakeNetwork()
         try await network.on { [name] network in
-            for id in 0..<3 { network.author(.insert("m", "\(id)", ["n": 0])) }
+            for id in 0..<3 { network.author(.insert("m", id: "\(id)", ["n": 0])) }
             network.retire(before: 0, name)
         }
         let path = temporaryPath()
@@ -179,7 +179,7 @@ import Testing
     private func leave(_ network: FakeNetwork, _ path: String, _ last: Last) async throws {
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["n": 0])).outcome()
+        try await stream.publish(.insert("m", id: "0", ["n": 0])).outcome()
         try await add(stream).outcome()
         try await network.on { network in
             if last == .lost {

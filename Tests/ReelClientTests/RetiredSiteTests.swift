@@ -12,7 +12,7 @@ import Testing
 
     /// Returns a queue on a fold at seq 10. Three inserts were handed over there, and one was not.
     private func queue() -> Outbox {
-        let entries = (0..<4).map { entry($0, .insert("m", "\($0)"), isSent: $0 < 3) }
+        let entries = (0..<4).map { entry($0, .insert("m", id: "\($0)"), isSent: $0 < 3) }
         return Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
     }
 
@@ -99,7 +99,9 @@ import Testing
         #expect(outbox.takeNotices() == [])
         #expect(outbox.site == site)
         let parcel = outbox.nextBatch(Self.wide, base: 90_000, horizon: -1, nowMs: 0)
-        #expect(parcel?.events.first == SyncEvent.insert("m", "0").encoded(base: 10, author: .init(site: site, op: 0)))
+        #expect(
+            parcel?.events.first == SyncEvent.insert("m", id: "0").encoded(base: 10, author: .init(site: site, op: 0))
+        )
     }
 
     @Test("an event that an earlier version of the client has sent counts as sent before the barrier")
@@ -127,10 +129,10 @@ import Testing
 
     @Test("a device refuses splices that may depend on a text that may be lost")
     func lostText() {
-        let write = entry(0, .update("m", "1", ["text": "ab"]))
+        let write = entry(0, .update("m", id: "1", ["text": "ab"]))
         let splice = SyncEvent.update(
             "m",
-            "1",
+            id: "1",
             operations: ["text": .splice([TextSplice(at: 2, removing: 0, inserting: "c")])]
         )
         let entries = [write, entry(1, splice, base: 89, isSent: false)]
@@ -167,10 +169,10 @@ import Testing
         func outcomes(bases: [Seq]) -> [Int64: PublishOutcome] {
             let event = SyncEvent.update(
                 "m",
-                "1",
+                id: "1",
                 operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]
             )
-            let insert = entry(1, .insert("m", "1", ["text": ""]))
+            let insert = entry(1, .insert("m", id: "1", ["text": ""]))
             let entries = bases.enumerated().map { entry(Op($0) + 2, event, base: $1, isSent: $0 == 0) }
             var outbox = Outbox(site: site, nextOp: 3, entries: [insert] + entries, seed: 1)
             outbox.position = position(90, retired: 50)
@@ -184,10 +186,10 @@ import Testing
 
     @Test("a guarded first event of a new site gets a base after the barrier, and the later events keep their bases")
     func beginningWithAGuard() throws {
-        let guarded = SyncEvent(.update("m", "1", ["n": 1]).guarded(["n": 3]))
+        let guarded = SyncEvent(.update("m", id: "1", ["n": 1]).guarded(["n": 3]))
         let splice = SyncEvent.update(
             "m",
-            "1",
+            id: "1",
             operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "x")])]
         )
         let entries = [guarded, splice].enumerated().map { entry(Op($0), $1, isSent: false) }
@@ -204,11 +206,11 @@ import Testing
 
     @Test("a splice that is the first event of a new site is rebased, and the fold applies it")
     func beginningWithASplice() throws {
-        var device = LoggedDevice(.insert("m", "0", ["text": "title"]))
+        var device = LoggedDevice(.insert("m", id: "0", ["text": "title"]))
         try device.publish(LoggedDevice.edit(5, "x"))
         try device.publish(LoggedDevice.edit(6, "y"))
         device.write(
-            .update("m", "0", operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "My ")])])
+            .update("m", id: "0", operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "My ")])])
         )
         device.log.fold.apply(.retire(before: -1, stream: OverlaySimulation.name), seq: device.log.fold.seq + 1)
         device.read()
@@ -239,7 +241,7 @@ import Testing
 
     @Test("a device drops a filler of an ended site without a notice")
     func filler() {
-        let entries = [entry(1, .noop), entry(2, .insert("m", "2"))]
+        let entries = [entry(1, .noop), entry(2, .insert("m", id: "2"))]
         var outbox = Outbox(site: site, nextOp: 3, entries: entries, seed: 1)
         outbox.position = position(90, retired: 50)
         outbox.leaveEndedSites(ended(0, at: 20))
@@ -302,7 +304,7 @@ import Testing
     @Test("an event keeps the position of its first hand-over, and later hand-overs do not change the position")
     func firstSent() {
         var outbox = Outbox(seed: 1)
-        _ = outbox.add(.insert("m", "1"), base: 0, isKnown: false)
+        _ = outbox.add(.insert("m", id: "1"), base: 0, isKnown: false)
         _ = outbox.takeWrites()
         outbox.position = position(5, retired: -1)
         _ = outbox.nextBatch(Self.wide, base: 5, horizon: -1, nowMs: 0)

@@ -74,14 +74,15 @@ import Testing
     @Test("a device sends an insert of a known object as an update, and a guard of −1 keeps the insert")
     func insertsBecomeUpdates() throws {
         var (log, outbox) = (Log(), Outbox(seed: 1))
-        let guarded = SyncChange.insert("n", "x", ["c": 1]).guarded(["c": -1])
+        let guarded = SyncChange.insert("n", id: "x", ["c": 1]).guarded(["c": -1])
         // These events were published before the device had read anything.
         for event in [
-            SyncEvent.insert("n", "x", ["a": 1]), SyncEvent(guarded), .batch([.insert("n", "x"), .insert("n", "y")]),
+            SyncEvent.insert("n", id: "x", ["a": 1]), SyncEvent(guarded),
+            .batch([.insert("n", id: "x"), .insert("n", id: "y")]),
         ] {
             _ = outbox.add(event, base: -1, isKnown: false)
         }
-        log.write(.insert("n", "x", ["b": 1]))
+        log.write(.insert("n", id: "x", ["b": 1]))
         let sent = Self.send(&outbox, to: log).map { String(decoding: $0, as: UTF8.self) }
         try #require(sent.count == 3)
         #expect(sent[0].hasSuffix(#""type":"update"}"#))
@@ -94,17 +95,19 @@ import Testing
         arguments: [false, true]
     )
     func refusesGoneObject(isStartedAgain: Bool) throws {
-        let guarded = SyncChange.insert("n", "x", ["c": 1]).guarded(["c": -1])
+        let guarded = SyncChange.insert("n", id: "x", ["c": 1]).guarded(["c": -1])
         let events: [SyncEvent] = [
-            .insert("n", "x", ["a": 1]), .insert("n", "x"), SyncEvent(guarded), .update("n", "x", ["a": nil]),
-            .batch([.insert("n", "y"), .insert("n", "x")]), .batch([.update("n", "x", ["a": 2]), .insert("n", "y")]),
+            .insert("n", id: "x", ["a": 1]), .insert("n", id: "x"), SyncEvent(guarded),
+            .update("n", id: "x", ["a": nil]),
+            .batch([.insert("n", id: "y"), .insert("n", id: "x")]),
+            .batch([.update("n", id: "x", ["a": 2]), .insert("n", id: "y")]),
         ]
         for event in events {
             var (log, outbox) = (Log(), Outbox(seed: 1))
-            log.write(.insert("n", "x", ["b": 1]))
+            log.write(.insert("n", id: "x", ["b": 1]))
             _ = Self.add(event, to: &outbox, over: log)
             if isStartedAgain { outbox = Self.restarted(outbox) }
-            log.write(.delete("n", "x"))
+            log.write(.delete("n", id: "x"))
             log.passHorizon()
             #expect(log.fold.object(model: "n", id: "x") == nil, "the fold would take the insert")
             #expect(Self.send(&outbox, to: log).isEmpty, "\(event)")
@@ -115,12 +118,12 @@ import Testing
     @Test("a waiting event does not revive an object that the device has seen only while the event waited")
     func seenMeanwhile() {
         var (log, outbox) = (Log(), Outbox(seed: 1))
-        _ = Self.add(.insert("n", "x", ["a": 1]), to: &outbox, over: log)
-        log.write(.insert("n", "x"))
+        _ = Self.add(.insert("n", id: "x", ["a": 1]), to: &outbox, over: log)
+        log.write(.insert("n", id: "x"))
         #expect(outbox.hasUnseen)
-        outbox.saw([ObjectName("n", "x")])
+        outbox.saw([ObjectName("n", id: "x")])
         #expect(!outbox.hasUnseen)
-        log.write(.delete("n", "x"))
+        log.write(.delete("n", id: "x"))
         log.passHorizon()
         #expect(Self.send(&outbox, to: log).isEmpty && Self.codes(&outbox) == [.deleted])
     }
@@ -128,8 +131,8 @@ import Testing
     @Test("a device inserts an object that it has never held, even if the horizon has passed")
     func newObjectsAreMade() {
         var (log, outbox) = (Log(), Outbox(seed: 1))
-        _ = Self.add(.insert("n", "x", ["a": 1]), to: &outbox, over: log)
-        log.write(.insert("n", "other"))
+        _ = Self.add(.insert("n", id: "x", ["a": 1]), to: &outbox, over: log)
+        log.write(.insert("n", id: "other"))
         log.passHorizon()
         let sent = Self.send(&outbox, to: log)
         #expect(sent.count == 1 && log.take(sent[0]) == .applied)
@@ -138,12 +141,12 @@ import Testing
     @Test("a device does not revive a deleted object with a lost event under a new site", arguments: [false, true])
     func lostEventsReviveNothing(isBatch: Bool) {
         var (log, outbox) = (Log(), Outbox(seed: 1))
-        log.write(.insert("n", "x", ["b": 1]))
-        let insert = SyncChange.insert("n", "x", ["a": 1])
-        _ = Self.add(isBatch ? .batch([insert, .insert("n", "y")]) : SyncEvent(insert), to: &outbox, over: log)
+        log.write(.insert("n", id: "x", ["b": 1]))
+        let insert = SyncChange.insert("n", id: "x", ["a": 1])
+        _ = Self.add(isBatch ? .batch([insert, .insert("n", id: "y")]) : SyncEvent(insert), to: &outbox, over: log)
         let lost = Self.send(&outbox, to: log)
         #expect(lost.count == 1)
-        log.write(.delete("n", "x"))
+        log.write(.delete("n", id: "x"))
         log.passHorizon()
         // The device sends the event again. The event is too old to be the first event of a site.
         outbox.connected()
@@ -165,16 +168,16 @@ import Testing
     )
     func newEpochRevivesNothing(times: Int) throws {
         var (log, outbox) = (Log(), Outbox(seed: 1))
-        log.write(.insert("n", "x", ["b": 1]))
-        let guarded = SyncChange.insert("n", "x", ["a": 1]).guarded(["a": -1])
+        log.write(.insert("n", id: "x", ["b": 1]))
+        let guarded = SyncChange.insert("n", id: "x", ["a": 1]).guarded(["a": -1])
         _ = Self.add(SyncEvent(guarded), to: &outbox, over: log)
-        _ = Self.add(.insert("n", "y"), to: &outbox, over: log)
+        _ = Self.add(.insert("n", id: "y"), to: &outbox, over: log)
         for _ in 0..<times {
             outbox.connected()
             #expect(Self.send(&outbox, to: log).count == 2)
         }
         var next = Log()
-        next.write(.insert("n", "other"))
+        next.write(.insert("n", id: "other"))
         outbox.epochChanged(consumed: { _ in nil }, seq: next.fold.seq)
         outbox.expressSent(over: next.fold)
         outbox.connected()
@@ -187,11 +190,13 @@ import Testing
     @Test("a refused batch with a text of another object leaves a filler in its place")
     func lostTextIsFilled() {
         var (log, outbox) = (Log(), Outbox(seed: 1))
-        log.write(.batch([.insert("n", "x"), .insert("n", "y", ["text": "ab"])]))
+        log.write(.batch([.insert("n", id: "x"), .insert("n", id: "y", ["text": "ab"])]))
         let edit = FieldOperation.splice([TextSplice(at: 2, removing: 0, inserting: "c")])
-        let batch = SyncEvent.batch([.update("n", "x", ["a": 1]), .update("n", "y", operations: ["text": edit])])
+        let batch = SyncEvent.batch([
+            .update("n", id: "x", ["a": 1]), .update("n", id: "y", operations: ["text": edit]),
+        ])
         _ = Self.add(batch, to: &outbox, over: log)
-        log.write(.delete("n", "x"))
+        log.write(.delete("n", id: "x"))
         let sent = Self.send(&outbox, to: log)
         #expect(sent.count == 1 && Self.codes(&outbox) == [.deleted])
         #expect(outbox.entries.first?.event.isFiller == true)
@@ -199,16 +204,16 @@ import Testing
 
     @Test("a guard of −1 survives an epoch and the horizon, and the state of the object decides")
     func guardsOfAbsentFields() throws {
-        let guarded = SyncEvent(SyncChange.insert("n", "x", ["a": 1]).guarded(["a": -1]))
+        let guarded = SyncEvent(SyncChange.insert("n", id: "x", ["a": 1]).guarded(["a": -1]))
         #expect(!guarded.dependsOnBase)
-        #expect(SyncEvent(SyncChange.update("n", "x").guarded(["a": -1, "b": 0])).dependsOnBase)
+        #expect(SyncEvent(SyncChange.update("n", id: "x").guarded(["a": -1, "b": 0])).dependsOnBase)
         for isTaken in [false, true] {
             var (log, outbox) = (Log(), Outbox(seed: 1))
             _ = Self.add(guarded, to: &outbox, over: log)
             var next = Log()
-            if isTaken { next.write(.insert("n", "x", ["a": 0])) }
+            if isTaken { next.write(.insert("n", id: "x", ["a": 0])) }
             outbox.epochChanged(consumed: { _ in nil }, seq: next.fold.seq)
-            next.write(.insert("n", "other"))
+            next.write(.insert("n", id: "other"))
             next.passHorizon()
             log = next
             let sent = Self.send(&outbox, to: log)
@@ -227,16 +232,16 @@ import Testing
         defer { removeStore(path) }
         var client = try network.client(store: .file(path))
         var stream = try await client.open("s")
-        try await stream.publish(.insert("n", "x", ["a": 0])).outcome()
+        try await stream.publish(.insert("n", id: "x", ["a": 0])).outcome()
         try await network.on { $0.kill("a") }
         // The first event depends on no field. The second event requires that a field is absent, and no device has made
         // its object.
-        try await stream.publish(.insert("n", "x", ["a": 1]))
-        let guarded = SyncEvent(SyncChange.insert("n", "y", ["a": 1]).guarded(["a": -1]))
+        try await stream.publish(.insert("n", id: "x", ["a": 1]))
+        let guarded = SyncEvent(SyncChange.insert("n", id: "y", ["a": 1]).guarded(["a": -1]))
         try await stream.publish(guarded)
         await client.close()
         try await network.on { network in
-            network.author(.delete("n", "x"))
+            network.author(.delete("n", id: "x"))
             for _ in 0..<17 * 4_096 { network.author(.noop) }
             if isNewEpoch { network.goOver(to: Epoch(2), lagging: []) }
             network.down = []
@@ -245,7 +250,7 @@ import Testing
         let notices = await client.notices()
         stream = try await client.open("s")
         for await case .notApplied("s", let event, .failed(let error)) in notices {
-            #expect(event == .insert("n", "x", ["a": 1]) && error.code == .deleted)
+            #expect(event == .insert("n", id: "x", ["a": 1]) && error.code == .deleted)
             break
         }
         try await eventually { await stream.pendingCount == 0 }

@@ -40,7 +40,7 @@ import Testing
         let client = try network.client(nodes: ["a", "b"])
         var notices = await client.notices().makeAsyncIterator()
         let stream = try await client.open("s", from: start)
-        let publication = try await stream.publish(.insert("m", "own", ["n": 1]))
+        let publication = try await stream.publish(.insert("m", id: "own", ["n": 1]))
         var reason = ""
         while let notice = await notices.next() {
             guard case .disconnected("a", let found) = notice else { continue }
@@ -48,7 +48,7 @@ import Testing
             break
         }
         #expect(await stream.pendingCount == 1, "the queue is kept")
-        #expect(try stream.object("m", "own") != nil)
+        #expect(try stream.object("m", id: "own") != nil)
         try await network.on { $0.down = [] }
         guard case .applied = try await publication.outcome() else {
             Issue.record("the event was not applied")
@@ -119,7 +119,7 @@ import Testing
         try await network.on { $0.down = ["b"] }
         let client = try network.client(nodes: ["a", "b"])
         let stream = try await client.open("s", from: .beginning)
-        let publication = try await stream.publish(.insert("m", "own"))
+        let publication = try await stream.publish(.insert("m", id: "own"))
         try await eventually("the device says what it found") {
             client.status.problems.contains { $0.stream == "s" }
         }
@@ -157,7 +157,7 @@ import Testing
         let client = try network.client(nodes: ["a", "b"])
         var notices = await client.notices().makeAsyncIterator()
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "own", ["n": 1]))
+        try await stream.publish(.insert("m", id: "own", ["n": 1]))
         while let notice = await notices.next() {
             if case .newSite("s", _, _) = notice { break }
         }
@@ -187,7 +187,7 @@ import Testing
         try await network.on { $0.down = ["b"] }
         let client = try network.client(nodes: ["a", "b"])
         let stream = try await client.open("s", from: .snapshot)
-        let publication = try await stream.publish(.insert("m", "own"))
+        let publication = try await stream.publish(.insert("m", id: "own"))
         try await eventually("the lie was told") { await client.connectedNode == "a" }
         try await network.on { network in
             network.down = ["a"]
@@ -209,7 +209,7 @@ import Testing
         network.down = ["b"]
         let client = try network.client(nodes: ["a", "b"])
         let stream = try await client.open("s", from: .beginning)
-        let publication = try await stream.publish(.insert("m", "own"))
+        let publication = try await stream.publish(.insert("m", id: "own"))
         try await eventually("it was nacked") { client.status.problems.contains { $0.code == .overloaded } }
         try await network.on { network in
             (network.nack, network.down) = (nil, ["a"])
@@ -231,8 +231,8 @@ import Testing
             ]
         )
         try await network.on { network in
-            network.author(.insert("m", "0"))
-            network.author(.insert("m", "1"))
+            network.author(.insert("m", id: "0"))
+            network.author(.insert("m", id: "1"))
             network.hung = ["a", "b"]
             network.down = ["b"]
         }
@@ -245,7 +245,7 @@ import Testing
             for connection in network.connections { connection.end("reset") }
         }
         try await eventually("all is read") { try stream.objects("m").count == 2 }
-        try await stream.publish(.insert("m", "own")).outcome()
+        try await stream.publish(.insert("m", id: "own")).outcome()
         #expect(try stream.objects("m").count == 3)
         await client.close()
     }
@@ -257,12 +257,12 @@ import Testing
         network.number = 999_999
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { network in
             network.number = 0
             for connection in network.connections { connection.end("reset") }
         }
-        let publication = try await stream.publish(.insert("m", "1"))
+        let publication = try await stream.publish(.insert("m", id: "1"))
         try await eventually("the honest node is behind") {
             client.status.problems.contains { $0.code == .nodeBehind && $0.message.contains("999999") }
         }
@@ -280,7 +280,7 @@ import Testing
         let network = try FakeNetwork()
         network.haste = 100
         try await network.on { network in
-            for id in 0..<3 { network.author(.insert("m", "\(id)")) }
+            for id in 0..<3 { network.author(.insert("m", id: "\(id)")) }
             network.answers["a"] = { target, body in
                 guard target.contains("/snapshot") || target.contains("/delta") else { return nil }
                 var text = String(decoding: body, as: UTF8.self)
@@ -310,8 +310,8 @@ import Testing
         try await eventually("the objects are there") {
             try stream.read { try $0.isComplete && $0.objects("m").count == 3 }
         }
-        for id in ["0", "1", "2"] { #expect(try stream.object("m", id) != nil) }
-        try await stream.publish(.insert("m", "own")).outcome()
+        for id in ["0", "1", "2"] { #expect(try stream.object("m", id: id) != nil) }
+        try await stream.publish(.insert("m", id: "own")).outcome()
         await client.close()
     }
 

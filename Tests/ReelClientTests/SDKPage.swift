@@ -6,7 +6,7 @@ enum SDKPage {
     static func readme() async throws {
         let client = try SyncClient(nodes: ["http://127.0.0.1:7350"], store: .file("app.reel"))
         let todo = try await client.open("todo")
-        try await todo.publish(.insert("task", "1", ["title": "Milk"]))  // returns when safe on this device
+        try await todo.publish(.insert("task", id: "1", ["title": "Milk"]))  // returns when safe on this device
         print(try todo.objects("task"))  // it is seen at once, with or without a network
         for await batch in await todo.changes() { print(batch.seq, batch.objects) }
     }
@@ -81,7 +81,7 @@ enum SDKPage {
     }
 
     static func replace(_ todo: SyncStream) async throws {
-        try await todo.replace("task", "1", ["title": "Oat milk", "done": true])
+        try await todo.replace("task", id: "1", ["title": "Oat milk", "done": true])
     }
 
     static func signOut(_ client: SyncClient) async throws -> [String] {
@@ -90,10 +90,10 @@ enum SDKPage {
     }
 
     static func write(_ todo: SyncStream) async throws {
-        try await todo.publish(.insert("task", "1", ["title": "Milk", "done": false]))
-        try await todo.publish(.update("task", "1", ["done": true]))
-        try await todo.publish(.update("task", "1", operations: ["views": .increment(1)]))
-        try await todo.publish(.batch([.insert("task", "2"), .update("task", "1", ["count": 1])]))
+        try await todo.publish(.insert("task", id: "1", ["title": "Milk", "done": false]))
+        try await todo.publish(.update("task", id: "1", ["done": true]))
+        try await todo.publish(.update("task", id: "1", operations: ["views": .increment(1)]))
+        try await todo.publish(.batch([.insert("task", id: "2"), .update("task", id: "1", ["count": 1])]))
     }
 
     static func draw(_ todo: SyncStream) async throws {
@@ -102,12 +102,12 @@ enum SDKPage {
     }
 
     static func toggle(_ todo: SyncStream) async throws {
-        try await todo.publish(.update("task", "1", ["favourite": true]))
-        try await todo.publish(.update("task", "1", operations: ["tags": .change(add: ["shop"], remove: ["home"])]))
+        try await todo.publish(.update("task", id: "1", ["favourite": true]))
+        try await todo.publish(.update("task", id: "1", operations: ["tags": .change(add: ["shop"], remove: ["home"])]))
     }
 
     static func read(_ todo: SyncStream) async throws -> (title: String?, isWaiting: Bool, count: Int) {
-        let task = try todo.object("task", "1")
+        let task = try todo.object("task", id: "1")
         let title = task?["title"]?.string
         let isWaiting = task?.isPending == true
         let all = try todo.objects("task")
@@ -122,7 +122,7 @@ enum SDKPage {
     }
 
     static func readApart(_ todo: SyncStream) async throws -> (agreed: SyncObject?, waiting: [SyncEvent]) {
-        let agreed = try todo.confirmed.object("task", "1")
+        let agreed = try todo.confirmed.object("task", id: "1")
         let waiting = await todo.pending().map(\.event)
         return (agreed, waiting)
     }
@@ -147,8 +147,8 @@ enum SDKPage {
     }
 
     static func steer(_ todo: SyncStream) async throws -> Int {
-        for event in await todo.queue { print(event.id, event.state, event.ageMs, event.reason) }
-        if let mistake = await todo.queue.last, mistake.state == .waiting { try await todo.withdraw(mistake.id) }
+        for event in await todo.queue() { print(event.id, event.state, event.sinceMs, event.reason) }
+        if let mistake = await todo.queue().last, mistake.state == .waiting { try await todo.withdraw(mistake.id) }
         let removed = try await todo.discard()
         return removed
     }
@@ -162,13 +162,13 @@ enum SDKPage {
     }
 
     static func enqueue(_ todo: SyncStream) async throws {
-        let handle = try todo.enqueue(.update("task", "1", ["done": true]))
+        let handle = try todo.enqueue(.update("task", id: "1", ["done": true]))
         try await handle.stored()
     }
 
     static func compareAndSet(_ todo: SyncStream) async throws {
-        let seen = try todo.confirmed.object("task", "1")?.fields["title"]?.seq ?? -1
-        let change = SyncChange.update("task", "1", ["title": "Oat milk"]).guarded(["title": seen])
+        let seen = try todo.confirmed.object("task", id: "1")?.fields["title"]?.seq ?? -1
+        let change = SyncChange.update("task", id: "1", ["title": "Oat milk"]).guarded(["title": seen])
         let publication = try await todo.publish(SyncEvent(change))
         switch try await publication.outcome() {
         case .applied(let seq): print("in the stream at \(seq)")
@@ -186,9 +186,9 @@ enum SDKPage {
     }
 
     static func edit(_ todo: SyncStream) async throws {
-        if let page = try todo.object("page", "1"), let text = page["text"]?.string {
+        if let page = try todo.object("page", id: "1"), let text = page["text"]?.string {
             let edit = TextSplice(at: Int64(text.unicodeScalars.count), removing: 0, inserting: " and more")
-            try await todo.publish(.update("page", "1", operations: ["text": .splice([edit])]), base: page.readAt)
+            try await todo.publish(.update("page", id: "1", operations: ["text": .splice([edit])]), base: page.readAt)
         }
     }
 }

@@ -49,34 +49,34 @@ import Testing
         try await eventually { todo.status.pendingCount == 0 }
         let online = try await SDKPage.read(todo)
         #expect(online == ("Milk", false, 2))
-        #expect(try await SDKPage.readApart(todo).agreed == todo.object("task", "1"))
+        #expect(try await SDKPage.readApart(todo).agreed == todo.object("task", id: "1"))
         try await SDKPage.draw(todo)
         try await SDKPage.toggle(todo)
-        #expect(try todo.object("task", "1")?["favourite"] == true)
+        #expect(try todo.object("task", id: "1")?["favourite"] == true)
         try await eventually { todo.status.pendingCount == 0 }
         #expect(try todo.objects("list").count == 1)
         #expect(try SDKPage.readAtOneMoment(todo) == 1 + todo.objects("task").count)
-        #expect(try todo.object("task", "1")?["tags"] == ["shop"])
+        #expect(try todo.object("task", id: "1")?["tags"] == ["shop"])
         try await SDKPage.enqueue(todo)
         try await SDKPage.flush(client)
         #expect(todo.status.pendingCount == 0)
         #expect(try await SDKPage.steer(todo) == 0)
         try await SDKPage.compareAndSet(todo)
-        #expect(try todo.object("task", "1")?["title"] == "Oat milk")
-        try await todo.publish(.insert("page", "1", ["text": "a"]))
+        #expect(try todo.object("task", id: "1")?["title"] == "Oat milk")
+        try await todo.publish(.insert("page", id: "1", ["text": "a"]))
         try await SDKPage.edit(todo)
         try await SDKPage.edit(todo)
-        #expect(try todo.object("page", "1")?["text"] == "a and more and more")
+        #expect(try todo.object("page", id: "1")?["text"] == "a and more and more")
         try await eventually { todo.status.pendingCount == 0 }
-        #expect(try todo.confirmed.object("page", "1")?["text"] == "a and more and more")
+        #expect(try todo.confirmed.object("page", id: "1")?["text"] == "a and more and more")
         try await SDKPage.replace(todo)
-        #expect(try todo.object("task", "1")?.fields.names == ["done", "title"])
+        #expect(try todo.object("task", id: "1")?.fields.names == ["done", "title"])
         try await todo.flush(deadline: .seconds(60))
         try await SDKPage.leave(todo, of: client)
         #expect(try await client.streams() == [.init(id: "todo", pendingCount: 0)])
         let last = await SDKPage.close(client)
         #expect(last.node == "a" && last.traffic.eventsReceived > 0)
-        await #expect(throws: ReelError.closed) { try await todo.publish(.insert("task", "9")) }
+        await #expect(throws: ReelError.closed) { try await todo.publish(.insert("task", id: "9")) }
         let none = #expect(throws: (any Error).self) { try SDKPage.connect("a token") }
         #expect(none.map { "\($0)" }?.contains("authorities.pem") == true)
     }

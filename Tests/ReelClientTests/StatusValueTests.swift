@@ -12,14 +12,14 @@ import Testing
     func streamStatus() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
-            for id in 0..<3 { network.author(.insert("m", "\(id)")) }
+            for id in 0..<3 { network.author(.insert("m", id: "\(id)")) }
             network.down = ["a"]
         }
         let client = try network.client()
         let stream = try await client.open("s")
         #expect(stream.status.content == .neverSynced && stream.status.connection == .offline)
         #expect(stream.status.upToDateMs == nil && !stream.status.isUpToDate && !client.status.isUpToDate)
-        try await stream.publish(.insert("m", "own"))
+        try await stream.publish(.insert("m", id: "own"))
         #expect(stream.status.pendingCount == 1 && client.status.pendingCount == 1)
         guard case .problem(.offline, _)? = stream.status.pending.reason else {
             Issue.record("found \(String(describing: stream.status.pending.reason))")
@@ -46,11 +46,11 @@ import Testing
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
-        try await network.on { network in for id in 0..<3 { network.author(.insert("m", "\(id)")) } }
+        try await network.on { network in for id in 0..<3 { network.author(.insert("m", id: "\(id)")) } }
         let first = try network.client(store: .file(path))
         let stream = try await first.open("s")
         try await eventually { stream.status.isUpToDate }
-        try await stream.publish(.insert("m", "own")).outcome()
+        try await stream.publish(.insert("m", id: "own")).outcome()
         let expected = try #require(stream.status.upToDateMs)
         let quiet = try await first.open("quiet")
         try await eventually { quiet.status.isUpToDate }
@@ -77,7 +77,7 @@ import Testing
             for await status in statuses { last = status }
             return last
         }
-        for id in 0..<100 { try await stream.publish(.insert("m", "\(id)")) }
+        for id in 0..<100 { try await stream.publish(.insert("m", id: "\(id)")) }
         try await eventually { stream.status.pendingCount == 0 }
         await client.close()
         #expect(await reader.value != nil)
@@ -104,14 +104,14 @@ import Testing
         defer { removeStore(path) }
         try await network.on { $0.down = ["a"] }
         let first = try network.client(store: .file(path))
-        try await first.open("s").publish(.insert("m", "own"))
+        try await first.open("s").publish(.insert("m", id: "own"))
         await first.close()
         let second = try network.client(store: .file(path))
         let late = try await second.syncOnce(deadline: .milliseconds(50))
         #expect(!late.isComplete && late.settled == 0 && late.status.pendingCount == 1)
         #expect(late.status.problems.map(\.code) == [.offline])
         try await network.on { network in
-            for id in 0..<3 { network.author(.insert("m", "\(id)")) }
+            for id in 0..<3 { network.author(.insert("m", id: "\(id)")) }
             network.down = []
         }
         let report = try await second.syncOnce(deadline: .seconds(60))
@@ -128,7 +128,7 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { $0.down = ["a"] }
         let client = try network.client()
-        try await client.open("s").publish(.insert("m", "own"))
+        try await client.open("s").publish(.insert("m", id: "own"))
         let cancelled = Task { try await client.syncOnce(deadline: .seconds(60)) }
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
@@ -149,18 +149,20 @@ import Testing
         #expect(try JSONDecoder().decode(JSONValue.self, from: data) == value)
         let splice = TextSplice(at: 3, removing: 1, inserting: "é")
         let operations: FieldMap<FieldOperation> = ["n": .increment(2), "t": .splice([splice])]
-        var event = SyncEvent.update("m", "1", ["a": 1], operations: operations)
+        var event = SyncEvent.update("m", id: "1", ["a": 1], operations: operations)
         #expect(try JSONDecoder().decode(SyncEvent.self, from: JSONEncoder().encode(event)) == event)
-        event = .batch([.insert("m", "1", ["a": nil]), .delete("m", "2").guarded(["x": 4])])
+        event = .batch([.insert("m", id: "1", ["a": nil]), .delete("m", id: "2").guarded(["x": 4])])
         #expect(try JSONDecoder().decode(SyncEvent.self, from: JSONEncoder().encode(event)) == event)
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(SyncEvent.self, from: Data("{}".utf8)) }
         for text in [#"{"type":"noop","last":true}"#, #"{"type":"noop"}"#, #"{"type":"batch","events":[]}"#] {
             #expect(throws: DecodingError.self) { try JSONDecoder().decode(SyncEvent.self, from: Data(text.utf8)) }
         }
         for value in [JSONValue.number(.nan), .integer(9_007_199_254_740_993)] {
-            #expect(throws: EncodingError.self) { try JSONEncoder().encode(SyncEvent.update("m", "1", ["a": value])) }
+            #expect(throws: EncodingError.self) {
+                try JSONEncoder().encode(SyncEvent.update("m", id: "1", ["a": value]))
+            }
         }
-        let name = ObjectName("task", "7")
+        let name = ObjectName("task", id: "7")
         #expect(try JSONDecoder().decode(ObjectName.self, from: JSONEncoder().encode(name)) == name)
         let epoch = Epoch(0xfe)
         #expect(String(decoding: try JSONEncoder().encode(epoch), as: UTF8.self) == "\"00000000000000fe\"")

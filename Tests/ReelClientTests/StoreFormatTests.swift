@@ -34,7 +34,7 @@ import Testing
             first.entries[2].event
                 == .update(
                     "m",
-                    "own",
+                    id: "own",
                     operations: ["text": .splice([TextSplice(at: 5, removing: 0, inserting: " word")])]
                 )
         )
@@ -59,7 +59,7 @@ import Testing
                 """
             )
         }
-        var entry = Outbox.Entry(number: 7, event: .insert("m", "1"), base: 4)
+        var entry = Outbox.Entry(number: 7, event: .insert("m", id: "1"), base: 4)
         entry.author = .init(site: Site(high: 1, low: 1), op: 2)
         entry.firstSent = .init(epoch: Epoch(9), seq: -1)
         entry.held = [0, 3]
@@ -129,7 +129,7 @@ import Testing
             }
         }
         try await eventually { await stream.pendingCount == 0 }
-        #expect(try stream.confirmed.object("m", "new") != nil)
+        #expect(try stream.confirmed.object("m", id: "new") != nil)
         await client.close()
     }
 
@@ -139,11 +139,11 @@ import Testing
         defer { removeStore(path) }
         let name = try #require(StreamName("s"))
         let site = try #require(Site("00000000-0000-4000-8000-000000000000"))
-        var entry = Outbox.Entry(number: 7, event: .insert("m", "1"), base: 4)
+        var entry = Outbox.Entry(number: 7, event: .insert("m", id: "1"), base: 4)
         entry.firstSent = .init(epoch: Epoch(9), seq: -1)
         entry.held = [0, 3]
         entry.waits = [3, 5]
-        var other = Outbox.Entry(number: 8, event: .insert("m", "2"), base: 4)
+        var other = Outbox.Entry(number: 8, event: .insert("m", id: "2"), base: 4)
         other.waits = []
         do {
             let store = try DeviceStore(path: path)
@@ -191,7 +191,7 @@ import Testing
         let insert = try connection.prepare(
             "INSERT INTO outbox VALUES (1, 7, ?, ?, 2, '0000000000000009', -1, '0,3', '3,5', 0)"
         )
-        insert.bind(1, SyncEvent.insert("m", "1").encoded(base: 4))
+        insert.bind(1, SyncEvent.insert("m", id: "1").encoded(base: 4))
         insert.bind(2, site)
         try insert.run()
         let select = try connection.prepare("SELECT \(EntryColumns.names) FROM outbox")

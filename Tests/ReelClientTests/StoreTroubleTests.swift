@@ -81,7 +81,7 @@ import Testing
         let error = #expect(throws: ReelError.self) { try DeviceStore(path: path) }
         #expect(error?.code == .storeBusy)
         #expect(try list(path).contains("(store_busy)"))
-        try await client.open("todo").publish(.insert("task", "1"))
+        try await client.open("todo").publish(.insert("task", id: "1"))
         await client.close()
         #expect(try !list(path).contains("store_"))
     }
@@ -91,15 +91,16 @@ import Testing
         let (path, copy) = (temporaryPath(), temporaryPath())
         defer { for path in [path, copy] { removeStore(path) } }
         let network = try FakeNetwork()
-        try await network.on { network in for id in 0..<30 { network.author(.insert("m", "\(id)", ["a": "text"])) } }
+        try await network.on { network in for id in 0..<30 { network.author(.insert("m", id: "\(id)", ["a": "text"])) }
+        }
         do {
             let client = try network.client(store: .file(path))
             let stream = try await client.open("s")
             try await stream.publish(
-                .update("m", "1", operations: ["a": .splice([TextSplice(at: 1, removing: 2, inserting: "xyz")])])
+                .update("m", id: "1", operations: ["a": .splice([TextSplice(at: 1, removing: 2, inserting: "xyz")])])
             ).outcome()
             try await network.on { $0.kill("a") }
-            try await stream.publish(.insert("m", "own"))
+            try await stream.publish(.insert("m", id: "own"))
             await client.close()
         }
         let whole = try Data(contentsOf: URL(filePath: path))
@@ -116,7 +117,7 @@ import Testing
                 let client = try SyncClient(nodes: [], store: .file(copy), transport: network)
                 let stream = try await client.open("s")
                 _ = try stream.objects("m")
-                try await stream.publish(.insert("m", "2"))
+                try await stream.publish(.insert("m", id: "2"))
                 await client.close()
             } catch let error as ReelError {
                 #expect(error.code.rawValue.hasPrefix("store_"), "seed \(seed): \(error)")

@@ -17,7 +17,7 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         try await network.on { network in
-            for id in 0..<5_000 { network.author(.insert("m", "object \(id)", ["text": .string(Self.text)])) }
+            for id in 0..<5_000 { network.author(.insert("m", id: "object \(id)", ["text": .string(Self.text)])) }
         }
         let first = try network.client(store: .file(path))
         try await first.open("s").waitUntil(seq: 4_999)
@@ -25,7 +25,7 @@ import Testing
         #expect(size(path) > 1 << 20)
         #expect(size(path + "-wal") == 0, "a closed store has copied its WAL")
 
-        try await network.on { $0.author(.update("m", "object 7", ["text": "new"])) }
+        try await network.on { $0.author(.update("m", id: "object 7", ["text": "new"])) }
         let later = try network.client(store: .file(path))
         let stream = try await later.open("s")
         try await stream.waitUntil(seq: 5_000)
@@ -81,10 +81,10 @@ import Testing
         defer { removeStore(path) }
         let count = SyncClient.eventsBehindStateMax + 100
         try await network.on { network in
-            network.author(.insert("m", "0"))
-            network.author(.insert("m", "1"))
-            network.author(.delete("m", "1"))
-            for number in 0..<count { network.author(.update("m", "0", ["n": .number(Double(number))])) }
+            network.author(.insert("m", id: "0"))
+            network.author(.insert("m", id: "1"))
+            network.author(.delete("m", id: "1"))
+            for number in 0..<count { network.author(.update("m", id: "0", ["n": .number(Double(number))])) }
         }
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s", from: .beginning)
@@ -113,19 +113,19 @@ import Testing
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
-        try await network.on { network in for id in 0..<3 { network.author(.insert("m", "\(id)")) } }
+        try await network.on { network in for id in 0..<3 { network.author(.insert("m", id: "\(id)")) } }
         do {
             let client = try network.client(store: .file(path))
             let stream = try await client.open("s")
             try await stream.waitUntil(seq: 2)
             // These events follow the state.
             try await network.on { network in
-                for id in 3..<6 { network.author(.insert("m", "\(id)")) }
+                for id in 3..<6 { network.author(.insert("m", id: "\(id)")) }
                 network.pushAll()
             }
             try await stream.waitUntil(seq: 5)
             try await network.on { $0.kill("a") }
-            try await stream.publish(.insert("m", "own"))
+            try await stream.publish(.insert("m", id: "own"))
             await client.close()
         }
         do {
@@ -189,11 +189,15 @@ import Testing
     private static func change(_ random: inout SeededGenerator) -> SyncEvent {
         let id = "\(Int.random(in: 0..<20, using: &random))"
         switch Int.random(in: 0..<6, using: &random) {
-        case 0: return .delete("m", id)
-        case 1: return .update("m", id, ["b": .number(Double(Int.random(in: 0..<9, using: &random)))])
+        case 0: return .delete("m", id: id)
+        case 1: return .update("m", id: id, ["b": .number(Double(Int.random(in: 0..<9, using: &random)))])
         case 2:
-            return .update("m", id, operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "word ")])])
-        default: return .insert("m", id, ["text": .string(text), "a": .bool(Bool.random(using: &random))])
+            return .update(
+                "m",
+                id: id,
+                operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "word ")])]
+            )
+        default: return .insert("m", id: id, ["text": .string(text), "a": .bool(Bool.random(using: &random))])
         }
     }
 }

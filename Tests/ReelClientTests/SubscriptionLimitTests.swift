@@ -31,7 +31,7 @@ import Testing
         let streams = try await open(count, of: client)
         var publications: [PublishHandle] = []
         for id in 0..<3 {
-            for stream in streams { publications.append(try await stream.publish(.insert("m", "\(id)"))) }
+            for stream in streams { publications.append(try await stream.publish(.insert("m", id: "\(id)"))) }
         }
         for publication in publications {
             guard case .applied = try await publication.outcome() else { throw Wrong() }
@@ -50,7 +50,7 @@ import Testing
         let notices = await client.notices()
         let streams = try await open(4, of: client)
         for _ in 0..<3 {
-            for stream in streams { try await stream.publish(.insert("m", "0", ["n": 1])).outcome() }
+            for stream in streams { try await stream.publish(.insert("m", id: "0", ["n": 1])).outcome() }
             try await network.on { network in for connection in network.connections { connection.end("reset") } }
         }
         await client.close()
@@ -70,7 +70,7 @@ import Testing
         let streams = try await open(20, of: client)
         for round in 0..<5 {
             try await eventually { await client.phases("s0", "s1", "s2") == [.live, .live, .live] }
-            for stream in streams { try await stream.publish(.insert("m", "0", ["n": 1])) }
+            for stream in streams { try await stream.publish(.insert("m", id: "0", ["n": 1])) }
             for stream in streams { try await eventually { await stream.pendingCount == 0 } }
             let taken = try await network.on { network in
                 defer { network.subscribes = [] }
@@ -96,7 +96,7 @@ import Testing
             network.down = ["a"]
             network.kill("a")
         }
-        for stream in streams.reversed() { try await stream.publish(.insert("m", "0")) }
+        for stream in streams.reversed() { try await stream.publish(.insert("m", id: "0")) }
         try await network.on { $0.down = [] }
         for stream in streams { try await eventually { await stream.pendingCount == 0 } }
         let order = try await network.on { $0.streams.compactMap { $0?.description } }
@@ -111,7 +111,7 @@ import Testing
         let client = try network.client()
         let streams = try await open(10, of: client)
         for stream in streams {
-            guard case .applied = try await stream.publish(.insert("m", "0")).outcome() else { throw Wrong() }
+            guard case .applied = try await stream.publish(.insert("m", id: "0")).outcome() else { throw Wrong() }
         }
         #expect(try await network.on { ($0.opened, $0.subscribes.count) } == (1, 10), "each is asked for once")
         // Some time later the node accepts more subscriptions.
@@ -141,7 +141,7 @@ import Testing
         network.down = ["a"]
         let client = try network.client()
         let streams = try await open(2, of: client)
-        for id in 0..<2_500 { try await streams[1].publish(.insert("m", "\(id)")) }
+        for id in 0..<2_500 { try await streams[1].publish(.insert("m", id: "\(id)")) }
         try await network.on { $0.down = [] }
         try await eventually { await streams[1].pendingCount == 0 }
         let sent = try await network.on { network in
@@ -159,14 +159,14 @@ import Testing
         network.down = ["a"]
         let client = try network.client()
         let streams = try await open(2, of: client)
-        try await streams[1].publish(.insert("m", "0"))
+        try await streams[1].publish(.insert("m", id: "0"))
         try await network.on { network in
             network.append(StreamName("s1")!, [])
             network.skip(70_000)
             network.down = []
         }
         try await eventually { await streams[1].pendingCount == 0 }
-        #expect(try streams[1].confirmed.object("m", "0") != nil)
+        #expect(try streams[1].confirmed.object("m", id: "0") != nil)
         await client.close()
     }
 
@@ -176,13 +176,13 @@ import Testing
         network.haste = 50
         let client = try network.client()
         let streams = try await open(2, of: client)
-        try await streams[1].publish(.insert("m", "mine")).outcome()
+        try await streams[1].publish(.insert("m", id: "mine")).outcome()
         try await eventually { await client.isPollPlanned(afterMs: 29_000) }
         let other = try network.client(seed: 9)
-        try await other.open("s1").publish(.insert("m", "theirs")).outcome()
-        #expect(try streams[1].object("m", "theirs") == nil)
+        try await other.open("s1").publish(.insert("m", id: "theirs")).outcome()
+        #expect(try streams[1].object("m", id: "theirs") == nil)
         try await network.on { $0.aheadMs = 31_000 }
-        try await eventually { try streams[1].object("m", "theirs") != nil }
+        try await eventually { try streams[1].object("m", id: "theirs") != nil }
         await other.close()
         await client.close()
     }
@@ -194,7 +194,7 @@ import Testing
         // The silence timeout must not end a connection, however far the clock moves.
         (network.haste, network.heldPauses) = (50, [SyncClient.silenceMs])
         let client = try network.client(token: "reader")
-        try await client.open("s").publish(.insert("m", "1"))
+        try await client.open("s").publish(.insert("m", id: "1"))
         var pauses: [Int64] = []
         while pauses.last ?? 0 < StreamSync.idlePollMs {
             if let pauseMs = await client.pollPauseMs, pauseMs != pauses.last { pauses.append(pauseMs) }

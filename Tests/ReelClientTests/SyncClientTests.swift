@@ -16,7 +16,7 @@ import Testing
             let client = try network.client(store: store)
             #expect(try await client.streams().isEmpty)
             let todo = try await client.open("todo")
-            for id in 0..<2 { try await todo.publish(.insert("task", "\(id)")) }
+            for id in 0..<2 { try await todo.publish(.insert("task", id: "\(id)")) }
             try await client.open("note")
             #expect(try await client.streams() == held)
             await client.close()
@@ -31,12 +31,12 @@ import Testing
         let network = try FakeNetwork()
         let (one, two) = (try network.client(seed: 1), try network.client(seed: 2))
         let (mine, theirs) = (try await one.open("todo"), try await two.open("todo"))
-        let publication = try await mine.publish(.insert("task", "1", ["title": "Milk", "n": 2]))
+        let publication = try await mine.publish(.insert("task", id: "1", ["title": "Milk", "n": 2]))
         guard case .applied(let seq) = try await publication.outcome() else { throw Wrong() }
         #expect(try await publication.acked() == seq)
         try await theirs.waitUntil(seq: seq)
-        #expect(try theirs.object("task", "1")?["title"] == "Milk")
-        #expect(try theirs.object("task", "1")?.fields["n"]?.seq == seq)
+        #expect(try theirs.object("task", id: "1")?["title"] == "Milk")
+        #expect(try theirs.object("task", id: "1")?.fields["n"]?.seq == seq)
         let digest = await mine.digest()
         #expect(await theirs.digest() == digest)
         #expect(await mine.pendingCount == 0)
@@ -51,11 +51,11 @@ import Testing
         let source = try await writer.open("s", from: .beginning)
         let path = temporaryPath()
         defer { removeStore(path) }
-        for id in 0..<10 { try await source.publish(.insert("m", "\(id)")).outcome() }
+        for id in 0..<10 { try await source.publish(.insert("m", id: "\(id)")).outcome() }
         let before = try network.client(nodes: ["a"], store: .file(path), seed: 2)
         try await before.open("s", from: .beginning).waitUntil(seq: 9)
         await before.close()
-        for id in 10..<15 { try await source.publish(.insert("m", "\(id)")).outcome() }
+        for id in 10..<15 { try await source.publish(.insert("m", id: "\(id)")).outcome() }
 
         // The device is back. A fetch answers later than the live event arrives.
         let after = try network.client(nodes: ["a", "b"], store: .file(path), gaps: .peers, seed: 2)
@@ -64,7 +64,7 @@ import Testing
         #expect(await reader.coverage() == SeqRanges([0...9]), "what was stored is there at once")
         try await network.on { $0.down = [] }
         try await eventually { await after.connectedNode != nil }
-        try await source.publish(.insert("m", "15")).outcome()
+        try await source.publish(.insert("m", id: "15")).outcome()
         try await reader.waitUntil(seq: 15)
         #expect(await reader.gaps().isEmpty)
         #expect(await reader.digest() == source.digest())
@@ -79,7 +79,7 @@ import Testing
             let writer = try network.client(nodes: ["a"], seed: 1)
             let source = try await writer.open("s", from: .beginning)
             for id in 0..<20 {
-                try await source.publish(.insert("m", "\(id)")).outcome()
+                try await source.publish(.insert("m", id: "\(id)")).outcome()
                 if id % 3 == 0 { try await network.on { $0.skip(2) } }
             }
             let client = try network.client(nodes: ["a", "b"], gaps: gaps, seed: 3)
@@ -123,9 +123,9 @@ import Testing
         let writer = try network.client(seed: 1)
         let source = try await writer.open("s", from: .beginning)
         for round in 0..<5 {
-            for id in 0..<20 { try await source.publish(.insert("m", "\(id)", ["n": .number(Double(round))])) }
+            for id in 0..<20 { try await source.publish(.insert("m", id: "\(id)", ["n": .number(Double(round))])) }
         }
-        try await source.publish(.delete("m", "0")).outcome()
+        try await source.publish(.delete("m", id: "0")).outcome()
         let cold = try network.client(store: .file(path), seed: 2)
         let reader = try await cold.open("s")
         let head = await source.seq
@@ -135,7 +135,7 @@ import Testing
         #expect(await cold.statistics.eventsReceived == 0, "no history came")
         await cold.close()
 
-        try await source.publish(.insert("m", "new")).outcome()
+        try await source.publish(.insert("m", id: "new")).outcome()
         try await network.on { $0.down = ["a"] }
         let warm = try network.client(store: .file(path), seed: 2)
         let again = try await warm.open("s")
@@ -156,8 +156,8 @@ import Testing
         try await network.on { $0.hasSnapshots = false }
         let client = try network.client(seed: 2)
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "1")).outcome()
-        #expect(try stream.object("m", "1") != nil)
+        try await stream.publish(.insert("m", id: "1")).outcome()
+        #expect(try stream.object("m", id: "1") != nil)
         await client.close()
     }
 
@@ -169,7 +169,7 @@ import Testing
             let stream = try await client.open("s", from: .beginning)
             var publications: [PublishHandle] = []
             for id in 0..<150 {
-                publications.append(try await stream.publish(.insert("m", "\(id)", ["n": .number(Double(id))])))
+                publications.append(try await stream.publish(.insert("m", id: "\(id)", ["n": .number(Double(id))])))
                 if id % 50 == 25, let node = await client.connectedNode {
                     try await network.on { network in
                         network.kill(node)
@@ -199,16 +199,16 @@ import Testing
         defer { removeStore(path) }
         let offline = try network.client(store: .file(path), seed: 1)
         let stream = try await offline.open("s")
-        for id in 0..<10 { try await stream.publish(.insert("m", "\(id)")) }
-        try await stream.publish(.update("m", "9", ["a": 1]))
-        try await stream.publish(.update("m", "9", ["a": 2]))
+        for id in 0..<10 { try await stream.publish(.insert("m", id: "\(id)")) }
+        try await stream.publish(.update("m", id: "9", ["a": 1]))
+        try await stream.publish(.update("m", id: "9", ["a": 2]))
         await offline.close()
         try await network.on { $0.down = [] }
         let online = try network.client(store: .file(path), seed: 1)
         let again = try await online.open("s")
         try await again.waitUntil(seq: 9)
         try await eventually { await again.pendingCount == 0 }
-        #expect(try again.object("m", "9")?["a"] == 2)
+        #expect(try again.object("m", id: "9")?["a"] == 2)
         #expect(try await network.on { $0.log.count } == 10, "insert and updates were merged")
         await online.close()
         try await network.on { $0.down = ["a"] }
@@ -231,9 +231,9 @@ import Testing
         let client = try network.client()
         let stream = try await client.open("s")
         let bad: [SyncEvent] = [
-            .insert("", "1"), .insert("m", String(repeating: "x", count: 129)), .batch([]),
-            .update("m", "1", ["a": 1], operations: ["a": .increment(1)]),
-            .insert("m", "1", ["x": .string(String(repeating: "x", count: 2 << 20))]),
+            .insert("", id: "1"), .insert("m", id: String(repeating: "x", count: 129)), .batch([]),
+            .update("m", id: "1", ["a": 1], operations: ["a": .increment(1)]),
+            .insert("m", id: "1", ["x": .string(String(repeating: "x", count: 2 << 20))]),
         ]
         for event in bad {
             await #expect(throws: ReelError.self) { try await stream.publish(event) }
@@ -254,7 +254,7 @@ import Testing
         func event(_ count: Int) -> SyncEvent {
             let first = min(count, 500 << 10)
             let texts = [first, count - first].map { JSONValue.string(String(repeating: "x", count: $0)) }
-            return .batch([.insert("m", "1", ["x": texts[0]]), .insert("m", "2", ["x": texts[1]])])
+            return .batch([.insert("m", id: "1", ["x": texts[0]]), .insert("m", id: "2", ["x": texts[1]])])
         }
         let author = EventID(site: Site(high: .max, low: .max), op: 0)
         let stamp = #""at":0,"#.utf8.count
@@ -278,13 +278,13 @@ import Testing
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
         let changes = await stream.changes()
-        for id in 0..<30 { try await stream.publish(.insert("m", "\(id)")).outcome() }
+        for id in 0..<30 { try await stream.publish(.insert("m", id: "\(id)")).outcome() }
         var iterator = changes.makeAsyncIterator()
         let batch = await iterator.next()
         #expect(batch?.objects.count == 30)
         #expect(batch?.seq == 29)
-        try await stream.publish(.delete("m", "3")).outcome()
-        #expect(await iterator.next()?.objects == [ObjectName("m", "3")])
+        try await stream.publish(.delete("m", id: "3")).outcome()
+        #expect(await iterator.next()?.objects == [ObjectName("m", id: "3")])
         await client.close()
         #expect(await iterator.next() == nil)
     }
@@ -298,20 +298,20 @@ import Testing
         }
         let original = try network.client(store: .file(path), seed: 1)
         let mine = try await original.open("s", from: .beginning)
-        try await mine.publish(.insert("m", "1")).outcome()
+        try await mine.publish(.insert("m", id: "1")).outcome()
         await original.close()
         for end in ["", "-wal"] where FileManager.default.fileExists(atPath: path + end) {
             try FileManager.default.copyItem(atPath: path + end, toPath: copy + end)
         }
         // Both devices continue from the same op.
         let first = try network.client(store: .file(path), seed: 1)
-        try await first.open("s", from: .beginning).publish(.insert("m", "first")).outcome()
+        try await first.open("s", from: .beginning).publish(.insert("m", id: "first")).outcome()
         let second = try network.client(store: .file(copy), seed: 1)
         let notices = await second.notices()
         let clone = try await second.open("s", from: .beginning)
-        try await clone.publish(.insert("m", "second")).outcome()
-        #expect(try clone.object("m", "first") != nil)
-        #expect(try clone.object("m", "second") != nil)
+        try await clone.publish(.insert("m", id: "second")).outcome()
+        #expect(try clone.object("m", id: "first") != nil)
+        #expect(try clone.object("m", id: "second") != nil)
         await second.close()
         let isSaid = await notices.contains { if case .newSite = $0 { true } else { false } }
         #expect(isSaid)
@@ -323,13 +323,13 @@ import Testing
         try await network.on { $0.down = ["a"] }
         let client = try network.client()
         let stream = try await client.open("s")
-        let publication = try await stream.publish(.insert("m", "1"))
+        let publication = try await stream.publish(.insert("m", id: "1"))
         let waits = Task { try await stream.waitUntil(seq: 5) }
         try await eventually { await client.waiterCount > 0 }
         await client.close()
         await #expect(throws: ReelError.closed) { try await waits.value }
         await #expect(throws: ReelError.closed) { try await publication.outcome() }
-        await #expect(throws: ReelError.closed) { try await stream.publish(.insert("m", "2")) }
+        await #expect(throws: ReelError.closed) { try await stream.publish(.insert("m", id: "2")) }
     }
 }
 

@@ -19,12 +19,12 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { network in
             (network.dropsAcks, network.isSilent) = (true, true)
             network.heldPauses = [SyncClient.answerMs]
         }
-        _ = try await stream.publish(.insert("m", "1"))
+        _ = try await stream.publish(.insert("m", id: "1"))
         try await TestSupport.eventually { (try? await network.on { $0.log.count }) == 2 }
         #expect(client.status.problems.isEmpty)
         try await network.on { network in
@@ -50,7 +50,7 @@ import Testing
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
         try await network.on { $0.nack = ReelError(.logUnavailable, "the brokers are away", retryMs: 10) }
-        let publication = try await stream.publish(.insert("m", "0"))
+        let publication = try await stream.publish(.insert("m", id: "0"))
         try await eventually(client, has: [.logUnavailable], "s")
         #expect(await stream.problems.first?.message == "the brokers are away")
         try await network.on { $0.nack = nil }
@@ -66,7 +66,7 @@ import Testing
         let client = try network.client(token: "reader")
         let stream = try await client.open("s", from: .beginning)
         let other = try await client.open("t", from: .beginning)
-        let publication = try await stream.publish(.insert("m", "0"))
+        let publication = try await stream.publish(.insert("m", id: "0"))
         try await eventually(client, has: [.forbidden], "s")
         #expect(await other.problems.isEmpty)
         try await network.on { network in
@@ -160,7 +160,7 @@ import Testing
         #expect(client.status.connectedNode == nil)
 
         let alone = try network.client(nodes: [])
-        try await alone.open("s").publish(.insert("m", "0"))
+        try await alone.open("s").publish(.insert("m", id: "0"))
         #expect(alone.status.problems.isEmpty && alone.status.connectedNode == nil)
         await alone.close()
     }
@@ -170,7 +170,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { network in
             network.append(nil, Array(#"{"of":"later","type":"barrier"}"#.utf8))
             let barrier = DeliveredEvent(seq: network.head, value: network.log[Int(network.head)])

@@ -26,7 +26,7 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.heldPauses) = (["first"], [SyncClient.tokenMs]) }
         let client = try network.client(renewToken: Office(["first"]).source)
-        try await client.open("todo").publish(.insert("task", "1")).outcome()
+        try await client.open("todo").publish(.insert("task", id: "1")).outcome()
         #expect(try await network.on { $0.said } == ["first"])
         await client.close()
     }
@@ -63,7 +63,7 @@ import Testing
             }
         )
         let notices = await client.notices()
-        let publication = try await client.open("todo").publish(.insert("task", "1"))
+        let publication = try await client.open("todo").publish(.insert("task", id: "1"))
         // The next token arrives after a node has refused an event under the first token.
         for await case .publishingPaused in notices { break }
         opening.finish()
@@ -92,7 +92,7 @@ import Testing
         let todo = try await client.open("todo")
         for await case .streamFailed in notices { break }
         opening.finish()
-        try await todo.publish(.insert("task", "1")).outcome()
+        try await todo.publish(.insert("task", id: "1")).outcome()
         #expect(try await network.on { $0.greeted.count } == 1, "the connection stays")
         await client.close()
     }
@@ -113,7 +113,7 @@ import Testing
             network.tokens = ["reader"]
             for connection in network.connections { connection.end("reset") }
         }
-        try await todo.publish(.insert("task", "1")).outcome()
+        try await todo.publish(.insert("task", id: "1")).outcome()
         #expect(try await network.on { $0.said } == ["stranger", "stranger", "reader"])
         await client.close()
     }
@@ -131,7 +131,7 @@ import Testing
             network.refusal = nil
             for connection in network.connections { connection.end("reset") }
         }
-        try await todo.publish(.insert("task", "1")).outcome()
+        try await todo.publish(.insert("task", id: "1")).outcome()
         await client.close()
     }
 
@@ -160,13 +160,13 @@ import Testing
         }
         let client = try network.client(token: "old", renewToken: Office(["new"]).source)
         let stream = try await client.open("todo")
-        try await stream.publish(.insert("task", "1")).outcome()
+        try await stream.publish(.insert("task", id: "1")).outcome()
         try await network.on { network in
             (network.tokens, network.tokenS) = (["new"], nil)
             network.aheadMs += 3_600_000
             for connection in network.connections { connection.end("closed with 4401") }
         }
-        try await stream.publish(.insert("task", "2")).outcome()
+        try await stream.publish(.insert("task", id: "2")).outcome()
         // The device's clock decides nothing. The node says that the old token has expired.
         #expect(try await network.on { $0.said } == ["old", "old", "new"])
         await client.close()
@@ -176,7 +176,7 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { ($0.tokens, $0.haste, $0.heldPauses) = (["good"], 1_000, [SyncClient.tokenMs]) }
         let client = try network.client(token: "bad", renewToken: Office(["worse", nil, "good"]).source)
-        try await client.open("todo").publish(.insert("task", "1")).outcome()
+        try await client.open("todo").publish(.insert("task", id: "1")).outcome()
         #expect(try await network.on { $0.said } == ["bad", "worse", "good"])
         await client.close()
     }
@@ -187,7 +187,7 @@ import Testing
         try await network.on { ($0.tokens, $0.haste, $0.heldPauses) = (["slow"], 1_000, [SyncClient.tokenMs]) }
         let source = Slow(network)
         let client = try network.client(renewToken: { try await source.token() })
-        try await client.open("todo").publish(.insert("task", "1")).outcome()
+        try await client.open("todo").publish(.insert("task", id: "1")).outcome()
         #expect(source.asked == 1, "one question at a time")
         #expect(try await network.on { $0.said } == ["slow"])
         await client.close()
@@ -208,7 +208,7 @@ import Testing
             return count == 1 ? "first" : "second"
         })
         let notices = await client.notices()
-        let publication = try await client.open("todo").publish(.insert("task", "1"))
+        let publication = try await client.open("todo").publish(.insert("task", id: "1"))
         try await eventually { (try? await network.on { !$0.deadlines.isEmpty }) == true }
         try await network.on { $0.fireDeadlines(1) }
         try await publication.outcome()

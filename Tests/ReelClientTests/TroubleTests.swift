@@ -18,7 +18,7 @@ import Testing
     @Test("a client leaves a node that announces a log without partitions", arguments: [true, false])
     func logWithoutPartitions(holdsState: Bool) async throws {
         let network = try FakeNetwork()
-        try await network.on { $0.author(.insert("m", "0")) }
+        try await network.on { $0.author(.insert("m", id: "0")) }
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
         if holdsState { try await stream.waitUntil(seq: 0) }
@@ -31,7 +31,7 @@ import Testing
             if case .disconnected(_, let reason) = notice, reason.contains("0 partitions") { break }
         }
         try await network.on { $0.partitions = 1 }
-        try await stream.publish(.insert("m", "1")).outcome()
+        try await stream.publish(.insert("m", id: "1")).outcome()
         #expect(try stream.objects("m").count == 2)
         await client.close()
     }
@@ -41,10 +41,10 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { $0.sayToAll(.goaway(afterMs: 5, nodes: ["b"])) }
         try await eventually { await client.connectedNode == "b" }
-        try await stream.publish(.insert("m", "1")).outcome()
+        try await stream.publish(.insert("m", id: "1")).outcome()
         #expect(try await network.on { $0.log.count } == 2)
         #expect(await client.nodes == ["a", "b"])
         await client.close()
@@ -57,12 +57,12 @@ import Testing
         try await network.on { $0.named = ["b"] }
         let client = try network.client(nodes: ["a"])
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { network in
             network.down = ["a"]
             for connection in network.connections { connection.end("reset") }
         }
-        try await stream.publish(.insert("m", "1")).outcome()
+        try await stream.publish(.insert("m", id: "1")).outcome()
         #expect(await client.connectedNode == "b")
         await client.close()
     }
@@ -72,14 +72,14 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a"])
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { network in
             #expect(network.takesNodes == [true])
             network.sayToAll(.nodes(["b"]))
             network.down = ["a"]
             for connection in network.connections { connection.end("reset") }
         }
-        try await stream.publish(.insert("m", "1")).outcome()
+        try await stream.publish(.insert("m", id: "1")).outcome()
         #expect(await client.connectedNode == "b")
         #expect(await client.nodes == ["a", "b"])
         await client.close()
@@ -91,10 +91,10 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         let name = try #require(StreamName("s"))
         let author = try await client.open("s2", from: .beginning)
-        try await author.publish(.insert("m", "0")).outcome()
+        try await author.publish(.insert("m", id: "0")).outcome()
         try await network.on { network in
             // The node cannot read this stream any further. Another stream of the partition continues.
             network.sayToAll(.error(ServerFrame.Failure(ReelError(.logUnavailable, "away"), stream: name)))
@@ -116,11 +116,11 @@ import Testing
         defer { removeStore(path) }
         let client = try network.client(store: .file(path), seed: 2)
         let stream = try await client.open("s")
-        for id in 0..<6 { try await stream.publish(.insert("old", "\(id)", ["a": 0])).outcome() }
+        for id in 0..<6 { try await stream.publish(.insert("old", id: "\(id)", ["a": 0])).outcome() }
         try await network.on { $0.down = ["a"] }
         try await network.on { $0.kill("a") }
-        let kept = try await stream.publish(.insert("new", "0"))
-        let guarded = try await stream.publish(SyncEvent(.update("old", "0", ["a": 1]).guarded(["a": 0])))
+        let kept = try await stream.publish(.insert("new", id: "0"))
+        let guarded = try await stream.publish(SyncEvent(.update("old", id: "0", ["a": 1]).guarded(["a": 0])))
         try await network.on { network in
             network.beginEpoch(Epoch(2))
             // In the new log, other devices' events have the seqs of this device's events.
@@ -146,7 +146,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        for id in 0..<3 { try await stream.publish(.insert("m", "\(id)")).outcome() }
+        for id in 0..<3 { try await stream.publish(.insert("m", id: "\(id)")).outcome() }
         // The last seq of the device belongs to another stream, so it is not the seq of the last event.
         try await network.on { network in
             network.skip()
@@ -169,11 +169,11 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         let other = try network.client(seed: 6)
         let theirs = try await other.open("s")
         try await network.on { $0.isSilent = true }
-        for id in 1..<5 { _ = try await theirs.publish(.insert("m", "\(id)")).acked() }
+        for id in 1..<5 { _ = try await theirs.publish(.insert("m", id: "\(id)")).acked() }
         #expect(await stream.seq == 0)
         try await network.on { network in
             network.isSilent = false
@@ -181,7 +181,7 @@ import Testing
             network.sayToAll(.lagged(StreamName("s")!, seq: 0, head: 4))
         }
         try await stream.waitUntil(seq: 4)
-        try await theirs.publish(.insert("m", "5")).outcome()
+        try await theirs.publish(.insert("m", id: "5")).outcome()
         try await stream.waitUntil(seq: 5)
         #expect(try stream.objects("m").count == 6)
         #expect(await stream.digest() == theirs.digest())
@@ -195,11 +195,11 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         let other = try network.client(nodes: ["b"], seed: 6)
         let theirs = try await other.open("s")
         try await network.on { $0.kill("a") }
-        for id in 1..<5 { try await theirs.publish(.insert("m", "\(id)")).outcome() }
+        for id in 1..<5 { try await theirs.publish(.insert("m", id: "\(id)")).outcome() }
         try await network.on { network in
             network.first = 4
             network.requests = []
@@ -209,7 +209,7 @@ import Testing
         #expect(try stream.objects("m").count == 5)
         #expect(await stream.digest() == theirs.digest())
         #expect(try await network.on { $0.requests.contains { $0.contains("/snapshot") } })
-        try await theirs.publish(.insert("m", "5")).outcome()
+        try await theirs.publish(.insert("m", id: "5")).outcome()
         try await stream.waitUntil(seq: 5)
         await client.close()
         await other.close()
@@ -221,10 +221,10 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { ($0.dropsAcks, $0.isSilent) = (true, true) }
-        let earlier = try await stream.publish(.insert("m", "1"))
-        let last = try await stream.publish(.insert("m", "2"))
+        let earlier = try await stream.publish(.insert("m", id: "1"))
+        let last = try await stream.publish(.insert("m", id: "2"))
         try await eventually { (try? await network.on { $0.head }) == 2 }
         try await network.on { network in
             network.first = 2
@@ -270,7 +270,7 @@ import Testing
     private func storeThreeEvents(at path: String, _ network: FakeNetwork) async throws {
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s")
-        for id in 0..<3 { try await stream.publish(.insert("m", "\(id)")).outcome() }
+        for id in 0..<3 { try await stream.publish(.insert("m", id: "\(id)")).outcome() }
         await client.close()
     }
 
@@ -284,13 +284,13 @@ import Testing
         try await network.on { network in
             network.log.removeLast(2)
             network.streams.removeLast(2)
-            for id in 10..<15 { network.author(.insert("m", "\(id)")) }
+            for id in 10..<15 { network.author(.insert("m", id: "\(id)")) }
             network.refusal = ReelError(.diverged, "another event stands there")
         }
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s")
         try await eventually { await stream.problems.map(\.code) == [.diverged] }
-        try await stream.publish(.insert("m", "after"))
+        try await stream.publish(.insert("m", id: "after"))
         try await eventually { await client.phases("s") == [.failed] }
         #expect(await stream.pendingCount == 1, "it keeps what it made")
         #expect(try stream.confirmed.objects("m").count == 3, "and shows what it has")
@@ -308,11 +308,11 @@ import Testing
         try await network.on { network in
             let text = String(decoding: network.log[0], as: UTF8.self).replacing(#""id":"0""#, with: #""id":"9""#)
             network.log[0] = Array(text.utf8)
-            for id in 10..<12 { network.author(.insert("m", "\(id)")) }
+            for id in 10..<12 { network.author(.insert("m", id: "\(id)")) }
         }
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s")
-        try await eventually { try stream.confirmed.object("m", "9") != nil }
+        try await eventually { try stream.confirmed.object("m", id: "9") != nil }
         #expect(await stream.problems.isEmpty)
         await client.close()
     }
@@ -321,10 +321,10 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client(nodes: ["a", "b"])
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         let error = ReelError(.diverged, "this node's log is another one")
         try await network.on { $0.sayToAll(.error(ServerFrame.Failure(error, stream: StreamName("s")!))) }
-        guard case .applied = try await stream.publish(.insert("m", "1")).outcome() else { throw Wrong() }
+        guard case .applied = try await stream.publish(.insert("m", id: "1")).outcome() else { throw Wrong() }
         await client.close()
     }
 
@@ -333,9 +333,9 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await diverged(network, client, stream)
-        try await stream.publish(.insert("m", "1"))
+        try await stream.publish(.insert("m", id: "1"))
         #expect(await stream.pendingCount == 1, "it keeps what it made")
         #expect(try stream.confirmed.objects("m").count == 1, "and shows what it has")
         // A late frame does not start the stream again.
@@ -347,7 +347,7 @@ import Testing
             network.pushAll()
         }
         // Another stream of the same connection continues. The client has read the earlier frames by then.
-        try await client.open("t", from: .beginning).publish(.insert("m", "0")).outcome()
+        try await client.open("t", from: .beginning).publish(.insert("m", id: "0")).outcome()
         #expect(await stream.seq == 0)
         #expect(try await network.on { $0.subscribes.count { $0.stream == StreamName("s") } } == 2)
         #expect(try await network.on { $0.requests.isEmpty })
@@ -358,9 +358,9 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await diverged(network, client, stream)
-        let kept = try await stream.publish(.insert("m", "1"))
+        let kept = try await stream.publish(.insert("m", id: "1"))
         try await network.on { $0.goOver(to: Epoch(2), lagging: []) }
         guard case .applied = try await kept.outcome() else { throw Wrong() }
         #expect(await stream.epoch == Epoch(2))
@@ -372,7 +372,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let other = try network.client(nodes: ["b"], seed: 6)
-        try await other.open("s", from: .beginning).publish(.insert("m", "0")).outcome()
+        try await other.open("s", from: .beginning).publish(.insert("m", id: "0")).outcome()
         try await network.on { ($0.holdsAnswers, $0.heldPauses) = (true, [StreamSync.answerMs]) }
         let stream = try await client.open("s")
         try await eventually {
@@ -383,7 +383,7 @@ import Testing
         try await network.on { $0.sayToAll(.error(ServerFrame.Failure(error, stream: StreamName("s")!))) }
         try await stopped(&notices, stream, error)
         try await network.on { $0.answerHeld() }
-        try await client.open("t", from: .beginning).publish(.insert("m", "0")).outcome()
+        try await client.open("t", from: .beginning).publish(.insert("m", id: "0")).outcome()
         #expect(await stream.seq == -1)
         #expect(try stream.objects("m").isEmpty)
         #expect(

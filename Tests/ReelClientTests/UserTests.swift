@@ -33,7 +33,7 @@ import Testing
             let path = temporaryPath()
             defer { removeStore(path) }
             let client = try network.client(store: .file(path, user: owner))
-            try await client.open("todo").publish(.insert("task", "1"))
+            try await client.open("todo").publish(.insert("task", id: "1"))
             await client.close()
             #expect(code { _ = try network.client(store: .file(path, user: visitor)) } == .storeUser)
             let again = try network.client(store: .file(path, user: owner))
@@ -89,7 +89,7 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         let client = try network.client(store: .file(path, user: "ann"))
-        try await client.open("todo").publish(.insert("task", "1"))
+        try await client.open("todo").publish(.insert("task", id: "1"))
         for user in ["ann", "bob"] {
             let error = #expect(throws: ReelError.self) { try network.client(store: .file(path, user: user)) }
             #expect(error?.code == .storeBusy)
@@ -111,7 +111,7 @@ import Testing
         try await network.on { ($0.haste, $0.tokenS, $0.heldPauses) = (1_000, 60, [SyncClient.tokenMs]) }
         let client = try network.client(store: .file(path, user: "ann"), renewToken: { await tokens.next() })
         let notices = await client.notices()
-        try await client.open("todo").publish(.insert("task", "1")).outcome()
+        try await client.open("todo").publish(.insert("task", id: "1")).outcome()
         try await eventually { (try? await network.on { $0.said.count >= 2 }) == true }
         let said = Set(try await network.on { $0.said })
         #expect(said == [ann])
@@ -130,7 +130,7 @@ import Testing
         try await network.on { ($0.haste, $0.tokenS, $0.heldPauses) = (1_000, 60, [SyncClient.tokenMs]) }
         let client = try network.client(renewToken: { await tokens.next() })
         let notices = await client.notices()
-        try await client.open("todo").publish(.insert("task", "1")).outcome()
+        try await client.open("todo").publish(.insert("task", id: "1")).outcome()
         try await eventually { (try? await network.on { $0.said.count >= 2 }) == true }
         #expect(Set(try await network.on { $0.said }) == [ann])
         await client.close()
@@ -143,10 +143,10 @@ import Testing
     private func begin(_ network: FakeNetwork, _ store: SyncClient.Store, token: String?, lost: Int) async throws {
         let client = try network.client(store: store, token: token)
         let stream = try await client.open("todo")
-        try await stream.publish(.insert("task", "begun")).outcome()
+        try await stream.publish(.insert("task", id: "begun")).outcome()
         if lost > 0 {
             try await network.on { $0.losesPublishes = true }
-            for number in 0..<lost { try await stream.publish(.insert("lost", "\(number)")) }
+            for number in 0..<lost { try await stream.publish(.insert("lost", id: "\(number)")) }
             let base = try await network.on { $0.opened }
             try await eventually { (try? await network.on { $0.opened > base }) == true }
         }
@@ -186,12 +186,12 @@ import Testing
         // The stream has the second event, and the device has not read it.
         let client = try network.client(store: .file(path, user: "ann"), token: FakeNetwork.token("ann"))
         let stream = try await client.open("todo")
-        try await stream.publish(.insert("counter", "1", ["n": 0])).outcome()
+        try await stream.publish(.insert("counter", id: "1", ["n": 0])).outcome()
         try await network.on { ($0.dropsAcks, $0.isSilent) = (true, true) }
-        try await stream.publish(.update("counter", "1", operations: ["n": .increment(1)]))
+        try await stream.publish(.update("counter", id: "1", operations: ["n": .increment(1)]))
         try await eventually { (try? await network.on { $0.head >= 1 }) == true }
         try await network.on { $0.kill("a") }
-        for _ in 0..<3 { try await stream.publish(.update("counter", "1", operations: ["n": .increment(1)])) }
+        for _ in 0..<3 { try await stream.publish(.update("counter", id: "1", operations: ["n": .increment(1)])) }
         await client.close()
         try await network.on { ($0.dropsAcks, $0.isSilent, $0.down) = (false, false, []) }
 
@@ -207,7 +207,7 @@ import Testing
         let notices = await anna.notices()
         let renamed = try await anna.open("todo")
         try await eventually { await renamed.pendingCount == 0 }
-        #expect(try renamed.confirmed.object("counter", "1")?["n"] == 4)
+        #expect(try renamed.confirmed.object("counter", id: "1")?["n"] == 4)
         await anna.close()
         try await expect(["ann applied", "ann applied", "anna applied"], network)
         let left = await notices.reduce(into: [[Int]]()) { left, notice in
@@ -228,7 +228,7 @@ import Testing
         let client = try network.client(store: .file(path, user: "anna"), token: FakeNetwork.token("anna"))
         let notices = await client.notices()
         let stream = try await client.open("todo")
-        try await stream.publish(.insert("task", "new")).outcome()
+        try await stream.publish(.insert("task", id: "new")).outcome()
         try await expect(["ann applied", "anna applied"], network)
         await client.close()
         var (lost, left) = ([ErrorCode](), [Int]())
@@ -249,7 +249,7 @@ import Testing
         defer { removeStore(path) }
         try await network.on { $0.losesPublishes = true }
         let ann = try network.client(store: .file(path, user: "ann"), token: FakeNetwork.token("ann"))
-        try await ann.open("todo").publish(.insert("task", "1"))
+        try await ann.open("todo").publish(.insert("task", id: "1"))
         try await eventually { (try? await network.on { $0.opened > 1 }) == true }
         await ann.close()
         try await network.on { $0.losesPublishes = false }
@@ -264,7 +264,7 @@ import Testing
             network.append(StreamName("todo"), Array(late.utf8))
             network.pushAll()
         }
-        try await stream.publish(.insert("task", "2")).outcome()
+        try await stream.publish(.insert("task", id: "2")).outcome()
         try await expect(["anna applied", "ann foreign", "anna applied"], network)
         await anna.close()
     }
@@ -277,7 +277,7 @@ import Testing
         try await network.on { $0.losesPublishes = true }
         let ann = try network.client(store: .file(path, user: "ann"), token: FakeNetwork.token("ann"))
         let site = try await { () in
-            try await ann.open("todo").publish(.insert("task", "1"))
+            try await ann.open("todo").publish(.insert("task", id: "1"))
             try await eventually { (try? await network.on { $0.opened > 1 }) == true }
             return try await network.on { _ in ann.assumeIsolated { $0.opened[StreamName("todo")!]!.outbox.site } }
         }()
@@ -288,7 +288,7 @@ import Testing
         let anna = try network.client(store: .file(path, user: "anna"), token: FakeNetwork.token("anna"))
         let stream = try await anna.open("todo")
         try await eventually { await stream.pendingCount == 0 }
-        try await stream.publish(.insert("task", "2")).outcome()
+        try await stream.publish(.insert("task", id: "2")).outcome()
         try await expect(["ann applied", "anna foreign", "anna applied"], network)
         #expect(try stream.confirmed.objects("task").count == 2)
         await anna.close()
@@ -305,7 +305,7 @@ import Testing
             let seed = UInt64(number)
             let client = try network.client(store: .file(path, user: "ann"), token: token, seed: seed)
             let stream = try await client.open("todo")
-            try await stream.publish(.insert("task", "\(number)")).outcome()
+            try await stream.publish(.insert("task", id: "\(number)")).outcome()
             await client.close()
         }
         try await expect(["nobody applied", "ann applied", "ann applied", "nobody applied"], network)
@@ -320,7 +320,7 @@ import Testing
         // The log gets the other user's event before this device has read it.
         let other = #"{"base":-1,"by":"bob","op":0,"site":"\#(site)","type":"noop"}"#
         try await network.on { $0.late = [Array(other.utf8)] }
-        for id in 0..<10 { try await stream.publish(.insert("task", "\(id)")) }
+        for id in 0..<10 { try await stream.publish(.insert("task", id: "\(id)")) }
         for _ in 0..<5 {
             let count = try await network.on { network in
                 for connection in network.connections { connection.end("reset") }

@@ -22,9 +22,9 @@ import Testing
                 let id = String(Int.random(in: 0..<8, using: &random))
                 let event: SyncEvent =
                     switch Int.random(in: 0..<5, using: &random) {
-                    case 0: .delete("m", id)
-                    case 1, 2: .insert("m", id, ["n": .number(Double(seq))])
-                    default: .update("m", id, ["n": .number(Double(seq)), "t": "x"])
+                    case 0: .delete("m", id: id)
+                    case 1, 2: .insert("m", id: id, ["n": .number(Double(seq))])
+                    default: .update("m", id: id, ["n": .number(Double(seq)), "t": "x"])
                     }
                 let author = EventID(site: sites[site], op: ops[site])
                 events.append(DeliveredEvent(seq: seq, value: event.encoded(base: seq - 1, author: author)))
@@ -102,7 +102,7 @@ import Testing
             events: [
                 DeliveredEvent(
                     seq: 15,
-                    value: SyncEvent.insert("m", "new").encoded(
+                    value: SyncEvent.insert("m", id: "new").encoded(
                         base: 9,
                         author: .init(site: Site(high: 9, low: 9), op: 0)
                     )
@@ -181,7 +181,7 @@ import Testing
 
     @Test("own events return with the content that was sent") func ownEventsComeBack() {
         let site = Site(high: 1, low: 2)
-        let event = SyncEvent.insert("m", "1", ["a": "x"])
+        let event = SyncEvent.insert("m", id: "1", ["a": "x"])
         let sent = event.encoded(base: 4, author: .init(site: site, op: 0))
         let text = String(decoding: sent, as: UTF8.self)
         // The text has the members that a gateway adds.

@@ -13,25 +13,25 @@ import Testing
         try await network.on { $0.down = ["a"] }
         var client = try network.client(store: .file(path))
         var todo = try await client.open("todo")
-        try await todo.publish(.insert("task", "1", ["title": "Milk"]))
+        try await todo.publish(.insert("task", id: "1", ["title": "Milk"]))
         for isStartedAgain in [false, true] {
             if isStartedAgain {
                 await client.close()
                 client = try network.client(store: .file(path))
                 todo = try await client.open("todo")
             }
-            let task = try todo.object("task", "1")
+            let task = try todo.object("task", id: "1")
             #expect(task?["title"] == "Milk" && task?.isPending == true && task?.fields["title"]?.seq == nil)
             #expect(try todo.objects("task").map(\.name.id) == ["1"])
             #expect(try todo.confirmed.objects("task").isEmpty)
-            #expect(await todo.pending().map(\.event) == [.insert("task", "1", ["title": "Milk"])])
+            #expect(await todo.pending().map(\.event) == [.insert("task", id: "1", ["title": "Milk"])])
         }
         let publication = await todo.pending()[0]
         try await network.on { $0.down = [] }
         guard case .applied(let seq) = try await publication.outcome() else { throw Wrong() }
-        let task = try todo.object("task", "1")
+        let task = try todo.object("task", id: "1")
         #expect(task?.isPending == false && task?.seq == seq)
-        #expect(try todo.confirmed.object("task", "1") == task)
+        #expect(try todo.confirmed.object("task", id: "1") == task)
         #expect(await todo.pending().isEmpty)
         await client.close()
     }
@@ -39,7 +39,7 @@ import Testing
     @Test("a printed object shows its name and its fields as JSON") func anObjectThatIs() async throws {
         let client = try FakeNetwork().client()
         let todo = try await client.open("todo")
-        try await todo.publish(.insert("task", "1", ["title": "\"Milk\"", "done": true, "of": ["ann", 2, nil]]))
+        try await todo.publish(.insert("task", id: "1", ["title": "\"Milk\"", "done": true, "of": ["ann", 2, nil]]))
         let tasks = try todo.objects("task")
         #expect("\(tasks)" == #"[task/1 {"done":true,"of":["ann",2,null],"title":"\"Milk\""}]"#)
         #expect("\(tasks.map(\.name))" == "[task/1]")
@@ -50,20 +50,20 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "1", ["text": "ab"])).outcome()
+        try await stream.publish(.insert("m", id: "1", ["text": "ab"])).outcome()
         try await network.on { $0.isSilent = true }
         let edit = FieldOperation.splice([TextSplice(at: 2, removing: 0, inserting: "c")])
-        let publication = try await stream.publish(.update("m", "1", operations: ["text": edit]))
+        let publication = try await stream.publish(.update("m", id: "1", operations: ["text": edit]))
         try await publication.acked()
-        #expect(try stream.object("m", "1")?["text"] == "abc")
-        #expect(try stream.confirmed.object("m", "1")?["text"] == "ab")
+        #expect(try stream.object("m", id: "1")?["text"] == "abc")
+        #expect(try stream.confirmed.object("m", id: "1")?["text"] == "ab")
         try await network.on { network in
             network.isSilent = false
             network.pushAll()
         }
         try await publication.outcome()
-        #expect(try stream.object("m", "1")?["text"] == "abc")
-        #expect(try stream.confirmed.object("m", "1")?["text"] == "abc")
+        #expect(try stream.object("m", id: "1")?["text"] == "abc")
+        #expect(try stream.confirmed.object("m", id: "1")?["text"] == "abc")
         await client.close()
     }
 
@@ -77,22 +77,22 @@ import Testing
         var mine = try await client.open("s")
         try await mine.waitUntil(seq: 0)
         try await network.on { $0.kill("a") }
-        let event = SyncEvent.update("m", "0", ["title": "late"])
+        let event = SyncEvent.update("m", id: "0", ["title": "late"])
         try await mine.publish(event)
-        try await theirs.publish(.delete("m", "0")).outcome()
-        #expect(try mine.object("m", "0")?["title"] == "late")
+        try await theirs.publish(.delete("m", id: "0")).outcome()
+        #expect(try mine.object("m", id: "0")?["title"] == "late")
         await client.close()
 
         client = try network.client(store: .file(path))
         let notices = await client.notices()
         mine = try await client.open("s")
-        #expect(try mine.object("m", "0")?["title"] == "late")
+        #expect(try mine.object("m", id: "0")?["title"] == "late")
         try await network.on { $0.down = [] }
         for await case .notApplied("s", event, let outcome) in notices {
             guard case .failed(let error) = outcome, error.code == .deleted else { throw Wrong() }
             break
         }
-        #expect(try mine.object("m", "0") == nil)
+        #expect(try mine.object("m", id: "0") == nil)
         await client.close()
         await other.close()
     }
@@ -105,14 +105,14 @@ import Testing
         let client = try network.client(token: "reader")
         let notices = await client.notices()
         let mine = try await client.open("s", from: .beginning)
-        try await mine.publish(.insert("m", "held"))
+        try await mine.publish(.insert("m", id: "held"))
         for await case .publishingPaused in notices { break }
         // The device does not send the events that wait after the held event.
-        try await mine.publish(.insert("m", "0"))
+        try await mine.publish(.insert("m", id: "0"))
         let (other, _) = try await network.author(of: 1, on: "b")
         try await mine.waitUntil(seq: 0)
-        try await mine.publish(.delete("m", "0"))
-        #expect(try mine.object("m", "0") == nil)
+        try await mine.publish(.delete("m", id: "0"))
+        #expect(try mine.object("m", id: "0") == nil)
         #expect(await mine.pendingCount == 2)
         await client.close()
         await other.close()
@@ -122,20 +122,20 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        guard case .applied(let seq) = try await stream.publish(.insert("m", "1", ["n": 1])).outcome() else {
+        guard case .applied(let seq) = try await stream.publish(.insert("m", id: "1", ["n": 1])).outcome() else {
             throw Wrong()
         }
         try await network.on { $0.kill("a") }
-        let change = SyncChange.update("m", "1", ["n": 2]).guarded(["n": seq])
+        let change = SyncChange.update("m", id: "1", ["n": 2]).guarded(["n": seq])
         let publication = try await stream.publish(SyncEvent(change))
-        #expect(try stream.object("m", "1")?["n"] == 2)
+        #expect(try stream.object("m", id: "1")?["n"] == 2)
         // The event names a seq of the log that ends here.
         try await network.on { network in
             network.goOver(to: Epoch(2), lagging: [])
             network.down = []
         }
         guard case .failed = try await publication.outcome() else { throw Wrong() }
-        #expect(try stream.object("m", "1")?["n"] == 1)
+        #expect(try stream.object("m", id: "1")?["n"] == 1)
         await client.close()
     }
 
@@ -149,18 +149,18 @@ import Testing
         let stream = try await client.open("s")
         try await stream.waitUntil(seq: 0)
         try await network.on { $0.kill("a") }
-        try await stream.publish(.update("m", "0", ["n": 2]))
-        #expect(try stream.object("m", "0")?["n"] == 2)
+        try await stream.publish(.update("m", id: "0", ["n": 2]))
+        #expect(try stream.object("m", id: "0")?["n"] == 2)
         try await network.on { network in
             network.isSilent = true
             network.beginEpoch(Epoch(2))
             network.down = []
         }
         try await eventually { await stream.epoch == Epoch(2) }
-        #expect(try stream.object("m", "0") == nil)
+        #expect(try stream.object("m", id: "0") == nil)
         // The device has held the object, so the event does not revive it.
         try await eventually { await stream.pendingCount == 0 }
-        #expect(try stream.object("m", "0") == nil)
+        #expect(try stream.object("m", id: "0") == nil)
         await client.close()
         await other.close()
     }
@@ -170,18 +170,18 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { $0.isSilent = true }
         var batches = await stream.changes().makeAsyncIterator()
-        try await stream.publish(.insert("m", "1", ["n": 1]))
-        #expect(await batches.next()?.objects == [ObjectName("m", "1")])
-        #expect(try stream.object("m", "1")?.isPending == true)
+        try await stream.publish(.insert("m", id: "1", ["n": 1]))
+        #expect(await batches.next()?.objects == [ObjectName("m", id: "1")])
+        #expect(try stream.object("m", id: "1")?.isPending == true)
         try await network.on { network in
             network.isSilent = false
             network.pushAll()
         }
-        #expect(await batches.next()?.objects == [ObjectName("m", "1")])
-        #expect(try stream.object("m", "1")?.isPending == false)
+        #expect(await batches.next()?.objects == [ObjectName("m", id: "1")])
+        #expect(try stream.object("m", id: "1")?.isPending == false)
         await client.close()
     }
 
@@ -191,7 +191,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { network in
             network.kill("a")
             network.holdsAnswers = true
@@ -199,7 +199,7 @@ import Testing
             network.down = []
         }
         try await eventually { await stream.epoch == nil }
-        try await stream.publish(.insert("m", "1"))
+        try await stream.publish(.insert("m", id: "1"))
         #expect(try stream.objects("m").map(\.name.id) == ["0", "1"])
         try await network.on { $0.answerHeld() }
         try await eventually { await stream.pendingCount == 0 }

@@ -7,7 +7,7 @@ import Testing
 /// Splices that are published while an earlier event of their text is expected to be rejected, but is not rejected yet.
 @Suite(.timeLimit(.minutes(5))) struct WaitingTests {
     private static func edit(_ offset: Int64, _ text: String) -> SyncEvent {
-        .update("m", "0", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
+        .update("m", id: "0", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
     }
 
     @Test("under any faults, a waiting splice is sent or refused, and its placement does not change the shown text")
@@ -55,7 +55,7 @@ import Testing
     private static func device() -> OverlaySimulation {
         var simulation = OverlaySimulation(seed: 1)
         simulation.stream.sync.isComplete = true
-        for id in ["0", "1"] { write(.insert("m", id, ["n": 0, "text": "ab"]), &simulation) }
+        for id in ["0", "1"] { write(.insert("m", id: id, ["n": 0, "text": "ab"]), &simulation) }
         simulation.fold(2)
         return simulation
     }
@@ -68,11 +68,11 @@ import Testing
     }
 
     private static func title(_ id: String, _ text: String, _ seq: Seq) -> SyncEvent {
-        SyncEvent(SyncChange.update("m", id, ["text": .string(text)]).guarded(["n": seq]))
+        SyncEvent(SyncChange.update("m", id: id, ["text": .string(text)]).guarded(["n": seq]))
     }
 
     private static func splice(_ id: String, _ offset: Int64, _ text: String) -> SyncEvent {
-        .update("m", id, operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
+        .update("m", id: id, operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
     }
 
     private static func add(_ event: SyncEvent, _ simulation: OverlaySimulation) throws -> Int64 {
@@ -85,14 +85,14 @@ import Testing
         let stream = simulation.stream
         let lost = try Self.add(Self.title("0", "title", 0), simulation)
         simulation.send()
-        Self.write(.update("m", "0", ["n": 1]), &simulation)
+        Self.write(.update("m", id: "0", ["n": 1]), &simulation)
         simulation.fold(1)
         let waiting = try Self.add(Self.splice("0", 2, "c"), simulation)
         #expect(stream.outbox.entries.last?.waits == [lost])
         // The fold rejects the title. Meanwhile another device has replaced the text, and the splice has no place in
         // it.
         simulation.arrive(calm: true)
-        Self.write(.update("m", "0", ["text": "new"]), &simulation)
+        Self.write(.update("m", id: "0", ["text": "new"]), &simulation)
         simulation.fold(2)
         #expect(stream.outbox.released == [waiting: false])
         let behind = try Self.add(Self.splice("0", 3, "er"), simulation)
@@ -113,8 +113,8 @@ import Testing
         _ = try Self.add(Self.title("0", "lost", 0), simulation)
         _ = try Self.add(Self.title("1", "title", 1), simulation)
         simulation.send()
-        Self.write(.update("m", "0", ["n": 1]), &simulation)
-        Self.write(.update("m", "1", ["n": 1]), &simulation)
+        Self.write(.update("m", id: "0", ["n": 1]), &simulation)
+        Self.write(.update("m", id: "1", ["n": 1]), &simulation)
         simulation.fold(1)
         let waiting = try Self.add(Self.splice("0", 2, "c"), simulation)
         let counting = try Self.add(Self.splice("1", 1, "w"), simulation)
@@ -157,17 +157,17 @@ import Testing
     ) async throws -> (client: SyncClient, stream: SyncStream, title: PublishHandle) {
         let client = try network.client(store: store)
         let stream = try await client.open("s", from: .beginning)
-        let first = try await stream.publish(.insert("m", "0", ["text": "title", "n": 0])).outcome()
+        let first = try await stream.publish(.insert("m", id: "0", ["text": "title", "n": 0])).outcome()
         guard case .applied(let seq) = first else { throw Wrong() }
         // The log has the event, and the device does not get it yet.
         try await network.on { $0.isSilent = true }
-        try await network.on { network in network.author(.update("m", "0", ["n": 1])) }
+        try await network.on { network in network.author(.update("m", id: "0", ["n": 1])) }
         let title = try await stream.publish(
-            SyncEvent(.update("m", "0", ["text": "lost"]).guarded(["n": seq]))
+            SyncEvent(.update("m", id: "0", ["text": "lost"]).guarded(["n": seq]))
         )
         try await eventually { try await network.on { $0.log.count } == 3 }
         try await network.on { $0.push(upTo: 1) }
-        try await eventually { try stream.object("m", "0")?["text"] == "title" }
+        try await eventually { try stream.object("m", id: "0")?["text"] == "title" }
         return (client, stream, title)
     }
 
@@ -181,19 +181,19 @@ import Testing
         for (offset, letter) in ["a", "b", "c"].enumerated() {
             typed.append(try await stream.publish(Self.edit(5 + Int64(offset), letter)))
         }
-        let behind = try await stream.publish(.insert("m", "behind"))
-        #expect(try stream.object("m", "0")?["text"] == "titleabc")
+        let behind = try await stream.publish(.insert("m", id: "behind"))
+        #expect(try stream.object("m", id: "0")?["text"] == "titleabc")
         #expect(try await network.on { $0.log.count } == 3, "they wait, and what comes after them")
         if isKilled {
             await client.close()
             client = try network.client(store: .file(path))
             stream = try await client.open("s", from: .beginning)
-            #expect(try stream.object("m", "0")?["text"] == "titleabc")
+            #expect(try stream.object("m", id: "0")?["text"] == "titleabc")
         }
         // Another device inserts a text at the beginning before the device reads the rejection.
         try await network.on { network in
             network.author(
-                .update("m", "0", operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "My ")])])
+                .update("m", id: "0", operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "My ")])])
             )
             network.isSilent = false
             network.pushAll()
@@ -205,8 +205,8 @@ import Testing
             }
         }
         try await eventually { await stream.pendingCount == 0 }
-        #expect(try stream.confirmed.object("m", "0")?["text"] == "My titleabc")
-        #expect(try stream.confirmed.object("m", "behind") != nil)
+        #expect(try stream.confirmed.object("m", id: "0")?["text"] == "My titleabc")
+        #expect(try stream.confirmed.object("m", id: "behind") != nil)
         await client.close()
     }
 
@@ -215,21 +215,21 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        let first = try await stream.publish(.insert("m", "0", ["text": "title", "n": 0])).outcome()
+        let first = try await stream.publish(.insert("m", id: "0", ["text": "title", "n": 0])).outcome()
         guard case .applied(let seq) = first else { throw Wrong() }
         try await network.on { $0.kill("a") }
-        let title = try await stream.publish(SyncEvent(.update("m", "0", ["text": "lost"]).guarded(["n": seq])))
+        let title = try await stream.publish(SyncEvent(.update("m", id: "0", ["text": "lost"]).guarded(["n": seq])))
         try await network.on { network in
             (network.isSilent, network.dropsFetches) = (true, true)
-            network.author(.update("m", "0", ["n": 1]))
-            network.author(.delete("m", "0"))
+            network.author(.update("m", id: "0", ["n": 1]))
+            network.author(.delete("m", id: "0"))
             network.down = []
         }
         try await eventually { await client.phases("s") == [.live] }
         try await network.on { $0.push(upTo: 1) }
-        try await eventually { try stream.object("m", "0")?["text"] == "title" }
+        try await eventually { try stream.object("m", id: "0")?["text"] == "title" }
         let typed = try await stream.publish(Self.edit(5, "a"))
-        let behind = try await stream.publish(.insert("m", "behind"))
+        let behind = try await stream.publish(.insert("m", id: "behind"))
         #expect(try await network.on { $0.log.count } == 3)
         // The deletion brings the device to its head. The title is refused, and so is the text that waits for it.
         try await network.on { $0.push(upTo: 2) }
@@ -249,16 +249,18 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        guard case .applied(let seq) = try await stream.publish(.insert("m", "0", ["text": "title", "n": 0])).outcome()
+        guard
+            case .applied(let seq) = try await stream.publish(.insert("m", id: "0", ["text": "title", "n": 0]))
+                .outcome()
         else { throw Wrong() }
         try await network.on { $0.isSilent = true }
-        try await network.on { network in network.author(.update("m", "0", ["n": 1])) }
-        try await stream.publish(SyncEvent(.update("m", "0", ["text": "lost"]).guarded(["n": seq])))
-        let read = try #require(try stream.object("m", "0"))
+        try await network.on { network in network.author(.update("m", id: "0", ["n": 1])) }
+        try await stream.publish(SyncEvent(.update("m", id: "0", ["text": "lost"]).guarded(["n": seq])))
+        let read = try #require(try stream.object("m", id: "0"))
         #expect(read["text"] == "lost")
         try await eventually { try await network.on { $0.log.count } == 3 }
         try await network.on { $0.push(upTo: 1) }
-        try await eventually { try stream.object("m", "0")?["text"] == "title" }
+        try await eventually { try stream.object("m", id: "0")?["text"] == "title" }
         let error = await #expect(throws: ReelError.self) {
             try await stream.publish(Self.edit(4, "x"), base: read.readAt)
         }

@@ -39,7 +39,11 @@ extension SimulatedDevice {
         guard let client else { return }
         let page = client.assumeIsolated { $0.object("page", place.page, of: place.stream) }
         guard let page else {
-            publish(SyncEvent(.insert("page", place.page, ["title": .string(newMark())])), to: place.stream, token: nil)
+            publish(
+                SyncEvent(.insert("page", id: place.page, ["title": .string(newMark())])),
+                to: place.stream,
+                token: nil
+            )
             return
         }
         let length = Int64(page[place.field]?.string?.unicodeScalars.count ?? 0)
@@ -51,7 +55,7 @@ extension SimulatedDevice {
             inserting: token
         )
         publish(
-            SyncEvent(.update("page", place.page, operations: [place.field: .splice([splice])])),
+            SyncEvent(.update("page", id: place.page, operations: [place.field: .splice([splice])])),
             to: place.stream,
             base: page.readAt,
             token: token
@@ -68,7 +72,7 @@ extension SimulatedDevice {
         switch process.pick(0...9) {
         case 0..<5:
             guard let item else { return }
-            publish(SyncEvent(.update("item", item, ["by": .string(name)])), to: place.stream, token: nil)
+            publish(SyncEvent(.update("item", id: item, ["by": .string(name)])), to: place.stream, token: nil)
         case 5..<7:
             guard let item, let page else { return }
             let splice = TextSplice(
@@ -80,8 +84,8 @@ extension SimulatedDevice {
             publish(
                 SyncEvent(
                     batch: [
-                        .update("item", item, ["by": .string(token)]),
-                        .update("page", place.page, operations: ["body": .splice([splice])]),
+                        .update("item", id: item, ["by": .string(token)]),
+                        .update("page", id: place.page, operations: ["body": .splice([splice])]),
                     ]
                 ),
                 to: place.stream,
@@ -92,14 +96,14 @@ extension SimulatedDevice {
             let seq = client.assumeIsolated { $0.confirmed("page", place.page, of: place.stream) }?.fields["title"]?.seq
             guard page != nil else { return }
             let event = SyncEvent(
-                .update("page", place.page, ["title": .string(newMark())]).guarded(["title": seq ?? -1])
+                .update("page", id: place.page, ["title": .string(newMark())]).guarded(["title": seq ?? -1])
             )
             publish(event, to: place.stream, token: nil)
         default:
             guard page != nil else { return }
             world.replaced(text(of: place))
             publish(
-                SyncEvent(.update("page", place.page, [place.field: .string("new")])),
+                SyncEvent(.update("page", id: place.page, [place.field: .string("new")])),
                 to: place.stream,
                 token: nil
             )

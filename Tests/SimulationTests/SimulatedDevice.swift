@@ -266,15 +266,16 @@ final class SimulatedDevice: @unchecked Sendable {
         case 0..<30:
             token = "tok:\(mark):"
             event = SyncEvent(
-                .insert("item", "i:\(mark)", ["n": .number(Double(count)), "token": .string(token ?? "")])
+                .insert("item", id: "i:\(mark)", ["n": .number(Double(count)), "token": .string(token ?? "")])
             )
         case 30..<50:
             token = "tok:\(mark):"
             let add: ReelClient.FieldOperation = .change(add: [.string(token ?? "")], remove: [])
-            event = SyncEvent(.update("page", "one", operations: ["tokens": add]))
-        case 50..<60: event = SyncEvent(.insert("page", "one", ["title": .string(mark)]))
-        case 60..<72: event = SyncEvent(.update("item", item(), ["n": .number(Double(count)), "by": .string(name)]))
-        case 72..<80: event = SyncEvent(.delete("item", item()))
+            event = SyncEvent(.update("page", id: "one", operations: ["tokens": add]))
+        case 50..<60: event = SyncEvent(.insert("page", id: "one", ["title": .string(mark)]))
+        case 60..<72:
+            event = SyncEvent(.update("item", id: item(), ["n": .number(Double(count)), "by": .string(name)]))
+        case 72..<80: event = SyncEvent(.delete("item", id: item()))
         case 80..<90:
             let text = Array((page?["text"]?.string ?? "").unicodeScalars)
             let offset = process.pick(0...Int64(text.count))
@@ -286,24 +287,24 @@ final class SimulatedDevice: @unchecked Sendable {
                 removing: Int64(rest.count),
                 inserting: process.chance(60) ? "ab c" : ""
             )
-            event = SyncEvent(.update("page", "one", operations: ["text": .splice([splice])]))
-        case 90..<94: event = SyncEvent(.update("page", "one", operations: ["views": .increment(1)]))
+            event = SyncEvent(.update("page", id: "one", operations: ["text": .splice([splice])]))
+        case 90..<94: event = SyncEvent(.update("page", id: "one", operations: ["views": .increment(1)]))
         case 94..<97:
             token = "tok:\(mark):"
             event = SyncEvent(
                 batch: [
-                    .insert("item", "i:\(mark)", ["token": .string(token ?? "")]),
-                    .update("item", item(), ["n": .number(-1)]),
+                    .insert("item", id: "i:\(mark)", ["token": .string(token ?? "")]),
+                    .update("item", id: item(), ["n": .number(-1)]),
                 ]
             )
         case 97:
             // Larger than some gateways take: refused here, or there with what stands before and behind it.
             let text = JSONValue.string(String(repeating: "x", count: 17_000))
-            event = SyncEvent(.insert("item", "large:\(mark)", ["text": text]))
+            event = SyncEvent(.insert("item", id: "large:\(mark)", ["text": text]))
         default:
             let title = client.assumeIsolated { $0.confirmed("page", "one", of: stream) }?.fields["title"]
             let seq = title?.seq ?? -1
-            event = SyncEvent(.update("page", "one", ["title": .string(mark)]).guarded(["title": seq]))
+            event = SyncEvent(.update("page", id: "one", ["title": .string(mark)]).guarded(["title": seq]))
         }
         publish(event, to: stream, base: base, token: token)
     }
@@ -471,7 +472,7 @@ private struct RefusedConnection: TransportConnection {
     let refusal: Happening
 
     func send(_ text: [UInt8]) {}
-    func ping() {}
+    func ping(_ number: Int) {}
     func close() { refusal.cancel() }
 }
 

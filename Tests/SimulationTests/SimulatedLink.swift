@@ -141,11 +141,11 @@ final class SimulatedLink: @unchecked Sendable {
         while holds == 0, !waiting.isEmpty, !isClosedByGateway { client?.received(text: waiting.removeFirst()) }
     }
 
-    fileprivate func pingGateway() {
+    fileprivate func pingGateway(_ number: Int) {
         guard receive != nil else { return }
         let ms = arrival(&up, bytes: 0)
         gateway.process.at(ms, lane: lane) { [self] in
-            if !up.isCut, client != nil { toDevice(bytes: 0) { $0(.pong) } }
+            if !up.isCut, client != nil { toDevice(bytes: 0) { $0(.pong(number)) } }
         }
     }
 
@@ -249,7 +249,7 @@ struct DeviceEnd: TransportConnection {
     let link: SimulatedLink
 
     func send(_ text: [UInt8]) { link.toGateway(text) }
-    func ping() { link.pingGateway() }
+    func ping(_ number: Int) { link.pingGateway(number) }
     func close() { link.abandon() }
 }
 

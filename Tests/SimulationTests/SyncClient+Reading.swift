@@ -5,7 +5,7 @@ import ReelCore
 /// The objects of a stream by its name; none if the store has failed or was lost.
 extension SyncClient {
     nonisolated func object(_ model: String, _ id: String, of name: StreamName) -> SyncObject? {
-        (try? stream(name).object(model, id)) ?? nil
+        (try? stream(name).object(model, id: id)) ?? nil
     }
 
     nonisolated func objects(_ model: String, of name: StreamName) -> [SyncObject] {
@@ -13,7 +13,7 @@ extension SyncClient {
     }
 
     nonisolated func confirmed(_ model: String, _ id: String, of name: StreamName) -> SyncObject? {
-        (try? stream(name).confirmed.object(model, id)) ?? nil
+        (try? stream(name).confirmed.object(model, id: id)) ?? nil
     }
 
     /// The open stream of this name. A stream that is not open is one of which every read throws.

@@ -326,6 +326,7 @@ final class World: @unchecked Sendable {
         var epoch: Epoch?
         for pair in parts.count > 1 ? parts[1].split(separator: "&") : [] {
             let sides = pair.split(separator: "=")
+            guard sides.count == 2 else { continue }
             if sides[0] == "epoch" { epoch = Epoch(String(sides[1])) } else { query[sides[0]] = Int64(sides[1]) }
         }
         if path[3] == "events" {

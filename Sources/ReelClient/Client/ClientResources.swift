@@ -82,7 +82,8 @@ extension StreamState {
         handles.cancelAll()
         sendTimer?.cancel()
         outcomeQuestion?.cancel()
-        for (number, outcome) in covered?.giveUp() ?? [] {
+        let settled = Set(publications.keys.filter(covered.isSettled))
+        for (number, outcome) in covered.giveUp() where settled.contains(number) {
             for publication in publications.removeValue(forKey: number) ?? [] { publication.settled(outcome) }
         }
         for publication in publications.values.joined() { publication.closed(error) }

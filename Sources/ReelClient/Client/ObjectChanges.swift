@@ -8,7 +8,7 @@ public struct ObjectName: Hashable, Codable, Sendable {
     public var id: String
 
     /// Creates the name of the object `id` of `model`.
-    public init(_ model: String, _ id: String) {
+    public init(_ model: String, id: String) {
         self.model = model
         self.id = id
     }

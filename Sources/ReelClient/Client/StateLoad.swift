@@ -29,6 +29,8 @@ final class StateLoad: @unchecked Sendable {
     /// The path and the query of the request.
     let target: String
     let isDelta: Bool
+    /// The last folded seq of the state that a delta is based on.
+    private(set) var base = Seq.none
     /// True if this is the rest of a snapshot that was cut.
     private let isContinued: Bool
 
@@ -74,7 +76,7 @@ final class StateLoad: @unchecked Sendable {
         fold.replaceSource(by: objects)
         reader = SnapshotReader(onto: fold)
         (self.node, self.row, self.stream) = (node, stream.row, stream.name)
-        (isDelta, isContinued) = (true, false)
+        (isDelta, isContinued, base) = (true, false, fold.seq)
     }
 
     /// True if the node has answered with a state, not with an error.

@@ -92,7 +92,7 @@ extension StreamState {
     }
 
     private func refusal(_ code: ErrorCode, of change: SyncChange) -> ReelError {
-        let name = ObjectName(change.model, change.id)
+        let name = ObjectName(change.model, id: change.id)
         let message =
             switch code {
             case .deleted: "found \(name), which was deleted: make a new object with another id"

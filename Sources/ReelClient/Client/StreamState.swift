@@ -74,8 +74,8 @@ final class StreamState {
 
     // The calls of the app that wait.
     var publications: [Int64: [PublishHandle]] = [:]
-    /// The own events that a state has covered, and whose outcomes are asked for; nil: there are none.
-    var covered: CoveredEvents?
+    /// The own events that a state has covered, and whose outcomes are asked for.
+    var covered = CoveredEvents()
     var outcomeQuestion: OutcomeQuestion?
     var commits: [CheckedContinuation<Void, any Error>] = []
     var waiters: [Waiter] = []

@@ -80,9 +80,8 @@ extension SyncClient {
                 discard(fold, of: stream)
                 throw ReelError(.badFrame, "found partition \(fold.partition) of a log of \(welcome.partitions)")
             }
-            let seqs = fold.seq - stream.seq
             stream.isStateShorter =
-                load.isDelta && stream.eventCost.exceeds(bytes: load.receivedBytes, seqs: seqs)
+                load.isDelta && stream.eventCost.exceeds(delta: load.receivedBytes, seqs: fold.seq - load.base)
             stream.handles.loaded = (fold, load.isDelta)
             step(stream, .loadFinished(.init(seq: fold.seq, epoch: fold.epoch, partition: fold.partition)))
         } catch {

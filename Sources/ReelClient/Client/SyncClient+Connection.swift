@@ -39,10 +39,10 @@ extension SyncClient {
             failover.answered()
             enter()
         case .text(let bytes):
+            measureDelay(bytes: bytes.count)
             received(bytes)
-            measureDelay(bytes: bytes.count, number: number)
         case .alive: link?.delay.heard(nowMs: transport.nowMs)
-        case .pong: link?.delay.answered()
+        case .pong(let ping): link?.delay.answered(ping)
         case .closed where link?.leaving != nil: leave(number)
         case .closed(let reason): lost(number, reason)
         }
@@ -77,6 +77,7 @@ extension SyncClient {
             if leaveFormerEpoch(stream) { step(stream, .epochChanged) }
             if leaveOtherPartitions(stream, welcome) { step(stream, .stateDropped) }
             step(stream, .connectionOpened(facts, hasPlace: hasPlace(stream)))
+            askOutcomes(stream)
         }
     }
 
@@ -123,6 +124,7 @@ extension SyncClient {
         unsentSubscribes = []
         for stream in opened.values {
             stream.unansweredSinceMs = nil
+            endOutcomeQuestion(stream)
             step(stream, .connectionLost)
         }
         polls = PollSchedule()

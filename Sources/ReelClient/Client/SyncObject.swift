@@ -69,7 +69,7 @@ extension SyncObject: CustomStringConvertible {
 
 extension ObjectName {
     init(escaped model: [UInt8], _ id: [UInt8]) {
-        self.init(String(escaped: model), String(escaped: id))
+        self.init(String(escaped: model), id: String(escaped: id))
     }
 
     init(_ key: Overlay.Key) {

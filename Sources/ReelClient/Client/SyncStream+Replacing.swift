@@ -16,22 +16,22 @@ extension SyncStream {
     /// - Returns: A handle by which the seq and the outcome of the event can be awaited.
     /// - Throws: What `publish` throws. `too_large` also if the event would write more than 1,024 fields.
     @discardableResult
-    public func replace(_ model: String, _ id: String, _ fields: FieldMap<JSONValue>) async throws -> PublishHandle {
-        try await client.replace(model, id, fields, in: opening)
+    public func replace(_ model: String, id: String, _ fields: FieldMap<JSONValue>) async throws -> PublishHandle {
+        try await client.replace(model, id: id, fields, in: opening)
     }
 }
 
 extension SyncClient {
     func replace(
         _ model: String,
-        _ id: String,
+        id: String,
         _ fields: FieldMap<JSONValue>,
         in opening: StreamOpening
     ) async throws -> PublishHandle {
         let stream = try stream(opening)
         let event: SyncEvent
         do throws(ReelError) {
-            event = try stream.replacement(model, id, fields)
+            event = try stream.replacement(model, id: id, fields)
         } catch {
             if error.isDamage {
                 try dropState(of: stream, error)
@@ -48,18 +48,18 @@ extension SyncClient {
 
 extension StreamState {
     /// Returns the event that gives an object these fields only, as the device shows it now.
-    fileprivate func replacement(_ model: String, _ id: String, _ fields: FieldMap<JSONValue>) throws(ReelError)
+    fileprivate func replacement(_ model: String, id: String, _ fields: FieldMap<JSONValue>) throws(ReelError)
         -> SyncEvent
     {
         let key = Fold.key(model: model, id: id)
         let overlay = look()
         let shown = overlay.covers(key) ? overlay.object(key) : fold?.object(key)
         if let failure = fold?.storedObjects?.failure { throw failure }
-        guard let shown, !shown.isDeleted else { return .insert(model, id, fields) }
+        guard let shown, !shown.isDeleted else { return .insert(model, id: id, fields) }
         var written = fields
         for name in SyncObject(shown, readAt: readPosition).fields.names where fields[name] == nil {
             written[name] = .null
         }
-        return .update(model, id, written)
+        return .update(model, id: id, written)
     }
 }

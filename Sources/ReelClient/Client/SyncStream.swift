@@ -23,9 +23,9 @@ public struct LocalStream: Sendable, Equatable {
 /// An open stream of a `SyncClient`. It is a total order of events that this device reads and writes.
 ///
 ///     let todo = try await client.open("todo")
-///     let publication = try await todo.publish(.insert("task", "cb55", ["title": "Milk"]))
+///     let publication = try await todo.publish(.insert("task", id: "cb55", ["title": "Milk"]))
 ///     try await publication.outcome()
-///     try todo.object("task", "cb55")?["title"]
+///     try todo.object("task", id: "cb55")?["title"]
 ///
 /// Reading never waits for a network. It shows the device's fold up to `seq`, with the device's own events laid over it
 /// that are not yet part of it. So a published event is visible at once. `confirmed` shows the fold alone. Every device

@@ -7,7 +7,7 @@ extension SyncChange {
     /// No other device can have made the object before this insert is sent. So the insert and a later delete of the
     /// object cancel each other while both wait.
     public static func insert(_ model: String, _ fields: FieldMap<JSONValue> = [:]) -> SyncChange {
-        var change = insert(model, randomID(), fields)
+        var change = insert(model, id: randomID(), fields)
         change.hasRandomID = true
         return change
     }

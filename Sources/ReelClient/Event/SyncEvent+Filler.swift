@@ -17,7 +17,7 @@ extension SyncEvent {
         let named = Self.rejected(texts)
         if count <= 16, named.encoded(base: 0).count <= Self.namedFillerMaxBytes { return named }
         let any = (10...26).reduce(into: FieldMap<JSONValue>()) { $0["f\($1)"] = .string("") }
-        return Self.rejected([.update("reel", "lost", any)])
+        return Self.rejected([.update("reel", id: "lost", any)])
     }
 
     /// True for an event that replaces another one whose outcome the app knows.
@@ -42,7 +42,7 @@ extension SyncEvent {
                 texts.firstIndex {
                     $0.model.utf8.elementsEqual(change.model.utf8) && $0.id.utf8.elementsEqual(change.id.utf8)
                 } ?? texts.endIndex
-            if index == texts.endIndex { texts.append(.update(change.model, change.id)) }
+            if index == texts.endIndex { texts.append(.update(change.model, id: change.id)) }
             for name in names { texts[index].fields[name] = .string("") }
         }
         return texts

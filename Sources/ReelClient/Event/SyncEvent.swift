@@ -1,9 +1,9 @@
 /// One change of one object.
 ///
-///     .insert("task", "cb55", ["title": "Milk", "completed": false])
-///     .update("task", "cb55", ["completed": true])
-///     .update("page", "1", operations: ["views": .increment(1)])
-///     .delete("task", "cb55").guarded(["completed": 12])
+///     .insert("task", id: "cb55", ["title": "Milk", "completed": false])
+///     .update("task", id: "cb55", ["completed": true])
+///     .update("page", id: "1", operations: ["views": .increment(1)])
+///     .delete("task", id: "cb55").guarded(["completed": 12])
 public struct SyncChange: Sendable {
     /// The effect of a change on its object.
     public enum Kind: String, Sendable {
@@ -56,7 +56,7 @@ public struct SyncChange: Sendable {
     ///   - model: the model of the object.
     ///   - id: the id of the object, unique within its model.
     ///   - fields: the values of the fields by name.
-    public static func insert(_ model: String, _ id: String, _ fields: FieldMap<JSONValue> = [:]) -> SyncChange {
+    public static func insert(_ model: String, id: String, _ fields: FieldMap<JSONValue> = [:]) -> SyncChange {
         SyncChange(kind: .insert, model: model, id: id, fields: fields, operations: [:], guards: [:])
     }
 
@@ -69,7 +69,7 @@ public struct SyncChange: Sendable {
     ///   - operations: the operations on other fields by name.
     public static func update(
         _ model: String,
-        _ id: String,
+        id: String,
         _ fields: FieldMap<JSONValue> = [:],
         operations: FieldMap<FieldOperation> = [:]
     ) -> SyncChange {
@@ -77,7 +77,7 @@ public struct SyncChange: Sendable {
     }
 
     /// Returns a change that deletes an object.
-    public static func delete(_ model: String, _ id: String) -> SyncChange {
+    public static func delete(_ model: String, id: String) -> SyncChange {
         SyncChange(kind: .delete, model: model, id: id, fields: [:], operations: [:], guards: [:])
     }
 
@@ -205,8 +205,8 @@ public struct SyncEvent: Sendable, Hashable {
     ///   - model: the model of the object.
     ///   - id: the id of the object, unique within its model.
     ///   - fields: the values of the fields by name.
-    public static func insert(_ model: String, _ id: String, _ fields: FieldMap<JSONValue> = [:]) -> SyncEvent {
-        SyncEvent(.insert(model, id, fields))
+    public static func insert(_ model: String, id: String, _ fields: FieldMap<JSONValue> = [:]) -> SyncEvent {
+        SyncEvent(.insert(model, id: id, fields))
     }
 
     /// Returns an event that writes fields of an object and performs operations on others.
@@ -218,16 +218,16 @@ public struct SyncEvent: Sendable, Hashable {
     ///   - operations: the operations on other fields by name.
     public static func update(
         _ model: String,
-        _ id: String,
+        id: String,
         _ fields: FieldMap<JSONValue> = [:],
         operations: FieldMap<FieldOperation> = [:]
     ) -> SyncEvent {
-        SyncEvent(.update(model, id, fields, operations: operations))
+        SyncEvent(.update(model, id: id, fields, operations: operations))
     }
 
     /// Returns an event that deletes an object.
-    public static func delete(_ model: String, _ id: String) -> SyncEvent {
-        SyncEvent(.delete(model, id))
+    public static func delete(_ model: String, id: String) -> SyncEvent {
+        SyncEvent(.delete(model, id: id))
     }
 
     /// Returns a batch of 1 to 100 changes in order, which are applied all or none.

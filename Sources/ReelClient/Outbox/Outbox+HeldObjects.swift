@@ -41,7 +41,7 @@ extension Outbox {
             let change = event.changes[place]
             let error = ReelError(
                 .deleted,
-                "found no \(ObjectName(change.model, change.id)), which existed when the event was published: "
+                "found no \(ObjectName(change.model, id: change.id)), which existed when the event was published: "
                     + "it was deleted meanwhile"
             )
             let losesText = event.changes.indices.contains { !isGone[$0] && SyncEvent(event.changes[$0]).namesText }

@@ -1,7 +1,7 @@
 public import ReelCore
 
 /// The outcome of a published event.
-public enum PublishOutcome: Sendable, Hashable {
+public enum PublishOutcome: Sendable, Hashable, Codable {
     /// The log has consumed the event at this seq, and its effect is in the objects.
     case applied(Seq)
     /// The log has consumed the event at this seq without effect. Every reader of the stream finds the same reason.

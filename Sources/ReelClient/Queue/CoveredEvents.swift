@@ -1,96 +1,157 @@
 internal import ReelCore
 
-/// Own events that a state has covered. The state shows that they were consumed, and not if they had an effect.
+/// Own events that a state has covered. The state shows that they were consumed, and not if they had an effect. A node
+/// is asked for their outcomes, one site of one state after the other.
 struct CoveredEvents: Sendable {
-    /// The number of attempts to learn the outcomes of a site's events.
-    static let attemptsMax = 3
-
-    let epoch: Epoch
-    /// All events lie after this seq, and at or below `last`.
-    private var after: Seq
-    private var last: Seq
-    /// The seq after which the events of the present site are looked for.
-    private(set) var position: Seq
-    /// The number in the queue of each event whose outcome is not known.
-    private var numbers: [EventID: Int64] = [:]
-    /// The seq of each of these events as the state shows it, by number.
-    private var seqs: [Int64: Seq?] = [:]
-    private var failures = 0
-
-    init(_ epoch: Epoch) {
-        (self.epoch, after, last, position) = (epoch, .max, .none, .max)
+    /// An own event that a state has covered.
+    struct Event: Sendable {
+        var author: EventID
+        /// The number of the event in the queue.
+        var number: Int64
+        /// The event lies after this seq.
+        var after: Seq
+        /// The bytes of the event as this device has sent them.
+        var content: [UInt8]
     }
 
-    var isEmpty: Bool { numbers.isEmpty }
+    /// The events of one site that one state has covered.
+    struct Question: Sendable {
+        let site: Site
+        let epoch: Epoch
+        /// All events lie at or below this seq.
+        let last: Seq
+        /// The seq after which the events are looked for.
+        fileprivate(set) var position: Seq
+        fileprivate var numbers: [Op: Int64] = [:]
+        fileprivate var hashes: [Op: UInt64] = [:]
+        fileprivate var pages = 0
+    }
 
-    /// Adds the events that a state has covered.
-    ///
-    /// - Parameters:
-    ///   - events: the events, with their numbers in the queue.
-    ///   - after: the last seq that was folded before the state.
-    ///   - last: the seq of the state.
-    mutating func add(_ events: [EventID: Int64], after: Seq, last: Seq) {
-        if events.isEmpty { return }
-        (self.after, self.last) = (min(self.after, after), max(self.last, last))
-        position = self.after
-        numbers.merge(events) { _, new in new }
-        for number in events.values { seqs[number] = .some(nil) }
-        failures = 0
+    /// An event whose outcome is asked for.
+    private struct Awaited {
+        /// True if the queue has settled the event, so that only its outcome is missing.
+        var isSettled = false
+        /// The seq of the event as the state shows it.
+        var seq: Seq?
+    }
+
+    /// An outcome, and the number of its event in the queue.
+    typealias Settled = (number: Int64, outcome: PublishOutcome)
+
+    /// The number of successive failures after which the outcomes stay unknown.
+    static let attemptsMax = 3
+    /// The maximum number of answers to one question. A node could cut its answers for ever.
+    private static let pagesMax = 1_000
+
+    private var questions: ArraySlice<Question> = []
+    /// The events that are asked for, by number.
+    private var awaited: [Int64: Awaited] = [:]
+    private var failures = 0
+
+    /// The present question; nil: all outcomes are known.
+    var question: Question? { questions.first }
+
+    /// Adds the events that a state has covered. `last`: the seq of the state.
+    mutating func add(_ events: [Event], epoch: Epoch, last: Seq) {
+        for (site, events) in Dictionary(grouping: events, by: \.author.site) {
+            let after = events.reduce(last) { min($0, $1.after) }
+            var question = Question(site: site, epoch: epoch, last: last, position: after)
+            for event in events {
+                question.numbers[event.author.op] = event.number
+                question.hashes[event.author.op] = Self.hash(event.content)
+                awaited[event.number] = Awaited()
+            }
+            questions.append(question)
+        }
     }
 
     /// Records the seq of an event as the state shows it. Returns false if the outcome of the event is not awaited.
     mutating func settled(_ number: Int64, _ seq: Seq?) -> Bool {
-        guard seqs[number] != nil else { return false }
-        seqs[number] = .some(seq)
+        guard awaited[number] != nil else { return false }
+        awaited[number] = Awaited(isSettled: true, seq: seq)
         return true
     }
 
-    /// Takes the outcomes from the events of an answer. Returns them with their numbers in the queue.
-    mutating func take(_ events: [DeliveredEvent]) throws(ReelError) -> [(number: Int64, outcome: PublishOutcome)] {
-        var found: [(number: Int64, outcome: PublishOutcome)] = []
+    /// Takes the outcomes from an answer to the present question.
+    ///
+    /// - Parameters:
+    ///   - events: the events of the answer, with their outcomes.
+    ///   - to: the last seq that the answer proves.
+    /// - Throws: `node_behind` for an answer that proves nothing new.
+    mutating func answered(_ events: [DeliveredEvent], to: Seq) throws(ReelError) -> [Settled] {
+        guard var question = questions.first else { return [] }
+        guard to > question.position || question.position >= question.last else {
+            throw ReelError(.nodeBehind, "found no events after seq \(question.position)")
+        }
+        var found: [Settled] = []
         for event in events {
-            let (author, outcome) = try event.value.lend { (bytes) throws(ReelError) in
-                let object = try JSONObject(bytes, levels: ClientFrame.levels, shape: .badFrame)
-                let site = try object.required("site", object.site())
-                let op = try object.required("op", object.integer("op"))
-                return (EventID(site: site, op: op), try object.string("outcome").flatMap { Outcome($0) })
+            // A barrier of the partition has no site. An event with other content was made by another device.
+            guard let (op, outcome, content) = Self.read(event.value, of: question.site),
+                question.hashes[op] == Self.hash(content), let number = question.numbers[op]
+            else { continue }
+            switch outcome {
+            case .applied: found.append((number, .applied(event.seq)))
+            case .rejected(let code): found.append((number, .rejected(code, event.seq)))
+            default: continue
             }
-            let known: PublishOutcome? =
-                switch outcome {
-                case .applied: .applied(event.seq)
-                case .rejected(let code): .rejected(code, event.seq)
-                default: nil
-                }
-            guard let known, let number = numbers.removeValue(forKey: author) else { continue }
-            seqs[number] = nil
-            found.append((number, known))
+            question.numbers[op] = nil
+            awaited[number] = nil
         }
-        return found
-    }
-
-    /// Continues after an answer that ends at this seq. Returns true if all events of the site were looked for.
-    mutating func answered(to seq: Seq) -> Bool {
         failures = 0
-        defer { position = max(position, seq) }
-        return seq <= position || seq >= last
+        question.position = max(question.position, to)
+        question.pages += 1
+        questions[questions.startIndex] = question
+        let isOver = question.numbers.isEmpty || to >= question.last || question.pages >= Self.pagesMax
+        return isOver ? found + giveUpQuestion() : found
     }
 
-    /// Records a failed attempt. Returns true if it was the last one.
-    mutating func failed() -> Bool {
-        failures += 1
-        return failures >= Self.attemptsMax
-    }
-
-    /// The site whose events are looked for; nil: all outcomes are known.
-    var site: Site? { numbers.keys.first?.site }
-
-    /// Takes all events of a site with the outcome that the state shows. `site`: nil for all sites.
-    mutating func giveUp(_ site: Site? = nil) -> [(number: Int64, outcome: PublishOutcome)] {
-        let left = numbers.filter { site == nil || $0.key.site == site }
-        (position, failures) = (after, 0)
-        return left.map { author, number in
-            numbers[author] = nil
-            return (number, .consumed(seqs.removeValue(forKey: number) ?? nil))
+    /// Reads an event with its outcome, which is its first member. Returns nil for anything else, and for an event of
+    /// another site.
+    private static func read(_ value: [UInt8], of site: Site) -> (op: Op, outcome: Outcome, content: [UInt8])? {
+        let name = Array(#"{"outcome":""#.utf8)
+        guard value.starts(with: name), let end = value.dropFirst(name.count).firstIndex(of: UInt8(ascii: "\"")),
+            let outcome = Outcome(String(decoding: value[name.count..<end], as: UTF8.self)),
+            end + 1 < value.count, value[end + 1] == UInt8(ascii: ",")
+        else { return nil }
+        let record = [UInt8(ascii: "{")] + value[(end + 2)...]
+        return record.withUnsafeBytes { bytes -> (op: Op, outcome: Outcome, content: [UInt8])? in
+            var event = ParsedEvent()
+            guard (try? event.parse(bytes)) != nil, event.site == site else { return nil }
+            return (event.op, outcome, event.content(of: bytes))
         }
     }
+
+    private static func hash(_ content: [UInt8]) -> UInt64 {
+        var hash = FNV1a()
+        content.withUnsafeBytes { hash.add($0) }
+        return hash.finished
+    }
+
+    /// Records a failed attempt. Returns all events if it was the last one, or if no later one can help.
+    mutating func failed(_ error: ReelError) -> [Settled] {
+        failures += 1
+        switch error.code {
+        case .truncated, .epochChanged, .forbidden, .badRange, .badRequest, .badStream, .notFound, .aheadOfLog,
+            .diverged:
+            return giveUpQuestion()
+        default: return failures >= Self.attemptsMax ? giveUp() : []
+        }
+    }
+
+    /// Takes the events of the present question with the outcomes that the state shows.
+    private mutating func giveUpQuestion() -> [Settled] {
+        failures = 0
+        guard let question = questions.popFirst() else { return [] }
+        return question.numbers.values.map { ($0, .consumed(awaited.removeValue(forKey: $0)?.seq)) }
+    }
+
+    /// Takes all events with the outcomes that the state shows.
+    mutating func giveUp() -> [Settled] {
+        var left: [Settled] = []
+        while !questions.isEmpty { left += giveUpQuestion() }
+        return left
+    }
+
+    /// True if the queue has settled the event, so that only its outcome is missing.
+    func isSettled(_ number: Int64) -> Bool { awaited[number]?.isSettled ?? false }
 }

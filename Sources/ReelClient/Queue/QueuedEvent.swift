@@ -1,9 +1,9 @@
 public import ReelCore
 
 /// An own event that waits in the queue of a stream, as it was when the list was made.
-public struct QueuedEvent: Sendable, Hashable, Identifiable {
+public struct QueuedEvent: Sendable, Hashable, Codable, Identifiable {
     /// The progress of an event in the queue.
-    public enum State: Sendable, Hashable {
+    public enum State: String, Sendable, Codable {
         /// The event has no op. It can be withdrawn, and later writes may be merged into it.
         case waiting
         /// A node got the event, or may have got it. The event keeps its site and op.
@@ -13,7 +13,7 @@ public struct QueuedEvent: Sendable, Hashable, Identifiable {
     }
 
     /// The reason why an event is still in the queue.
-    public enum Reason: Sendable, Hashable {
+    public enum Reason: Sendable, Hashable, Codable {
         /// A problem of the client or of the stream; see `SyncStatus.problems`. Without a connection the code is
         /// `offline`.
         case problem(ErrorCode, message: String)
@@ -37,9 +37,9 @@ public struct QueuedEvent: Sendable, Hashable, Identifiable {
     public let stream: String
     /// The event as it waits: the result of all writes that were merged into it.
     public let event: SyncEvent
-    /// The age in milliseconds, by the transport's monotonic clock: the time since the first of the merged writes was
-    /// published. For an event of an earlier run it is the time since the stream was opened: it is at least that old.
-    public let ageMs: Int64
+    /// The time at which the first of the merged writes was published, in milliseconds since 1970 by the device's wall
+    /// clock. For an event of an earlier run it is the time at which the stream was opened: it is at least that old.
+    public let sinceMs: Int64
     /// The progress of the event.
     public let state: State
     /// The reason why the event is still in the queue.

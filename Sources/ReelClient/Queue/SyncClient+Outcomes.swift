@@ -4,8 +4,10 @@ internal import ReelCore
 extension SyncClient {
     /// The pause before a node is asked again.
     private static let outcomesRetryMs: Int64 = 1_000
-    /// The timeout of an answer. A node waits up to ten seconds for the fold of a snapshot node.
+    /// The timeout of each piece of an answer. A node waits up to ten seconds for the fold of a snapshot node.
     private static let outcomesMs: Int64 = 12_000
+    /// The maximum number of events in an answer. They are of this device, and need not arrive again.
+    private static let outcomesPerPage = 100
 
     /// Notes the own events that a state has covered, so that their outcomes are asked for.
     ///
@@ -14,65 +16,69 @@ extension SyncClient {
     ///   - after: the last seq that was folded before it.
     ///   - stream: the stream.
     func noteCovered(by fold: Fold, after: Seq, _ stream: StreamState) {
-        var events: [EventID: Int64] = [:]
+        var events: [CoveredEvents.Event] = []
         for entry in stream.outbox.entries {
-            guard let author = entry.author, let site = fold.site(author.site), site.op >= author.op else { continue }
-            events[author] = entry.number
+            guard let author = entry.author, let site = fold.site(author.site), site.op >= author.op,
+                stream.publications[entry.number] != nil
+            else { continue }
+            // An event that was sent from an earlier state may lie below the state that the device had at last.
+            let sent = entry.firstSent.flatMap { $0.epoch == fold.epoch ? $0.seq : nil } ?? after
+            let content = entry.event.encoded(base: entry.base, author: author)
+            events.append(.init(author: author, number: entry.number, after: sent, content: content))
         }
-        guard !events.isEmpty else { return }
-        if stream.covered?.epoch != fold.epoch {
-            settleCovered(stream)
-            stream.covered = CoveredEvents(fold.epoch)
-        }
-        stream.covered?.add(events, after: after, last: fold.seq)
+        stream.covered.add(events, epoch: fold.epoch, last: fold.seq)
     }
 
-    /// Asks for the outcomes of covered events, if there are any and no question is running.
+    /// Asks the connected node for the outcomes of covered events, if there are any and no question is running.
     func askOutcomes(_ stream: StreamState) {
-        guard let covered = stream.covered, stream.outcomeQuestion == nil, !isClosed else { return }
-        guard let site = covered.site else {
-            stream.covered = nil
-            return
-        }
-        guard let node = link?.node ?? failover.peer() else { return settleCovered(stream) }
+        guard let question = stream.covered.question, stream.outcomeQuestion == nil, !isClosed,
+            let link, link.welcome != nil
+        else { return }
         let (name, page) = (stream.name, EventsPage())
         let target =
-            "/v1/streams/\(name)/events?after=\(covered.position)&epoch=\(covered.epoch)&limit=\(Self.fetchEvents)"
-            + "&models=&site=\(site)&outcome=1"
-        let request = transport.get(from: node, target, token: token) { [weak self] response in
-            self?.assumeIsolated { $0.toldOutcomes(response, page, site, name) }
+            "/v1/streams/\(name)/events?after=\(question.position)&epoch=\(question.epoch)"
+            + "&limit=\(Self.outcomesPerPage)&models=&site=\(question.site)&outcome=1"
+        let request = transport.get(from: link.node, target, token: token) { [weak self] response in
+            self?.assumeIsolated { $0.toldOutcomes(response, page, name) }
         }
-        let deadline = after(Self.outcomesMs) { client in
-            guard let stream = client.opened[name] else { return }
-            client.outcomesFailed(ReelError(.logUnavailable, "no answer"), site, stream)
-        }
-        stream.outcomeQuestion = OutcomeQuestion(request: request, deadline: deadline)
+        stream.outcomeQuestion = OutcomeQuestion(request: request, deadline: outcomeDeadline(name))
     }
 
-    private func toldOutcomes(_ response: TransportResponse, _ page: EventsPage, _ site: Site, _ name: StreamName) {
+    private func outcomeDeadline(_ name: StreamName) -> any TransportHandle {
+        after(Self.outcomesMs) { client in
+            guard let stream = client.opened[name] else { return }
+            let error = ReelError(.logUnavailable, "no answer within \(Self.outcomesMs) ms")
+            client.outcomesFailed(error, stream)
+        }
+    }
+
+    private func toldOutcomes(_ response: TransportResponse, _ page: EventsPage, _ name: StreamName) {
         guard let stream = opened[name], stream.outcomeQuestion != nil, !isClosed else { return }
         if case .body(let bytes) = response { counters.bytesReceived += Int64(bytes.count) }
         do throws(ReelError) {
-            guard let events = try page.received(response, name) else { return }
-            guard var covered = stream.covered, events.epoch == covered.epoch else {
+            guard let events = try page.received(response, name) else {
+                stream.outcomeQuestion?.deadline.cancel()
+                stream.outcomeQuestion?.deadline = outcomeDeadline(name)
+                return
+            }
+            guard events.epoch == stream.covered.question?.epoch else {
                 throw ReelError(.epochChanged, "found outcomes of another log")
             }
-            var outcomes = try covered.take(events.frame.events)
-            if covered.answered(to: events.to) { outcomes += covered.giveUp(site) }
-            stream.covered = covered
+            let outcomes = try stream.covered.answered(events.frame.events, to: events.to)
             endOutcomeQuestion(stream)
             settle(outcomes, stream)
             askOutcomes(stream)
         } catch {
-            outcomesFailed(error, site, stream)
+            outcomesFailed(error, stream)
         }
     }
 
-    private func outcomesFailed(_ error: ReelError, _ site: Site, _ stream: StreamState) {
+    /// Asks again after a pause. Without a connection the next one is asked, and nothing has failed.
+    private func outcomesFailed(_ error: ReelError, _ stream: StreamState) {
         endOutcomeQuestion(stream)
-        let mayCome = [.logUnavailable, .nodeBehind, .overloaded, .rateLimited].contains(error.code)
-        let isLast = stream.covered?.failed() == true
-        if !mayCome || isLast, let outcomes = stream.covered?.giveUp(site) { settle(outcomes, stream) }
+        guard link?.welcome != nil else { return }
+        settle(stream.covered.failed(error), stream)
+        guard stream.covered.question != nil else { return }
         let name = stream.name
         let pause = after(Self.outcomesRetryMs) { client in
             guard let stream = client.opened[name] else { return }
@@ -82,16 +88,16 @@ extension SyncClient {
         stream.outcomeQuestion = OutcomeQuestion(request: pause, deadline: pause)
     }
 
-    private func endOutcomeQuestion(_ stream: StreamState) {
+    /// Ends the running question. It is asked again later.
+    func endOutcomeQuestion(_ stream: StreamState) {
         stream.outcomeQuestion?.cancel()
         stream.outcomeQuestion = nil
     }
 
-    /// Settles all covered events by what the state shows, because nobody can be asked.
+    /// Settles all covered events by what the state shows, because the stream is removed.
     func settleCovered(_ stream: StreamState) {
         endOutcomeQuestion(stream)
-        guard var covered = stream.covered.take() else { return }
-        settle(covered.giveUp(), stream)
+        settle(stream.covered.giveUp(), stream)
     }
 
     private func settle(_ outcomes: [(number: Int64, outcome: PublishOutcome)], _ stream: StreamState) {
@@ -111,7 +117,7 @@ extension SyncClient {
 /// A running request for outcomes, or the pause before the next one.
 struct OutcomeQuestion {
     let request: any TransportHandle
-    let deadline: any TransportHandle
+    var deadline: any TransportHandle
 
     func cancel() {
         request.cancel()

@@ -9,7 +9,7 @@ extension SyncClient {
 
     /// Returns the events of a stream up to a number.
     private func queue(of stream: StreamState, through last: Int64) -> [QueuedEvent] {
-        let (nowMs, problem) = (transport.nowMs, problem(of: stream))
+        let (nowMs, wallMs, problem) = (transport.nowMs, transport.wallMs, problem(of: stream))
         var events: [QueuedEvent] = []
         for entry in stream.outbox.entries {
             if entry.number > last { break }
@@ -19,7 +19,7 @@ extension SyncClient {
                 id: entry.number,
                 stream: stream.name.description,
                 event: entry.event,
-                ageMs: max(0, nowMs - entry.sinceMs),
+                sinceMs: wallMs - max(0, nowMs - entry.sinceMs),
                 state: state,
                 reason: problem ?? reason(of: entry, state, in: stream, nowMs: nowMs)
             )

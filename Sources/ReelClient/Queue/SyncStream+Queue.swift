@@ -2,8 +2,8 @@ public import ReelCore
 
 // The queue of own events, as an app steers it.
 extension SyncStream {
-    /// The own events that wait, in the order in which they are sent. Events of the client itself are left out.
-    public var queue: [QueuedEvent] { get async { await client.queue(of: opening) } }
+    /// Returns the own events that wait, in the order in which they are sent. Events of the client itself are left out.
+    public func queue() async -> [QueuedEvent] { await client.queue(of: opening) }
 
     /// Removes an event that waits and has no op. The outcome of all writes that were merged into it is `superseded`.
     ///

@@ -51,7 +51,7 @@ public struct StreamSnapshot: Sendable {
     ///   - model: the model of the object.
     ///   - id: the id of the object, unique within its model.
     /// - Throws: `store_damaged` for a damaged object, another code that begins with `store_` if the store failed.
-    public func object(_ model: String, _ id: String) throws(ReelError) -> SyncObject? {
+    public func object(_ model: String, id: String) throws(ReelError) -> SyncObject? {
         let key = Fold.key(model: model, id: id)
         if let changed = changed(key) { return object(of: changed?.state) }
         return try reporting { () throws(ReelError) in
@@ -59,6 +59,11 @@ public struct StreamSnapshot: Sendable {
             return object(of: try row.state(key))
         }
     }
+
+    /// Returns the object with this name; nil if it does not exist, was deleted, or has not arrived yet.
+    ///
+    /// - Throws: `store_damaged` for a damaged object, another code that begins with `store_` if the store failed.
+    public func object(_ name: ObjectName) throws(ReelError) -> SyncObject? { try object(name.model, id: name.id) }
 
     /// Returns all objects of a model, sorted by the bytes of their ids. The time and the memory that it takes follow
     /// the number of these objects.

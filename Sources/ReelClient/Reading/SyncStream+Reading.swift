@@ -20,9 +20,14 @@ extension SyncStream {
     ///   - model: the model of the object.
     ///   - id: the id of the object, unique within its model.
     /// - Throws: `closed` if the stream or the client is closed. A code that begins with `store_` if the store failed.
-    public func object(_ model: String, _ id: String) throws -> SyncObject? {
-        try read { try $0.object(model, id) }
+    public func object(_ model: String, id: String) throws -> SyncObject? {
+        try read { try $0.object(model, id: id) }
     }
+
+    /// Returns the object with this name; nil if it does not exist, was deleted, or has not arrived yet.
+    ///
+    /// - Throws: `closed` if the stream or the client is closed. A code that begins with `store_` if the store failed.
+    public func object(_ name: ObjectName) throws -> SyncObject? { try object(name.model, id: name.id) }
 
     /// Returns all objects of a model with all own events, sorted by the bytes of their ids. Can be called on any
     /// thread, and from code that cannot await. The time and the memory that it takes follow the number of these
@@ -49,9 +54,14 @@ public struct ConfirmedObjects: Sendable {
     ///   - model: the model of the object.
     ///   - id: the id of the object, unique within its model.
     /// - Throws: `closed` if the stream or the client is closed. A code that begins with `store_` if the store failed.
-    public func object(_ model: String, _ id: String) throws -> SyncObject? {
-        try stream.read { try $0.confirmed.object(model, id) }
+    public func object(_ model: String, id: String) throws -> SyncObject? {
+        try stream.read { try $0.confirmed.object(model, id: id) }
     }
+
+    /// Returns the object with this name; nil if it does not exist, was deleted, or has not arrived yet.
+    ///
+    /// - Throws: `closed` if the stream or the client is closed. A code that begins with `store_` if the store failed.
+    public func object(_ name: ObjectName) throws -> SyncObject? { try object(name.model, id: name.id) }
 
     /// Returns all objects of a model, sorted by the bytes of their ids.
     ///

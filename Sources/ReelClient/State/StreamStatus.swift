@@ -1,9 +1,9 @@
 public import ReelCore
 
 /// The status of a stream on this device, for a user interface.
-public struct StreamStatus: Sendable, Hashable {
+public struct StreamStatus: Sendable, Hashable, Codable {
     /// The part of the stream that this device has.
-    public enum Content: Sendable, Hashable {
+    public enum Content: Sendable, Hashable, Codable {
         /// The device has nothing of the stream, and nothing is arriving. An object that is absent may exist.
         case neverSynced
         /// The first state is arriving. `bytes` is the number of its bytes that have arrived, in all attempts.
@@ -17,7 +17,7 @@ public struct StreamStatus: Sendable, Hashable {
     }
 
     /// The way in which the device gets new events.
-    public enum Connection: Sendable, Hashable {
+    public enum Connection: Sendable, Hashable, Codable {
         /// The stream is not open.
         case closed
         /// No node is connected. The client tries again.
@@ -37,7 +37,7 @@ public struct StreamStatus: Sendable, Hashable {
 
     /// The own events that wait. An event of `enqueue` counts once the client has taken it; see
     /// `EnqueuedEvent.stored()`.
-    public struct Pending: Sendable, Hashable {
+    public struct Pending: Sendable, Hashable, Codable {
         /// The number of events. Merged events count as one.
         public var count = 0
         /// The time of the oldest of them, in milliseconds since 1970. For an event of an earlier run it is the time at

@@ -123,7 +123,8 @@ extension SyncClient {
         if link?.welcome == nil { return .offline }
         switch stream.sync.state {
         case .idle: return .closed
-        case .loading where stream.sync.reading != .events: return .polled
+        case .loading where stream.sync.reading == .states(isRecent: true): return .polled
+        case .polled where stream.sync.reading == .states(isRecent: false): return .connecting
         case .loading, .subscribing: return .connecting
         case .live: return .live
         case .polled: return .polled

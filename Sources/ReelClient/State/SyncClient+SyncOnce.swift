@@ -1,7 +1,7 @@
 internal import ReelCore
 
 /// The result of `SyncClient.syncOnce(deadline:)`.
-public struct SyncReport: Sendable, Hashable {
+public struct SyncReport: Sendable, Hashable, Codable {
     /// True if every open stream is up to date, and no own event waits.
     public var isComplete: Bool
     /// The number of events that were received for the first time.

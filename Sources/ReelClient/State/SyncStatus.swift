@@ -1,7 +1,7 @@
 public import ReelCore
 
 /// The status of a client: its node, its deployment, its queue, and the present problems.
-public struct SyncStatus: Sendable, Hashable {
+public struct SyncStatus: Sendable, Hashable, Codable {
     /// The node that the client is connected with; nil: none.
     public var connectedNode: String?
     /// The time since which the client has had no node, in milliseconds since 1970. Nil while it is connected, and
@@ -22,7 +22,7 @@ public struct SyncStatus: Sendable, Hashable {
 }
 
 /// A reason why a part of the client does not work at the moment.
-public struct SyncProblem: Sendable, Hashable {
+public struct SyncProblem: Sendable, Hashable, Codable {
     /// The kind of problem. docs/reference/errors.md says what to do for each code.
     public let code: ErrorCode
     /// The stream that the problem concerns; nil: the whole client.

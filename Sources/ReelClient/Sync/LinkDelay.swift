@@ -13,53 +13,61 @@ struct LinkDelay: Sendable {
         case late
     }
 
-    /// The number of bytes after an answer from which the next ping is due.
+    /// The number of bytes after a ping from which the next one is due.
     static let pingBytes = 4 << 10
+    /// The shortest time between two pings. A node with a long queue drops some of them.
+    static let pingMs: Int64 = 1_000
     /// The time after which an answer is late.
     static let lateMs: Int64 = 3_000
     /// The time after which a connection that delivers only what is no longer needed is given up.
     static let uselessMs: Int64 = 9_000
-    /// A pause in the data after which nothing is queued. A node does not answer pings while its queue is long.
+    /// A pause in the data after which nothing is queued.
     static let quietMs: Int64 = 1_000
-    /// The shortest time between two findings that are not `none`.
+    /// The shortest time between two findings of a late answer.
     private static let findingMs: Int64 = 500
+    /// The maximum number of pings without an answer.
+    private static let awaitedMax = 16
 
-    /// The number of pings.
-    private(set) var pings = 0
     private var isKnown = false
-    private var pingedMs: Int64?
+    /// The pings without an answer, in order.
+    private var awaited: [(number: Int, ms: Int64)] = []
+    private var number = 0
+    private var pingedMs: Int64 = 0
     private var bytes = 0
     private var heardMs: Int64 = 0
     private var foundMs: Int64 = 0
 
-    /// Called when a ping is sent.
-    mutating func pinged(nowMs: Int64) {
-        pings += 1
+    /// Called when a ping is sent. Returns its number.
+    mutating func pinged(nowMs: Int64) -> Int {
+        number += 1
         (pingedMs, heardMs, bytes) = (nowMs, nowMs, 0)
+        if awaited.count < Self.awaitedMax { awaited.append((number, nowMs)) }
+        return number
     }
 
-    /// Called when a ping is answered.
-    mutating func answered() {
+    /// Called when a ping is answered. Earlier ones are not answered any more, because answers keep their order.
+    mutating func answered(_ number: Int) {
         isKnown = true
-        (pingedMs, bytes) = (nil, 0)
+        awaited.removeAll { $0.number <= number }
     }
 
     /// Called when a part of a long frame has arrived.
-    mutating func heard(nowMs: Int64) { heardMs = nowMs }
+    mutating func heard(nowMs: Int64) {
+        if nowMs - heardMs > Self.quietMs { awaited = [] }
+        heardMs = nowMs
+    }
 
     /// Called when a frame has arrived.
     mutating func received(bytes count: Int, nowMs: Int64) -> Finding {
         guard isKnown else { return .none }
-        if nowMs - heardMs > Self.quietMs { (pingedMs, bytes) = (nil, 0) }
-        heardMs = nowMs
+        heard(nowMs: nowMs)
         bytes += count
-        guard nowMs - foundMs >= Self.findingMs else { return .none }
-        if pingedMs == nil, bytes < Self.pingBytes { return .none }
-        if pingedMs != nil, waitedMs(nowMs: nowMs) < Self.lateMs { return .none }
+        if bytes >= Self.pingBytes, nowMs - pingedMs >= Self.pingMs { return .ping }
+        guard waitedMs(nowMs: nowMs) >= Self.lateMs, nowMs - foundMs >= Self.findingMs else { return .none }
         foundMs = nowMs
-        return pingedMs == nil ? .ping : .late
+        return .late
     }
 
     /// The time for which the answer to a ping has been awaited, in milliseconds; 0: none is awaited.
-    func waitedMs(nowMs: Int64) -> Int64 { isKnown ? pingedMs.map { nowMs - $0 } ?? 0 : 0 }
+    func waitedMs(nowMs: Int64) -> Int64 { isKnown ? awaited.first.map { nowMs - $0.ms } ?? 0 : 0 }
 }

@@ -28,6 +28,7 @@ extension StreamSync {
         self.hasPlace = hasPlace
         failures = Failures()
         refusedMs = nil
+        if facts.nowMs - slowness.lostMs >= Self.awayMs { reading = .events }
         switch state {
         case .loading(let load):
             switch load.step {
@@ -43,9 +44,11 @@ extension StreamSync {
     }
 
     /// A load continues without the connection. A stream that has failed restarts with the next connection.
-    mutating func connectionLost() -> [Action] {
+    mutating func connectionLost(_ facts: Facts) -> [Action] {
+        if link != nil { slowness.lostMs = facts.nowMs }
         link = nil
         if reading != .events { reading = .states(isRecent: false) }
+        loadIsOld()
         switch state {
         case .loading, .failed: return []
         case .live: if keepsLoad() { return [] }
@@ -57,7 +60,9 @@ extension StreamSync {
     }
 
     /// Leaves the connected node. The client connects to another one.
-    mutating func leaveNode(_ error: ReelError) -> [Action] { connectionLost() + [.leaveNode(error)] }
+    mutating func leaveNode(_ error: ReelError, _ facts: Facts) -> [Action] {
+        connectionLost(facts) + [.leaveNode(error)]
+    }
 
     /// Retries what the former token did not allow.
     mutating func tokenChanged(_ facts: Facts) -> [Action] {

@@ -27,7 +27,8 @@ extension StreamSync {
         if kind == .delta, asksDigest, need == .beginning || need == .events { kind = .digest }
         let source = failures.load.isMultiple(of: 2) ? Source.connection : .peer
         let timeout = Action.startTimer(.answer, ms: Self.answerMs(failures.load))
-        return (Load(kind: kind), [.load(kind, from: source), timeout])
+        let isRecent = source == .connection && link != nil
+        return (Load(kind: kind, isRecent: isRecent), [.load(kind, from: source), timeout])
     }
 
     /// Restarts the timeout, because a piece of the answer has arrived.
@@ -75,11 +76,14 @@ extension StreamSync {
         guard link != nil, let load = runningLoad, case .loaded = load.step else { return [] }
         if isTaken { isComplete = true }
         need = .events
-        stateInstalled(isTaken: isTaken, facts)
+        stateInstalled(isTaken: isTaken, isRecent: load.isRecent, facts)
         // A node that is not ahead of this device, or is far behind itself, does not help it over a gap.
         let helps = facts.seq > before && !facts.isFarBehind
         failures.load = helps ? 0 : failures.load + 1
-        guard case .live(var live) = state else { return advance(facts) }
+        guard case .live(var live) = state else {
+            let notice: [Action] = reading == .states(isRecent: true) ? [.notify(.stateRead)] : []
+            return notice + advance(facts)
+        }
         live.gap = nil
         state = .live(live)
         return fill(facts)
@@ -118,6 +122,7 @@ extension StreamSync {
         failures.load += 1
         switch error.code {
         case .aheadOfLog, .diverged:
+            reading = .events
             let isDecidedBySubscription = liveLoad == nil && facts.hasState
             if need == .beginning || need == .events { need = isDecidedBySubscription ? .proof : .snapshot }
         case .truncated, .badRange: requireSnapshot()
@@ -155,8 +160,17 @@ extension StreamSync {
 
     /// Records the progress of the running load.
     private mutating func setStep(_ step: Load.Step) {
+        change { $0.step = step }
+    }
+
+    /// Records that the connection on which the running load was requested has ended.
+    mutating func loadIsOld() {
+        change { $0.isRecent = false }
+    }
+
+    private mutating func change(_ body: (inout Load) -> Void) {
         guard var load = runningLoad else { return }
-        load.step = step
+        body(&load)
         if case .live(var live) = state {
             live.gap = .loading(load)
             state = .live(live)

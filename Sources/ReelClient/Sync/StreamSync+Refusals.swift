@@ -16,12 +16,12 @@ extension StreamSync {
     private mutating func handle(_ error: ReelError, _ subject: Subject, _ facts: Facts) -> [Action] {
         switch error.code {
         // The node's log was replaced under it; only `welcome` names the next one.
-        case .epochChanged: return leaveNode(error)
+        case .epochChanged: return leaveNode(error, facts)
         case .aheadOfLog, .diverged:
             // The node's own log may be the one that is lost, and another node may serve the device's log.
             guard isDoubted, subject != .subscription else {
                 isDoubted = true
-                return leaveNode(error)
+                return leaveNode(error, facts)
             }
             return endingSubscription + stop(error)
         case _ where subject == .fetch: return fetchFailed(error, afterMs: error.retryMs ?? 200)

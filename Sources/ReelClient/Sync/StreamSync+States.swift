@@ -5,7 +5,12 @@ internal import ReelCore
 extension StreamSync {
     /// Ends the subscription, and reads states from now on.
     mutating func behind(_ facts: Facts) -> [Action] {
-        guard case .live(let live) = state, start != .beginning, need == .events, facts.takesDelta else { return [] }
+        guard case .live(let live) = state, start != .beginning, need == .events, facts.takesDelta,
+            facts.nowMs >= slowness.notBeforeMs
+        else { return [] }
+        let isStillSlow = slowness.triedMs.map { facts.nowMs - $0 < Self.trialMs } ?? false
+        slowness.trialMs = isStillSlow ? min(2 * slowness.trialMs, Self.trialMaxMs) : Self.trialMs
+        slowness.sinceMs = facts.nowMs
         reading = .states(isRecent: facts.seq >= live.head)
         if keepsLoad() { return [.unsubscribe] }
         let ended = cancellations
@@ -20,13 +25,15 @@ extension StreamSync {
         let isRecent = reading == .states(isRecent: true)
         state = .polled(Poll(polledMs: facts.nowMs, pauseMs: Self.statePauseMs))
         let wait = Action.startTimer(.poll, ms: isRecent ? Self.statePauseMs : 0)
-        return isRecent ? [.notify(.stateRead), wait] : [wait]
+        return [wait]
     }
 
     /// Requests the next state. After repeated failures, and if the state cannot be continued by a delta, the events
-    /// are read again.
+    /// are read again. After a while they are tried.
     mutating func loadNextState(_ facts: Facts) -> [Action] {
-        guard facts.takesDelta, failures.load < Self.loadFailuresMax else {
+        let isTrial = facts.nowMs - slowness.sinceMs >= slowness.trialMs
+        guard facts.takesDelta, failures.load < Self.loadFailuresMax, !isTrial else {
+            if isTrial { slowness.triedMs = facts.nowMs }
             reading = .events
             return [.cancelTimer(.poll)] + advance(facts)
         }
@@ -37,8 +44,19 @@ extension StreamSync {
     }
 
     /// Decides after a state if the next one is read as well.
-    mutating func stateInstalled(isTaken: Bool, _ facts: Facts) {
+    /// `isRecent`: true if the connected node was asked for the state.
+    mutating func stateInstalled(isTaken: Bool, isRecent: Bool, _ facts: Facts) {
         guard reading != .events else { return }
-        reading = isTaken && facts.isStateShorter ? .states(isRecent: true) : .events
+        guard isTaken, facts.isStateShorter else { return returnToEvents(facts) }
+        if isRecent { reading = .states(isRecent: true) }
+    }
+
+    /// Reads the events again, because they are shorter. If that comes soon, the states were no help, and are not read
+    /// for a while.
+    private mutating func returnToEvents(_ facts: Facts) {
+        reading = .events
+        let isSoon = facts.nowMs - slowness.sinceMs < Self.shortMs
+        slowness.pauseMs = isSoon ? min(max(Self.shortMs, 2 * slowness.pauseMs), Self.trialMaxMs) : 0
+        slowness.notBeforeMs = facts.nowMs + slowness.pauseMs
     }
 }

@@ -45,6 +45,8 @@ struct StreamSync: Sendable, Equatable {
         }
 
         var kind: Kind
+        /// True if the connected node was asked, so that the state is recent while the connection stays.
+        var isRecent = true
         var step = Step.asked
     }
 
@@ -125,6 +127,20 @@ struct StreamSync: Sendable, Equatable {
         case states(isRecent: Bool)
     }
 
+    /// The history of reading by states. It keeps a stream from changing the form of reading again and again.
+    struct Slowness: Sendable, Equatable {
+        /// The time at which reading by states has begun.
+        var sinceMs: Int64 = 0
+        /// The time of the last return to the events as a trial; nil: there was none.
+        var triedMs: Int64?
+        var trialMs = StreamSync.trialMs
+        /// The time before which states are not read.
+        var notBeforeMs: Int64 = 0
+        var pauseMs: Int64 = 0
+        /// The time at which the last connection was lost.
+        var lostMs: Int64 = 0
+    }
+
     /// A notice that is given once, until its cause has ended.
     enum Told: Sendable, Hashable {
         case waits
@@ -147,6 +163,14 @@ struct StreamSync: Sendable, Equatable {
     static let pollMs: Int64 = 200
     /// The pause between two deltas on a connection that is too slow for the events.
     static let statePauseMs: Int64 = 1_000
+    /// The time after which a subscription is tried again, at first. It doubles with each attempt that shows that the
+    /// connection is still too slow.
+    static let trialMs: Int64 = 60_000
+    static let trialMaxMs: Int64 = 600_000
+    /// The time in states below which a return to the events was a mistake, and the first pause after such a return.
+    static let shortMs: Int64 = 10_000
+    /// The time without a connection after which nothing is known about the next one.
+    static let awayMs: Int64 = 30_000
 
     let start: StartPosition
     /// The source from which missing seqs are requested first.
@@ -166,6 +190,7 @@ struct StreamSync: Sendable, Equatable {
     var beginsNow: Bool
     var failures = Failures()
     var reading = Reading.events
+    var slowness = Slowness()
     /// True if a node has said that its log is not the one that this device knows, and no node has contradicted it
     /// since.
     var isDoubted = false
@@ -189,7 +214,7 @@ struct StreamSync: Sendable, Equatable {
         case .opened: []
         case .closed: closed()
         case .connectionOpened(let link, let hasPlace): connectionOpened(link, hasPlace: hasPlace, facts)
-        case .connectionLost: connectionLost()
+        case .connectionLost: connectionLost(facts)
         case .placeChanged(let hasPlace): placeChanged(hasPlace, facts)
         case .tokenChanged: tokenChanged(facts)
         case .epochChanged: stateDropped(need: .nextEpoch)

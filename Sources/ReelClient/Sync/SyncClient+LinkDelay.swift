@@ -4,13 +4,13 @@ internal import ReelCore
 extension SyncClient {
     /// Sends a ping, whose answer shows how long answers wait.
     func ping() {
-        link?.delay.pinged(nowMs: transport.nowMs)
-        link?.connection?.ping()
+        guard let number = link?.delay.pinged(nowMs: transport.nowMs) else { return }
+        link?.connection?.ping(number)
     }
 
-    /// Judges the connection after a frame.
-    func measureDelay(bytes: Int, number: Int) {
-        guard link?.number == number, link?.welcome != nil else { return }
+    /// Judges the connection when a frame has arrived.
+    func measureDelay(bytes: Int) {
+        guard link?.welcome != nil else { return }
         switch link?.delay.received(bytes: bytes, nowMs: transport.nowMs) {
         case .ping: ping()
         case .late: readStates()
@@ -20,20 +20,20 @@ extension SyncClient {
 
     /// Counts events, and leaves a connection that has long delivered only what is no longer needed.
     func count(_ events: ServerFrame.Events, of stream: StreamState) {
-        guard let delay = link?.delay else { return }
-        stream.eventCost.add(events, ping: delay.pings)
-        guard !stream.sync.isSubscribed, delay.waitedMs(nowMs: transport.nowMs) >= LinkDelay.uselessMs,
-            let number = link?.number
-        else { return }
-        lost(number, "answers wait behind events that are no longer needed")
+        let nowMs = transport.nowMs
+        stream.eventCost.add(events, nowMs: nowMs)
+        guard let link, !stream.sync.isSubscribed, link.delay.waitedMs(nowMs: nowMs) >= LinkDelay.uselessMs else {
+            return
+        }
+        lost(link.number, "answers wait behind events that are no longer needed")
     }
 
     private func readStates() {
-        guard let pings = link?.delay.pings else { return }
-        for stream in opened.values where stream.sync.isLive && stream.eventCost.ping == pings {
-            guard let objects = stream.view?.totals(), stream.eventCost.exceeds(objects, seq: stream.seq) else {
-                continue
-            }
+        let nowMs = transport.nowMs
+        for stream in opened.values where stream.sync.isLive {
+            guard let objects = stream.view?.totals(),
+                stream.eventCost.exceeds(objects, seq: stream.seq, nowMs: nowMs)
+            else { continue }
             step(stream, .behind)
             if stream.sync.reading != .events { counters.slowLinks += 1 }
         }

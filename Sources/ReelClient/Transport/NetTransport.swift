@@ -200,7 +200,9 @@ private final class NetConnection: TransportConnection, WebSocketHandler, @unche
 
     func received(text: [UInt8], from socket: WebSocket) { receive?(.text(text)) }
 
-    func receivedPong(_ payload: [UInt8], from socket: WebSocket) { receive?(.pong) }
+    func receivedPong(_ payload: [UInt8], from socket: WebSocket) {
+        receive?(Int(String(decoding: payload, as: UTF8.self)).map { .pong($0) } ?? .alive)
+    }
 
     func receivedPart(from socket: WebSocket) { receive?(.alive) }
 
@@ -211,7 +213,7 @@ private final class NetConnection: TransportConnection, WebSocketHandler, @unche
 
     func send(_ text: [UInt8]) { socket?.send(text: text) }
 
-    func ping() { socket?.ping() }
+    func ping(_ number: Int) { socket?.ping(Array(String(number).utf8)) }
 
     func close() {
         receive = nil

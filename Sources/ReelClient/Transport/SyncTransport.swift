@@ -98,8 +98,8 @@ public enum TransportEvent: Sendable {
     case text([UInt8])
     /// A sign of life without content: a ping, which the transport answers itself, or a part of a frame.
     case alive
-    /// The answer to `ping()`.
-    case pong
+    /// The answer to the ping with this number.
+    case pong(Int)
     /// The end of the connection for any reason: refused, timed out, reset, closed by the node.
     case closed(String)
 }
@@ -120,8 +120,9 @@ public enum TransportResponse: Sendable {
 public protocol TransportConnection {
     /// Sends a text frame. Without effect before `.opened` and after the end.
     func send(_ text: [UInt8])
-    /// Sends a ping. The answer arrives as `.pong`, after all that the node had queued for the connection.
-    func ping()
+    /// Sends a ping. The answer arrives as `.pong` with the same number, after all that the node had queued for the
+    /// connection.
+    func ping(_ number: Int)
     /// Closes the connection. Nothing is received after that.
     func close()
 }

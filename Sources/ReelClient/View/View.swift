@@ -295,7 +295,7 @@ struct View: Sendable {
 
 extension ParsedEvent {
     /// Returns the event as its author sent it, without the `at` and `by` that the gateway stamped.
-    fileprivate func content(of value: Bytes) -> [UInt8] {
+    func content(of value: Bytes) -> [UInt8] {
         var content = Array(value)
         if let by {
             // `"by":"…",`

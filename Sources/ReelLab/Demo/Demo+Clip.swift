@@ -33,7 +33,7 @@ extension Demo {
             kill(process, SIGCONT)
         }
         defer { release.cancel() }
-        try await clipOfAnn.publish(.insert("frame", "15", ["number": 15]))
+        try await clipOfAnn.publish(.insert("frame", id: "15", ["number": 15]))
         for await batch in changes where batch.seq >= 15 || batch.seen.contains(where: { $0.seq == 15 }) { break }
         screen.say("eve is back at \(here.name), live from now on: 15 is on her screen at once")
         screen.say("[0…15] − \(held) − 15 = \(missing): she asks \(there.name) for it")
@@ -49,7 +49,7 @@ extension Demo {
 
     private func publish(_ numbers: ClosedRange<Int>, on clip: SyncStream) async throws {
         for number in numbers {
-            try await clip.publish(.insert("frame", "\(number)", ["number": .number(Double(number))])).acked()
+            try await clip.publish(.insert("frame", id: "\(number)", ["number": .number(Double(number))])).acked()
         }
     }
 }

@@ -7,7 +7,7 @@ extension Demo {
     func killedGateway(_ publishers: [DemoDevice]) async throws {
         screen.chapter("A gateway is killed while four devices publish")
         let start = try await publishers[0].client.open(total)
-        try await start.publish(.insert("counter", "1", ["total": 0])).acked()
+        try await start.publish(.insert("counter", id: "1", ["total": 0])).acked()
         for device in publishers { screen.say("\(device.name) is at \(await device.node)") }
         let victim = cluster.a
         var moved: [DemoDevice] = []
@@ -53,7 +53,7 @@ extension Demo {
     private func publish(from publishers: [DemoDevice], pauseMs: Int64, _ strike: () -> Void) async throws {
         var streams: [SyncStream] = []
         for device in publishers { streams.append(try await device.client.open(total)) }
-        let before = try streams[0].confirmed.object("counter", "1")?["total"]?.number ?? 0
+        let before = try streams[0].confirmed.object("counter", id: "1")?["total"]?.number ?? 0
         let each = 250
         let all = each * publishers.count
         let (struckAtMs, rounds) = try await withThrowingTaskGroup(of: [Round].self) { group in
@@ -73,7 +73,7 @@ extension Demo {
 
         try await settle(streams, to: rounds.map(\.seq).max() ?? 0)
         for (device, stream) in zip(publishers, streams) {
-            let count = try stream.confirmed.object("counter", "1")?["total"]?.number ?? -1
+            let count = try stream.confirmed.object("counter", id: "1")?["total"]?.number ?? -1
             screen.check(
                 count == before + Double(all),
                 "\(device.name) counts \(Int(count)): nothing lost, nothing twice"
@@ -92,7 +92,7 @@ extension Demo {
         var rounds: [Round] = []
         for _ in 0..<count {
             let start = Clock.nowMs()
-            let increment = SyncEvent.update("counter", "1", operations: ["total": .increment(1)])
+            let increment = SyncEvent.update("counter", id: "1", operations: ["total": .increment(1)])
             guard let seq = try await stream.publish(increment).acked() else { continue }
             rounds.append(Round(publishedAtMs: start, ackedAtMs: Clock.nowMs(), seq: seq))
             try await Task.sleep(for: .milliseconds(5))

@@ -7,7 +7,7 @@ extension Demo {
         screen.chapter("Two people type into one note, letter by letter, at the same time")
         let annsNote = try await ann.client.open(note)
         let bobsNote = try await bob.client.open(note)
-        let made = try await annsNote.publish(.insert("note", "1", ["text": "Dear all, "])).acked() ?? 0
+        let made = try await annsNote.publish(.insert("note", id: "1", ["text": "Dear all, "])).acked() ?? 0
         try await settle([annsNote, bobsNote], to: made)
         let (annsWords, bobsWords) = ("the lamp in the hall is on. ", "we are out of bread. ")
         async let annIsDone = Self.type(annsWords, into: annsNote)
@@ -25,14 +25,14 @@ extension Demo {
         var typed = ""
         var last: Seq = 0
         for letter in words {
-            guard let object = try note.object("note", "1") else { break }
+            guard let object = try note.object("note", id: "1") else { break }
             let shown = object["text"]?.string ?? ""
             let end =
                 shown.firstRange(of: typed).map { typed.isEmpty ? shown.endIndex : $0.upperBound } ?? shown.endIndex
             let offset = Int64(shown[..<end].unicodeScalars.count)
             let splice = FieldOperation.splice([TextSplice(at: offset, removing: 0, inserting: String(letter))])
             let publication = try await note.publish(
-                .update("note", "1", operations: ["text": splice]),
+                .update("note", id: "1", operations: ["text": splice]),
                 base: object.readAt
             )
             guard case .applied(let seq) = try await publication.outcome() else { continue }
@@ -43,6 +43,6 @@ extension Demo {
     }
 
     private static func text(_ note: SyncStream) throws -> String {
-        try note.confirmed.object("note", "1")?["text"]?.string ?? ""
+        try note.confirmed.object("note", id: "1")?["text"]?.string ?? ""
     }
 }

@@ -9,11 +9,12 @@ extension Demo {
         let bobsList = try await bob.client.open(todo)
         var last: Seq = 0
         for (list, id, title) in [(annsList, "1", "Milk"), (bobsList, "2", "Bread"), (annsList, "3", "A new lamp")] {
-            last = try await list.publish(.insert("task", id, ["title": .string(title), "done": false])).acked() ?? 0
+            last =
+                try await list.publish(.insert("task", id: id, ["title": .string(title), "done": false])).acked() ?? 0
         }
         try await settle([annsList, bobsList], to: last)
-        async let done = bobsList.publish(.update("task", "1", ["done": true])).acked()
-        async let gone = annsList.publish(.delete("task", "3")).acked()
+        async let done = bobsList.publish(.update("task", id: "1", ["done": true])).acked()
+        async let gone = annsList.publish(.delete("task", id: "3")).acked()
         try await settle([annsList, bobsList], to: max(try await done ?? 0, try await gone ?? 0))
         let lists = [try text(annsList), try text(bobsList)]
         screen.say("ann and bob see: \(lists[0])")

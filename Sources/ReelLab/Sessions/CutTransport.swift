@@ -105,7 +105,7 @@ private final class CutConnection: TransportConnection, @unchecked Sendable {
 
     func send(_ text: [UInt8]) { connection?.send(text) }
 
-    func ping() { connection?.ping() }
+    func ping(_ number: Int) { connection?.ping(number) }
 
     func close() {
         connection?.close()

@@ -107,7 +107,7 @@ public struct DeviceReplay: Sendable {
         let readers = readers()
         let event = SyncEvent.insert(
             EditingSession.model,
-            EditingSession.id,
+            id: EditingSession.id,
             [EditingSession.field: .string(session.startText)]
         )
         try await pass.publish(event, by: 0, base: nil)
@@ -181,7 +181,7 @@ private struct ReplayPass {
         )
         let event = SyncEvent.update(
             EditingSession.model,
-            EditingSession.id,
+            id: EditingSession.id,
             operations: [EditingSession.field: splice]
         )
         if knowsAll { try await device.folded(head) }

@@ -51,7 +51,7 @@ final class ReplayDevice {
 
     /// Reads the text for later edits. The log has the edits up to the index `base` now, and no later ones.
     func read(base: Int) throws {
-        guard let object = try stream.object(EditingSession.model, EditingSession.id) else {
+        guard let object = try stream.object(EditingSession.model, id: EditingSession.id) else {
             throw ReelError(.noObject, "found no \(EditingSession.model)/\(EditingSession.id), expected the text")
         }
         readings.append((base, object.readAt))
@@ -65,7 +65,7 @@ final class ReplayDevice {
 
     /// The confirmed text; nil if there is none.
     func text() throws -> String? {
-        try stream.confirmed.object(EditingSession.model, EditingSession.id)?[EditingSession.field]?.string
+        try stream.confirmed.object(EditingSession.model, id: EditingSession.id)?[EditingSession.field]?.string
     }
 
     /// Waits for an answer of a node.

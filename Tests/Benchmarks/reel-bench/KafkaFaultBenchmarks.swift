@@ -137,12 +137,12 @@ enum KafkaGatewayKilledBenchmark {
             try await stand.withGateway { b in
                 let client = try SyncClient(nodes: [a.url, b.url], store: .file(store), transport: transport)
                 let stream = try await client.open("bench")
-                try await stream.publish(.insert("counter", "1", ["total": 0])).acked()
+                try await stream.publish(.insert("counter", id: "1", ["total": 0])).acked()
                 let connected = client.status.connectedNode
                 let victim = connected == a.url ? a : b
                 victim.process.killNow()
                 let killed = ContinuousClock.now
-                let total = SyncEvent.update("counter", "1", operations: ["total": .increment(1)])
+                let total = SyncEvent.update("counter", id: "1", operations: ["total": .increment(1)])
                 try await stream.publish(total).acked()
                 let taken = (ContinuousClock.now - killed).seconds * 1_000
                 await client.close()

@@ -31,7 +31,7 @@ import Testing
             for (number, client) in clients.enumerated() {
                 group.addTask {
                     let stream = try await client.open("s")
-                    for id in 0..<20 { try await stream.publish(.insert("m", "\(number)-\(id)")) }
+                    for id in 0..<20 { try await stream.publish(.insert("m", id: "\(number)-\(id)")) }
                     try await client.flush(deadline: .seconds(100))
                 }
             }
@@ -49,7 +49,7 @@ import Testing
         #expect(try await clients[0].signOut() == [])
         await clients[3].close()
         let opened = try await clients[1].open("s")
-        try await opened.publish(.insert("m", "last")).outcome()
+        try await opened.publish(.insert("m", id: "last")).outcome()
         #expect(try opened.objects("m").count == 41)
         #expect(try await clients[2].open("s").objects("m").count == 40)
         #expect(paths.map { FileManager.default.fileExists(atPath: $0) } == [false, true, true, true])
@@ -63,7 +63,7 @@ import Testing
         let link = path + "-link"
         defer { for path in [path, link] { removeStore(path) } }
         let client = try network.client(store: .file(path))
-        try await client.open("s").publish(.insert("m", "1"))
+        try await client.open("s").publish(.insert("m", id: "1"))
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
         for other in [path, link] {
             let error = #expect(throws: ReelError.self) { try network.client(store: .file(other)) }
@@ -82,7 +82,7 @@ import Testing
         let network = try FakeNetwork()
         let (first, second) = (try network.client(seed: 1), try network.client(seed: 2))
         let stream = try await first.open("s")
-        try await second.open("s").publish(.insert("m", "1")).outcome()
+        try await second.open("s").publish(.insert("m", id: "1")).outcome()
         #expect(throws: ReelError.self) { try second.read([stream]) { $0.count } }
         await first.close()
         await second.close()

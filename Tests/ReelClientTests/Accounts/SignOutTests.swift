@@ -21,16 +21,16 @@ import Testing
         defer { removeStore(path) }
         let client = try network.client(nodes: [], store: .file(path, user: "ann"))
         let streams = (try await client.open("s"), try await client.open("t"))
-        try await streams.0.publish(.insert("m", "1"))
-        try await streams.1.publish(.insert("m", "1"))
-        try streams.1.enqueue(.insert("m", "2"))
+        try await streams.0.publish(.insert("m", id: "1"))
+        try await streams.1.publish(.insert("m", id: "1"))
+        try streams.1.enqueue(.insert("m", id: "2"))
         await streams.1.close()
         let error = await #expect(throws: ReelError.self) { try await client.signOut() }
         #expect(error?.code == .storeWaits)
         #expect(error?.message.contains("3 own events that wait (s: 1, t: 2)") == true, "\(error!)")
         #expect(try streams.0.objects("m").count == 1)
         #expect(try await client.streams().map(\.pendingCount) == [1, 2])
-        for number in 0..<20 { try await client.open("u\(number)").publish(.insert("m", "1")) }
+        for number in 0..<20 { try await client.open("u\(number)").publish(.insert("m", id: "1")) }
         let many = await #expect(throws: ReelError.self) { try await client.signOut(ifWaiting: .refuse) }
         #expect(many?.message.contains("23 own events") == true && many?.message.contains("12 other streams") == true)
         let waiting = Task { try await streams.0.waitUntil(seq: 5) }
@@ -54,7 +54,7 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         let first = try network.client(nodes: [], store: .file(path, user: "ann"))
-        for name in ["s", "t"] { try await first.open(name).publish(.insert("m", "1")) }
+        for name in ["s", "t"] { try await first.open(name).publish(.insert("m", id: "1")) }
         await first.close()
         do {
             let connection = try Connection(path: path, mode: .readWrite, busyMs: 5_000)
@@ -77,12 +77,12 @@ import Testing
         let network = try FakeNetwork()
         let whole = MemoryStorage()
         let first = try network.client(store: .storage(StoppingStorage(whole), user: "ann"))
-        for name in ["s", "t"] { try await first.open(name).publish(.insert("m", "1")).outcome() }
+        for name in ["s", "t"] { try await first.open(name).publish(.insert("m", id: "1")).outcome() }
         try await network.on { network in
             network.down = ["a"]
             network.kill("a")
         }
-        try await first.open("t").publish(.insert("m", "2"))
+        try await first.open("t").publish(.insert("m", id: "2"))
         await first.close()
         var kills = 0
         while kills < 100 {
@@ -120,7 +120,7 @@ import Testing
         defer { for path in [path, copy] { removeStore(path) } }
         do {
             let client = try network.client(nodes: [], store: .file(path, user: "ann"))
-            try await client.open("s").publish(.insert("m", "secret"))
+            try await client.open("s").publish(.insert("m", id: "secret"))
             await client.close()
         }
         let store = try DeviceStore(path: path)
@@ -149,11 +149,11 @@ import Testing
         defer { removeStore(path) }
         let client = try network.client(store: .file(path, user: "ann"))
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "1")).outcome()
+        try await stream.publish(.insert("m", id: "1")).outcome()
         try await network.on { ($0.dropsAcks, $0.isSilent, $0.heldPauses) = (true, true, [10_000]) }
         let leaving = Task { try await client.signOut() }
         try await eventually { try await network.on { !$0.deadlines.isEmpty } }
-        await #expect(throws: ReelError.self) { try await stream.publish(.insert("m", "2")) }
+        await #expect(throws: ReelError.self) { try await stream.publish(.insert("m", id: "2")) }
         if twice { await #expect(throws: ReelError.closed) { try await client.signOut() } }
         #expect(throws: ReelError.self) { try network.client(store: .file(path, user: "ann")) }
         await client.close()
@@ -167,7 +167,7 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         let client = try network.client(store: .file(path, user: "ann"))
-        try await client.open("s").publish(.insert("m", "1")).outcome()
+        try await client.open("s").publish(.insert("m", id: "1")).outcome()
         try await network.on { ($0.dropsAcks, $0.isSilent, $0.heldPauses) = (true, true, [10_000]) }
         let leaving = Task { try await client.signOut() }
         try await eventually { try await network.on { !$0.deadlines.isEmpty } }
@@ -184,7 +184,7 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "1")).outcome()
+        try await stream.publish(.insert("m", id: "1")).outcome()
         #expect(try await client.signOut() == [])
         #expect(throws: ReelError.closed) { try stream.objects("m") }
     }

@@ -15,13 +15,13 @@ import Testing
     ) async throws -> (SyncStream, [PublishHandle]) {
         network.haste = 20
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["n": 1])).outcome()
+        try await stream.publish(.insert("m", id: "0", ["n": 1])).outcome()
         try await network.on { ($0.dropsAcks, $0.isSilent, $0.hasOutcomes) = (true, true, hasOutcomes) }
-        try await network.on { $0.author(.update("m", "0", ["n": 2])) }
+        try await network.on { $0.author(.update("m", id: "0", ["n": 2])) }
         let handles = [
-            try await stream.publish(.insert("m", "1")),
-            try await stream.publish(SyncEvent(.update("m", "0", ["n": 3]).guarded(["n": 0]))),
-            try await stream.publish(.insert("m", "2")),
+            try await stream.publish(.insert("m", id: "1")),
+            try await stream.publish(SyncEvent(.update("m", id: "0", ["n": 3]).guarded(["n": 0]))),
+            try await stream.publish(.insert("m", id: "2")),
         ]
         try await eventually { (try? await network.on { $0.head }) == 4 }
         try await network.on { network in
@@ -58,6 +58,31 @@ import Testing
         let questions = try await network.on { $0.requests.count { $0.contains("outcome=1") } }
         #expect(questions == CoveredEvents.attemptsMax)
         await client.close()
+    }
+
+    @Test("barriers and events with other content tell no outcome, and an answer without progress is an error")
+    func otherRecords() throws {
+        let site = Site(high: 1, low: 1)
+        let author = EventID(site: site, op: 0)
+        func delivered(_ event: SyncEvent, _ seq: Seq) -> DeliveredEvent {
+            let record = event.encoded(base: 3, author: author)
+            return DeliveredEvent(seq: seq, value: Array(#"{"outcome":"applied","#.utf8) + record.dropFirst())
+        }
+        let event = SyncEvent.insert("m", id: "1")
+        var covered = CoveredEvents()
+        let content = event.encoded(base: 3, author: author)
+        covered.add([.init(author: author, number: 7, after: 4, content: content)], epoch: Epoch(1), last: 20)
+        #expect(!covered.isSettled(7))
+        #expect(covered.settled(7, nil) && covered.isSettled(7) && !covered.settled(8, nil))
+        let barrier = DeliveredEvent(seq: 6, value: Barrier.retire(before: 3, stream: StreamName("s")!).value)
+        let clone = delivered(.insert("m", id: "2"), 7)
+        #expect(try covered.answered([barrier, clone], to: 10).isEmpty)
+        #expect(covered.question?.position == 10)
+        let error = #expect(throws: ReelError.self) { _ = try covered.answered([], to: 10) }
+        #expect(error?.code == .nodeBehind)
+        let settled = try covered.answered([delivered(event, 12)], to: 15)
+        #expect(settled.map(\.number) == [7] && settled.map(\.outcome) == [.applied(12)])
+        #expect(covered.question == nil && !covered.isSettled(7))
     }
 
     @Test("a stream that ends while outcomes are asked for tells what the state shows", arguments: ["close", "forget"])

@@ -20,7 +20,7 @@ import Testing
                     await withCheckedContinuation { continuation in
                         Thread.detachNewThread {
                             for event in 0..<events {
-                                _ = try? stream.enqueue(.insert("t\(thread)", "\(1_000 + event)"))
+                                _ = try? stream.enqueue(.insert("t\(thread)", id: "\(1_000 + event)"))
                             }
                             continuation.resume()
                         }
@@ -28,15 +28,15 @@ import Testing
                 }
             }
         }
-        let last = try stream.enqueue(.insert("last", "0"))
-        try await stream.publish(.insert("last", "1"))
-        let names = await stream.queue.flatMap { $0.event.changes.map { ObjectName($0.model, $0.id) } }
+        let last = try stream.enqueue(.insert("last", id: "0"))
+        try await stream.publish(.insert("last", id: "1"))
+        let names = await stream.queue().flatMap { $0.event.changes.map { ObjectName($0.model, id: $0.id) } }
         for thread in 0..<4 {
             let ids = names.filter { $0.model == "t\(thread)" }.map(\.id)
             #expect(ids == (0..<events).map { "\(1_000 + $0)" })
         }
-        #expect(names.suffix(2) == [ObjectName("last", "0"), ObjectName("last", "1")])
-        #expect(try await last.stored().event == .insert("last", "0"))
+        #expect(names.suffix(2) == [ObjectName("last", id: "0"), ObjectName("last", id: "1")])
+        #expect(try await last.stored().event == .insert("last", id: "0"))
         await client.close()
         let again = try network.client(nodes: [], store: .file(path))
         #expect(try await again.open("s").pendingCount == 4 * events + 2)
@@ -49,10 +49,10 @@ import Testing
         let client = try network.client(nodes: [])
         let stream = try await client.open("s")
         var notices = await client.notices().makeAsyncIterator()
-        try await stream.publish(.insert("m", "0", ["text": "ab"]))
+        try await stream.publish(.insert("m", id: "0", ["text": "ab"]))
         let bad = SyncEvent.update(
             "m",
-            "0",
+            id: "0",
             operations: ["text": .splice([TextSplice(at: 9, removing: 0, inserting: "x")])]
         )
         let error = await #expect(throws: ReelError.self) { try await stream.enqueue(bad).stored() }
@@ -72,13 +72,13 @@ import Testing
             var stream = try await client?.open("s")
             var handles: [EnqueuedEvent] = []
             for id in 0..<5_000 {
-                if let handle = try stream?.enqueue(.insert("m", "\(id)")) { handles.append(handle) }
+                if let handle = try stream?.enqueue(.insert("m", id: "\(id)")) { handles.append(handle) }
             }
             if isReleased {
                 (client, stream) = (nil, nil)
             } else {
                 await client?.close()
-                let error = #expect(throws: ReelError.self) { try stream?.enqueue(.insert("m", "late")) }
+                let error = #expect(throws: ReelError.self) { try stream?.enqueue(.insert("m", id: "late")) }
                 #expect(error?.code == .closed)
             }
             var stored = 0
@@ -102,7 +102,7 @@ import Testing
     func limit() throws {
         let inbox = Inbox()
         let opening = StreamOpening(name: OverlaySimulation.name, number: 0)
-        let item = Inbox.Item(event: EnqueuedEvent(.insert("m", "0")), opening: opening, base: nil)
+        let item = Inbox.Item(event: EnqueuedEvent(.insert("m", id: "0")), opening: opening, base: nil)
         #expect(try inbox.add(item), "the first one asks the client")
         for _ in 1..<EnqueuedEvent.unstoredMax { #expect(try !inbox.add(item)) }
         let error = #expect(throws: ReelError.self) { try inbox.add(item) }
@@ -118,12 +118,12 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client(nodes: [])
         let stream = try await client.open("s")
-        let handle = EnqueuedEvent(.insert("m", "0"))
+        let handle = EnqueuedEvent(.insert("m", id: "0"))
         let task = Task { try await handle.stored() }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
-        try await stream.enqueue(.insert("m", "1")).stored()
-        #expect(try stream.object("m", "1") != nil)
+        try await stream.enqueue(.insert("m", id: "1")).stored()
+        #expect(try stream.object("m", id: "1") != nil)
         await client.close()
     }
 

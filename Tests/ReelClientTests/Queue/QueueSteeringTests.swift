@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct QueueSteeringTests {
     private func splice(_ offset: Int64, _ text: String) -> SyncEvent {
-        .update("m", "0", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
+        .update("m", id: "0", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
     }
 
     @Test("the list of the queue shows each event with its progress, its age and the reason why it waits")
@@ -14,23 +14,24 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
-        try await stream.publish(.insert("m", "0", ["text": "a"])).outcome()
-        #expect(await stream.queue.isEmpty)
+        try await stream.publish(.insert("m", id: "0", ["text": "a"])).outcome()
+        #expect(await stream.queue().isEmpty)
         try await network.on { ($0.isSilent, $0.dropsAcks) = (true, true) }
-        try await stream.publish(.update("m", "0", ["n": 1]))
-        try await eventually { await stream.queue.map(\.state) == [.sent] }
+        try await stream.publish(.update("m", id: "0", ["n": 1]))
+        try await eventually { await stream.queue().map(\.state) == [.sent] }
         try await network.on { network in
             network.down = ["a"]
             network.kill("a")
             network.aheadMs += 3_600_000
         }
-        try await stream.publish(.update("m", "0", ["o": 1]))
-        try await stream.publish(.update("m", "0", ["o": 2]))
+        try await stream.publish(.update("m", id: "0", ["o": 1]))
+        try await stream.publish(.update("m", id: "0", ["o": 2]))
         try await eventually { await client.connectedNode == nil }
-        let queue = await stream.queue
+        let queue = await stream.queue()
         #expect(queue.map(\.state) == [.sent, .waiting])
-        #expect(queue.last?.event == .update("m", "0", ["o": 2]), "merged writes are one event")
-        let ages = queue.map(\.ageMs)
+        #expect(queue.last?.event == .update("m", id: "0", ["o": 2]), "merged writes are one event")
+        let wallMs = try await network.on { $0.wallMs }
+        let ages = queue.map { wallMs - $0.sinceMs }
         #expect(ages[0] >= 3_600_000 && ages[1] < 3_600_000)
         for event in queue {
             guard case .problem = event.reason else { throw Wrong() }
@@ -46,17 +47,17 @@ import Testing
         try await network.on { $0.down = ["a"] }
         var client = try network.client(store: .file(path))
         var stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0", ["text": "a"]))
-        let publication = try await stream.publish(.insert("m", "1"))
-        let id = try #require(await stream.queue.last?.id)
+        try await stream.publish(.insert("m", id: "0", ["text": "a"]))
+        let publication = try await stream.publish(.insert("m", id: "1"))
+        let id = try #require(await stream.queue().last?.id)
         try await stream.withdraw(id)
         #expect(try await publication.outcome() == .superseded)
-        #expect(try stream.object("m", "1") == nil)
+        #expect(try stream.object("m", id: "1") == nil)
         await #expect(throws: WithdrawalRefused.notQueued(id)) { try await stream.withdraw(id) }
         await client.close()
         client = try network.client(store: .file(path))
         stream = try await client.open("s")
-        #expect(await stream.queue.map(\.event) == [.insert("m", "0", ["text": "a"])])
+        #expect(await stream.queue().map(\.event) == [.insert("m", id: "0", ["text": "a"])])
         await client.close()
     }
 
@@ -66,15 +67,15 @@ import Testing
         let client = try network.client()
         let stream = try await client.open("s", from: .beginning)
         try await network.on { ($0.isSilent, $0.dropsAcks) = (true, true) }
-        try await stream.publish(.insert("m", "0"))
-        try await eventually { await stream.queue.map(\.state) == [.sent] }
+        try await stream.publish(.insert("m", id: "0"))
+        try await eventually { await stream.queue().map(\.state) == [.sent] }
         return (network, client, stream)
     }
 
     @Test("a device cannot withdraw an event that was sent")
     func withdrawSent() async throws {
         let (_, client, stream) = try await withSentEvent()
-        let id = try #require(await stream.queue.first?.id)
+        let id = try #require(await stream.queue().first?.id)
         await #expect(throws: WithdrawalRefused.sent(id)) { try await stream.withdraw(id) }
         #expect(try await stream.discard() == 0, "nor discarded")
         await client.close()
@@ -84,21 +85,21 @@ import Testing
     func withdrawText() throws {
         var outbox = Outbox(seed: 1)
         func add(_ event: SyncEvent) -> Int64 { outbox.add(event, base: 0, rules: nil) { _ in true } }
-        let title = add(.update("m", "0", ["text": "title"]))
+        let title = add(.update("m", id: "0", ["text": "title"]))
         let counting = add(splice(5, "x"))
         let elsewhere = add(
-            .update("m", "1", operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "y")])])
+            .update("m", id: "1", operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "y")])])
         )
         let batch = add(
             .batch([
-                .update("m", "0", operations: ["text": .splice([TextSplice(at: 6, removing: 0, inserting: "z")])]),
-                .update("m", "1", ["text": "b"]),
+                .update("m", id: "0", operations: ["text": .splice([TextSplice(at: 6, removing: 0, inserting: "z")])]),
+                .update("m", id: "1", ["text": "b"]),
             ])
         )
         let onBatch = add(
-            .update("m", "1", operations: ["text": .splice([TextSplice(at: 1, removing: 0, inserting: "c")])])
+            .update("m", id: "1", operations: ["text": .splice([TextSplice(at: 1, removing: 0, inserting: "c")])])
         )
-        let written = add(.update("m", "0", ["text": "new"]))
+        let written = add(.update("m", id: "0", ["text": "new"]))
         let after = add(splice(3, "!"))
         _ = outbox.takeNotices()
         try outbox.withdraw(title)
@@ -119,7 +120,7 @@ import Testing
             network.kill("a")
         }
         var publications: [PublishHandle] = []
-        for id in 1..<4 { publications.append(try await stream.publish(.insert("m", "\(id)"))) }
+        for id in 1..<4 { publications.append(try await stream.publish(.insert("m", id: "\(id)"))) }
         #expect(try await stream.discard() == 3)
         for publication in publications { #expect(try await publication.outcome() == .superseded) }
         #expect(try stream.objects("m").map(\.name.id) == ["0"])
@@ -132,8 +133,8 @@ import Testing
         let client = try network.client()
         let (s, t) = (try await client.open("s", from: .beginning), try await client.open("t", from: .beginning))
         for id in 0..<300 {
-            try await s.publish(.insert("m", "\(id)"))
-            try await t.publish(.insert("m", "\(id)"))
+            try await s.publish(.insert("m", id: "\(id)"))
+            try await t.publish(.insert("m", id: "\(id)"))
         }
         try await s.flush(deadline: .seconds(60))
         #expect(await s.pendingCount == 0)
@@ -149,9 +150,9 @@ import Testing
         try await network.on { $0.down = ["a"] }
         let client = try network.client()
         let stream = try await client.open("s")
-        for id in 0..<2 { try await stream.publish(.insert("m", "\(id)")) }
+        for id in 0..<2 { try await stream.publish(.insert("m", id: "\(id)")) }
         let error = await #expect(throws: FlushTimeout.self) { try await client.flush(deadline: .milliseconds(20)) }
-        #expect(error?.waiting.map(\.event) == [.insert("m", "0"), .insert("m", "1")])
+        #expect(error?.waiting.map(\.event) == [.insert("m", id: "0"), .insert("m", id: "1")])
         guard case .problem(.offline, _)? = error?.waiting.first?.reason else { throw Wrong() }
         #expect(await stream.pendingCount == 2)
         let flush = Task { try await stream.flush(deadline: .seconds(600)) }
@@ -169,13 +170,14 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         var client = try network.client(nodes: [], store: .file(path))
-        try await client.open("s").publish(.insert("m", "0"))
+        try await client.open("s").publish(.insert("m", id: "0"))
         await client.close()
         try await network.on { $0.aheadMs += 100_000 }
         client = try network.client(nodes: [], store: .file(path))
         let stream = try await client.open("s")
         try await network.on { $0.aheadMs += 100_000 }
-        let ageMs = try #require(await stream.queue.first?.ageMs)
+        let sinceMs = try #require(await stream.queue().first?.sinceMs)
+        let ageMs = try await network.on { $0.wallMs } - sinceMs
         #expect((100_000..<200_000).contains(ageMs))
         await client.close()
     }

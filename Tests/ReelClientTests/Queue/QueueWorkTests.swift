@@ -8,7 +8,11 @@ import Testing
     private let other = Site(high: 7, low: 7)
 
     private func splice(_ id: String, _ offset: Int, _ text: String) -> SyncEvent {
-        .update("m", id, operations: ["text": .splice([TextSplice(at: Int64(offset), removing: 0, inserting: text)])])
+        .update(
+            "m",
+            id: id,
+            operations: ["text": .splice([TextSplice(at: Int64(offset), removing: 0, inserting: text)])]
+        )
     }
 
     /// Returns a device that has read a stream with these events of another device.
@@ -28,14 +32,14 @@ import Testing
 
     @Test("events of other devices on other objects apply no waiting event again, even when the horizon moves")
     func othersCostNothing() throws {
-        var world = device([.insert("m", "other")])
+        var world = device([.insert("m", id: "other")])
         let count = 2_000
-        for id in 0..<count { _ = try world.stream.add(.insert("m", "own\(id)"), base: 0, read: nil) }
+        for id in 0..<count { _ = try world.stream.add(.insert("m", id: "own\(id)"), base: 0, read: nil) }
         for id in 0..<count {
             // Nothing merges with a guarded event.
             let splice = SyncChange.update(
                 "m",
-                "own\(id)",
+                id: "own\(id)",
                 operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "a")])]
             )
             _ = try world.stream.add(SyncEvent(splice.guarded(["n": -1])), base: 0, read: nil)
@@ -43,7 +47,7 @@ import Testing
         #expect(world.stream.outbox.entries.count == 2 * count)
         var before = layCount(world)
         for op in 1...100 {
-            write(.update("m", "other", ["n": .number(Double(op))]), Op(op), &world)
+            write(.update("m", id: "other", ["n": .number(Double(op))]), Op(op), &world)
             world.fold(1)
             world.look()
         }
@@ -53,7 +57,7 @@ import Testing
         // applied again.
         let events = Int(Limits.markEvery) * (Limits.marks + 1)
         for op in 101..<events {
-            write(.update("m", "other", ["n": .number(Double(op))]), Op(op), &world)
+            write(.update("m", id: "other", ["n": .number(Double(op))]), Op(op), &world)
             if op.isMultiple(of: 512) {
                 world.fold(512)
                 world.stream.follow()
@@ -68,15 +72,15 @@ import Testing
 
     @Test("an event of another device applies again only the waiting events of its object")
     func touchedOnly() throws {
-        var world = device((0..<100).map { .insert("m", "\($0)", ["n": 0]) })
+        var world = device((0..<100).map { .insert("m", id: "\($0)", ["n": 0]) })
         for round in 0..<10 {
             for id in 0..<100 {
-                let change = SyncChange.update("m", "\(id)", ["f\(round)": 1]).guarded(["f\(round)": -1])
+                let change = SyncChange.update("m", id: "\(id)", ["f\(round)": 1]).guarded(["f\(round)": -1])
                 _ = try world.stream.add(SyncEvent(change), base: 99, read: nil)
             }
         }
         let before = layCount(world)
-        write(.update("m", "50", ["n": 1]), 100, &world)
+        write(.update("m", id: "50", ["n": 1]), 100, &world)
         world.fold(1)
         #expect(layCount(world) - before == 10)
     }
@@ -85,13 +89,15 @@ import Testing
         "the overlay applies each of 20,000 keystrokes in one text a few times at most, between writes to other objects"
     )
     func typing() throws {
-        let world = device([.insert("m", "note", ["text": ""])] + (0..<10).map { .insert("m", "\($0)", ["n": 0]) })
+        let world = device(
+            [.insert("m", id: "note", ["text": ""])] + (0..<10).map { .insert("m", id: "\($0)", ["n": 0]) }
+        )
         let before = layCount(world)
         let count = 20_000
         for key in 0..<count {
             _ = try world.stream.add(splice("note", key, "x"), base: world.stream.seq, read: nil)
             guard key.isMultiple(of: 10) else { continue }
-            let write = SyncEvent.update("m", "\(key / 10 % 10)", ["n": .number(Double(key + 1))])
+            let write = SyncEvent.update("m", id: "\(key / 10 % 10)", ["n": .number(Double(key + 1))])
             _ = try world.stream.add(write, base: world.stream.seq, read: nil)
         }
         let laid = layCount(world) - before
@@ -102,13 +108,13 @@ import Testing
 
     @Test("a rejected event applies again only the events of its own objects")
     func rejections() throws {
-        var world = device((0..<200).map { .insert("m", "\($0)", ["n": 0]) })
+        var world = device((0..<200).map { .insert("m", id: "\($0)", ["n": 0]) })
         for id in 0..<200 {
-            let title = SyncChange.update("m", "\(id)", ["text": "title"]).guarded(["n": Seq(id)])
+            let title = SyncChange.update("m", id: "\(id)", ["text": "title"]).guarded(["n": Seq(id)])
             _ = try world.stream.add(SyncEvent(title), base: 199, read: nil)
         }
         // These are few events, so that no mark for all texts is made.
-        for id in 0..<10 { write(.update("m", "\(id)", ["n": 1]), 200 + Op(id), &world) }
+        for id in 0..<10 { write(.update("m", id: "\(id)", ["n": 1]), 200 + Op(id), &world) }
         world.fold(10)
         let before = layCount(world)
         world.stream.outbox.connected()
@@ -125,8 +131,8 @@ import Testing
     @Test("the overlay applies each event once while a queue of many objects becomes empty")
     func draining() throws {
         let count = 3_000
-        var world = device([.insert("m", "0")])
-        for id in 0..<count { _ = try world.stream.add(.insert("m", "own\(id)", ["n": 1]), base: 0, read: nil) }
+        var world = device([.insert("m", id: "0")])
+        for id in 0..<count { _ = try world.stream.add(.insert("m", id: "own\(id)", ["n": 1]), base: 0, read: nil) }
         drain(&world)
         #expect(world.stream.outbox.entries.isEmpty)
         #expect(layCount(world) == count)
@@ -135,10 +141,10 @@ import Testing
     @Test("the overlay applies each insert once when inserts with random ids and their deletes cancel each other")
     func cancelling() throws {
         let count = 4_000
-        let world = device([.insert("m", "0")])
+        let world = device([.insert("m", id: "0")])
         let changes = (0..<count).map { _ in SyncChange.insert("m", ["n": 1]) }
         for change in changes { _ = try world.stream.add(SyncEvent(change), base: 0, read: nil) }
-        for change in changes { _ = try world.stream.add(.delete("m", change.id), base: 0, read: nil) }
+        for change in changes { _ = try world.stream.add(.delete("m", id: change.id), base: 0, read: nil) }
         #expect(world.stream.outbox.entries.isEmpty)
         #expect(layCount(world) == count)
     }

@@ -93,7 +93,7 @@ struct ReductionSimulation {
         let id = OverlaySimulation.ids.randomElement(using: &world.random)!
         let event =
             change(id, text(of: id, in: fold), isOwn: false).map(SyncEvent.init)
-            ?? .insert("m", id, ["text": "shared", "n": 1])
+            ?? .insert("m", id: id, ["text": "shared", "n": 1])
         world.append(event.encoded(base: base, author: author))
     }
 
@@ -113,7 +113,7 @@ struct ReductionSimulation {
             value.withUnsafeBytes { JSONValue(parsing: $0)?.string }
         }
         let first = change(id, Int64(shown?.unicodeScalars.count ?? 0))
-        guard var first else { return .insert("m", id, ["text": "own"]) }
+        guard var first else { return .insert("m", id: id, ["text": "own"]) }
         if chance(5) { first.guards = ["n": world.stream.confirmed("m", id)?.fields["n"]?.seq ?? -1] }
         guard chance(5), let second = change(OverlaySimulation.ids[0], 0) else { return SyncEvent(first) }
         return .batch([first, second])
@@ -128,29 +128,29 @@ struct ReductionSimulation {
         let name = ["n", "o"].randomElement(using: &world.random)!
         switch number(0...29) {
         case 0..<2: return nil
-        case 2: return chance(60) ? .delete("m", id) : nil
-        case 3..<8: return .update("m", id, [name: small])
-        case 8: return .update("m", id, [name: nil])
-        case 9: return .update("m", id, ["text": !isOwn || chance(70) ? "plain text" : nil])
+        case 2: return chance(60) ? .delete("m", id: id) : nil
+        case 3..<8: return .update("m", id: id, [name: small])
+        case 8: return .update("m", id: id, [name: nil])
+        case 9: return .update("m", id: id, ["text": !isOwn || chance(70) ? "plain text" : nil])
         // Sometimes a field gets a value of another type.
         case 10:
             let name = ["sum", "set", "text"].randomElement(using: &world.random)!
             let isRemoved = chance(90) && (isOwn || name != "text")
-            return .update("m", id, [name: isRemoved ? nil : 7])
+            return .update("m", id: id, [name: isRemoved ? nil : 7])
         case 11..<15:
             let amount = !isOwn || chance(90) ? Double(number(-3...3)) : 0.1
-            return .update("m", id, operations: ["sum": .increment(amount)])
+            return .update("m", id: id, operations: ["sum": .increment(amount)])
         case 15..<19:
             let other = JSONValue.number(Double(number(0...3)))
-            return .update("m", id, operations: ["set": .change(add: [small], remove: [other])])
-        case 19: return .update("m", id, [name: small], operations: ["sum": .increment(1)])
+            return .update("m", id: id, operations: ["set": .change(add: [small], remove: [other])])
+        case 19: return .update("m", id: id, [name: small], operations: ["sum": .increment(1)])
         default:
             let offset = Int64.random(in: 0...length, using: &world.random)
             let removed = chance(60) ? 0 : Int64.random(in: 0...min(3, length - offset), using: &world.random)
             let text = removed > 0 && chance(50) ? "" : ["a", "bc", "ü👩‍👧"].randomElement(using: &world.random)!
             return .update(
                 "m",
-                id,
+                id: id,
                 operations: ["text": .splice([TextSplice(at: offset, removing: removed, inserting: text)])]
             )
         }

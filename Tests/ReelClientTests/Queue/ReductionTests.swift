@@ -30,7 +30,7 @@ import Testing
                 let author = EventID(site: world.others[0], op: world.otherOps[0] + Op(place))
                 let edit = SyncEvent.update(
                     "m",
-                    id,
+                    id: id,
                     operations: [
                         "text": .splice([
                             TextSplice(at: 0, removing: 0, inserting: "<"),
@@ -63,15 +63,15 @@ import Testing
             world.fold(1)
         }
         func splice(_ offset: Int64, _ text: String) -> SyncEvent {
-            .update("m", "0", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
+            .update("m", id: "0", operations: ["text": .splice([TextSplice(at: offset, removing: 0, inserting: text)])])
         }
         func type(_ offset: Int64, _ text: String) throws {
             _ = try world.stream.add(splice(offset, text), base: world.stream.seq, read: nil)
         }
-        write(.insert("m", "0", ["text": "text"]), 0)
+        write(.insert("m", id: "0", ["text": "text"]), 0)
         world.stream.sync.isComplete = true
         try type(4, "a")
-        write(.update("m", "0", ["n": 1]), 1)
+        write(.update("m", id: "0", ["n": 1]), 1)
         try type(5, "b")
         #expect(world.stream.outbox.entries.map(\.event) == [splice(4, "ab")])
         write(splice(0, "the "), 2)

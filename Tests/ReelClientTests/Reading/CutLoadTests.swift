@@ -13,7 +13,7 @@ import Testing
     func continues() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
-            for id in 0..<6_000 { network.author(.insert("m", "\(id)", ["text": .string(Self.text)])) }
+            for id in 0..<6_000 { network.author(.insert("m", id: "\(id)", ["text": .string(Self.text)])) }
             network.cuts = [300_000, 600_000]
         }
         let client = try network.client()
@@ -40,8 +40,8 @@ import Testing
             let path = temporaryPath()
             defer { removeStore(path) }
             try await network.on { network in
-                for id in 0..<4_000 { network.author(.insert("m", "\(id)", ["text": .string(Self.text)])) }
-                for id in 0..<40 { network.author(.delete("m", "\(id * 9)")) }
+                for id in 0..<4_000 { network.author(.insert("m", id: "\(id)", ["text": .string(Self.text)])) }
+                for id in 0..<40 { network.author(.delete("m", id: "\(id * 9)")) }
             }
             var continued = 0
             for life in 0..<5 {
@@ -91,7 +91,7 @@ import Testing
     func beginsAgain() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
-            for id in 0..<6_000 { network.author(.insert("m", "\(id)", ["text": .string(Self.text)])) }
+            for id in 0..<6_000 { network.author(.insert("m", id: "\(id)", ["text": .string(Self.text)])) }
             network.cuts = [600_000]
             for node in ["a", "b", "c"] {
                 network.answers[node] = { target, body in
@@ -112,12 +112,12 @@ import Testing
         let network = try FakeNetwork()
         let path = temporaryPath()
         defer { removeStore(path) }
-        try await network.on { $0.author(.insert("m", "first")) }
+        try await network.on { $0.author(.insert("m", id: "first")) }
         let first = try network.client(store: .file(path))
         try await first.open("s").waitUntil(seq: 0)
         await first.close()
         try await network.on { network in
-            for id in 0..<6_000 { network.author(.insert("m", "\(id)", ["text": .string(Self.text)])) }
+            for id in 0..<6_000 { network.author(.insert("m", id: "\(id)", ["text": .string(Self.text)])) }
             // No node has a delta that begins at the state of the device.
             for node in ["a", "b", "c"] {
                 network.answers[node] = { target, body in
@@ -151,7 +151,7 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         try await network.on { network in
-            for id in 0..<6_000 { network.author(.insert("m", "\(id)", ["text": .string(Self.text)])) }
+            for id in 0..<6_000 { network.author(.insert("m", id: "\(id)", ["text": .string(Self.text)])) }
         }
         let client = try network.client(store: .file(path))
         await client.limitStates(to: 800_000)
@@ -166,10 +166,14 @@ import Testing
     private static func change(_ random: inout SeededGenerator) -> SyncEvent {
         let id = "\(Int.random(in: 0..<4_400, using: &random))"
         switch Int.random(in: 0..<4, using: &random) {
-        case 0: return .delete("m", id)
+        case 0: return .delete("m", id: id)
         case 1:
-            return .update("m", id, operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "word ")])])
-        default: return .insert("m", id, ["text": .string(text), "n": .number(1)])
+            return .update(
+                "m",
+                id: id,
+                operations: ["text": .splice([TextSplice(at: 0, removing: 0, inserting: "word ")])]
+            )
+        default: return .insert("m", id: id, ["text": .string(text), "n": .number(1)])
         }
     }
 }

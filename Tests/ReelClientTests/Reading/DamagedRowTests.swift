@@ -13,7 +13,7 @@ import Testing
     func foldedEvent() async throws {
         try await withDamage { network, client, stream in
             try await network.on { network in
-                network.author(.update("m", Self.victim, ["n": 2]))
+                network.author(.update("m", id: Self.victim, ["n": 2]))
                 network.pushAll()
             }
             try await stream.waitUntil(seq: 100)
@@ -23,7 +23,7 @@ import Testing
 
     @Test("a delta that changes a damaged object makes the device read the state again")
     func delta() async throws {
-        let change = [SyncEvent.update("m", Self.victim, ["n": 3])]
+        let change = [SyncEvent.update("m", id: Self.victim, ["n": 3])]
         try await withDamage(missed: change) { network, client, stream in
             try await stream.waitUntil(seq: await network.seq())
             try await expectHealed(network, client, stream, ["n": 3])
@@ -35,7 +35,7 @@ import Testing
     @Test("an own event that changes a damaged object is not lost", arguments: [false, true])
     func ownEvent(isGuarded: Bool) async throws {
         try await withDamage { network, client, stream in
-            let change = SyncChange.update("m", Self.victim, ["n": 4])
+            let change = SyncChange.update("m", id: Self.victim, ["n": 4])
             let publication = try await stream.publish(SyncEvent(isGuarded ? change.guarded(["n": 0]) : change))
             #expect(try await publication.outcome() == .applied(100))
             try await expectHealed(network, client, stream, ["n": 4])
@@ -44,7 +44,7 @@ import Testing
 
     @Test("a read of two streams drops the state of the damaged one only")
     func twoStreams() async throws {
-        try await withDamage(missed: [.insert("m", "later")], isOffline: true) { network, client, stream in
+        try await withDamage(missed: [.insert("m", id: "later")], isOffline: true) { network, client, stream in
             let whole = try await client.open("whole")
             let before = await whole.seq
             try #require(before >= 0)
@@ -64,7 +64,7 @@ import Testing
     func storeCodeOfANode() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
-            for id in 0..<3 { network.author(.insert("m", "\(id)")) }
+            for id in 0..<3 { network.author(.insert("m", id: "\(id)")) }
             network.answers["a"] = { target, _ in
                 target.hasSuffix("/snapshot") ? (500, Array(#"{"code":"store_full","detail":"no room"}"#.utf8)) : nil
             }
@@ -72,7 +72,7 @@ import Testing
         let client = try network.client()
         let stream = try await client.open("s")
         try await eventually { client.status.problems.contains { $0.code == .internal } }
-        try await stream.publish(.insert("m", "own"))
+        try await stream.publish(.insert("m", id: "own"))
         try await network.on { $0.answers = [:] }
         try await eventually { await stream.pendingCount == 0 }
         #expect(try stream.objects("m").count == 4)
@@ -83,7 +83,7 @@ import Testing
     func otherPartition() async throws {
         let network = try FakeNetwork()
         try await network.on { network in
-            for id in 0..<3 { network.author(.insert("m", "\(id)")) }
+            for id in 0..<3 { network.author(.insert("m", id: "\(id)")) }
             // A subscription would end the problem.
             network.refusal = ReelError(.overloaded, "busy", retryMs: 10)
             network.answers["a"] = { target, body in
@@ -118,14 +118,14 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         try await network.on { network in
-            network.author(.insert("m", Self.victim, ["n": 1]))
-            for id in 1..<100 { network.author(.insert("m", "\(id)", ["n": 1])) }
+            network.author(.insert("m", id: Self.victim, ["n": 1]))
+            for id in 1..<100 { network.author(.insert("m", id: "\(id)", ["n": 1])) }
         }
         let first = try network.client(store: .file(path))
         try await first.open("s").waitUntil(seq: 99)
         if isOffline {
             let whole = try await first.open("whole", from: .beginning)
-            for id in 0..<3 { try await whole.publish(.insert("m", "\(id)")).outcome() }
+            for id in 0..<3 { try await whole.publish(.insert("m", id: "\(id)")).outcome() }
         }
         await first.close()
         do {
@@ -155,7 +155,7 @@ import Testing
         _ fields: [String: JSONValue]
     ) async throws {
         try await eventually { try await network.on { $0.requests.count { $0.hasSuffix("/snapshot") } } == 2 }
-        try await eventually { try stream.confirmed.object("m", Self.victim)?["n"] == fields["n"] }
+        try await eventually { try stream.confirmed.object("m", id: Self.victim)?["n"] == fields["n"] }
         #expect(try stream.objects("m").count >= 100)
         let expected = try await network.on { network in
             var fold = network.fold(StreamName("s")!)

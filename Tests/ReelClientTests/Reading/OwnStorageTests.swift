@@ -16,7 +16,7 @@ import Testing
         func storage() throws -> any DeviceStorage {
             isSQLite ? try SQLiteStorage(path: path) : try OwnStorage(path: path)
         }
-        try await network.on { network in for id in 0..<50 { network.author(.insert("m", "\(id)", ["n": 1])) } }
+        try await network.on { network in for id in 0..<50 { network.author(.insert("m", id: "\(id)", ["n": 1])) } }
         let first = try network.client(store: .storage(storage(), user: nil))
         let stream = try await first.open("s")
         try await stream.waitUntil(seq: 49)
@@ -25,16 +25,16 @@ import Testing
             network.down = ["a"]
             network.kill("a")
         }
-        try await stream.publish(.update("m", "7", ["n": 2]))
+        try await stream.publish(.update("m", id: "7", ["n": 2]))
         await first.close()
         let second = try network.client(store: .storage(storage(), user: nil))
         let reopened = try await second.open("s")
         #expect(await reopened.digest() == digest)
         #expect(await reopened.pendingCount == 1)
-        #expect(try reopened.objects("m").count == 50 && reopened.object("m", "7")?["n"] == 2)
+        #expect(try reopened.objects("m").count == 50 && reopened.object("m", id: "7")?["n"] == 2)
         try await network.on { $0.down = [] }
         try await eventually { await reopened.pendingCount == 0 }
-        #expect(try reopened.confirmed.object("m", "7")?["n"] == 2)
+        #expect(try reopened.confirmed.object("m", id: "7")?["n"] == 2)
         #expect(try await second.signOut().isEmpty)
         #expect(throws: ReelError.self) { try reopened.objects("m") }
     }
@@ -45,11 +45,11 @@ import Testing
         let storage = FailingStorage()
         let client = try network.client(store: .storage(storage))
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "1"))
+        try await stream.publish(.insert("m", id: "1"))
         storage.fail()
-        let error = await #expect(throws: ReelError.self) { try await stream.publish(.insert("m", "2")) }
+        let error = await #expect(throws: ReelError.self) { try await stream.publish(.insert("m", id: "2")) }
         #expect(error?.code == .storeFull)
-        let later = await #expect(throws: ReelError.self) { try await stream.publish(.insert("m", "3")) }
+        let later = await #expect(throws: ReelError.self) { try await stream.publish(.insert("m", id: "3")) }
         #expect(later?.code == .storeFull)
         await client.close()
     }

@@ -14,7 +14,7 @@ import Testing
     /// Returns a client with a small cache whose stream holds `count` objects of a node.
     private func client(_ network: FakeNetwork, _ path: String, objects count: Int) async throws -> SyncClient {
         try await network.on { network in
-            for id in 0..<count { network.author(.insert("m", "\(id)", ["text": .string(Self.text), "n": 0])) }
+            for id in 0..<count { network.author(.insert("m", id: "\(id)", ["text": .string(Self.text), "n": 0])) }
         }
         return try SyncClient(nodes: ["a"], store: .file(path), transport: network, cacheBytes: 1 << 20)
     }
@@ -26,13 +26,13 @@ import Testing
         defer { removeStore(path) }
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s")
-        try await stream.publish(.batch([.insert("m", "x", ["n": 100]), .insert("m", "y", ["n": 0])]))
+        try await stream.publish(.batch([.insert("m", id: "x", ["n": 100]), .insert("m", id: "y", ["n": 0])]))
         let isOver = Mutex(false)
         let reader = Task.detached {
             var (reads, sums) = (0, Set<Double>())
             while !isOver.withLock({ $0 }) {
                 let sum = try stream.read { snapshot in
-                    let x = try snapshot.object("m", "x")?["n"]?.number ?? 0
+                    let x = try snapshot.object("m", id: "x")?["n"]?.number ?? 0
                     Thread.sleep(forTimeInterval: 0.0001)
                     return try x + (snapshot.objects("m").last?["n"]?.number ?? 0)
                 }
@@ -45,8 +45,8 @@ import Testing
         for _ in 0..<200 {
             try await stream.publish(
                 .batch([
-                    .update("m", "x", operations: ["n": .increment(-1)]),
-                    .update("m", "y", operations: ["n": .increment(1)]),
+                    .update("m", id: "x", operations: ["n": .increment(-1)]),
+                    .update("m", id: "y", operations: ["n": .increment(1)]),
                 ])
             )
         }
@@ -62,14 +62,14 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let (first, second) = (try await client.open("a"), try await client.open("b"))
-        try await first.publish(.insert("m", "x", ["n": 0]))
-        try await second.publish(.insert("m", "x", ["n": 0]))
+        try await first.publish(.insert("m", id: "x", ["n": 0]))
+        try await second.publish(.insert("m", id: "x", ["n": 0]))
         let isOver = Mutex(false)
         let reader = Task.detached {
             while !isOver.withLock({ $0 }) {
                 let (a, b) = try client.read([first, second]) { streams in
-                    let b = try streams[1].object("m", "x")?["n"]?.number ?? 0
-                    return (try streams[0].object("m", "x")?["n"]?.number ?? 0, b)
+                    let b = try streams[1].object("m", id: "x")?["n"]?.number ?? 0
+                    return (try streams[0].object("m", id: "x")?["n"]?.number ?? 0, b)
                 }
                 guard a == b || a == b + 1 else { throw Wrong() }
                 await Task.yield()
@@ -77,7 +77,7 @@ import Testing
         }
         for _ in 0..<200 {
             for stream in [first, second] {
-                try await stream.publish(.update("m", "x", operations: ["n": .increment(1)]))
+                try await stream.publish(.update("m", id: "x", operations: ["n": .increment(1)]))
             }
         }
         isOver.withLock { $0 = true }
@@ -95,11 +95,13 @@ import Testing
         try await stream.waitUntil(seq: 5_999)
         #expect(await client.cachedBytes < 1 << 20)
         #expect(try stream.objects("m").count == 6_000)
-        #expect(try stream.object("m", "4711")?["text"] == .string(Self.text))
+        #expect(try stream.object("m", id: "4711")?["text"] == .string(Self.text))
         // Each event of another device names another object.
         try await network.on { network in
-            for id in 0..<6_000 where id % 2 == 0 { network.author(.update("m", "\(id)", ["n": .number(Double(id))])) }
-            for id in 0..<50 { network.author(.delete("m", "\(id * 7)")) }
+            for id in 0..<6_000 where id % 2 == 0 {
+                network.author(.update("m", id: "\(id)", ["n": .number(Double(id))]))
+            }
+            for id in 0..<50 { network.author(.delete("m", id: "\(id * 7)")) }
             network.pushAll()
         }
         let head = try await network.on { $0.head }
@@ -111,8 +113,8 @@ import Testing
         }
         #expect(await stream.digest() == expected)
         #expect(try stream.objects("m").count == 5_950)
-        #expect(try stream.object("m", "4712")?["n"] == 4_712)
-        #expect(try stream.object("m", "7") == nil)
+        #expect(try stream.object("m", id: "4712")?["n"] == 4_712)
+        #expect(try stream.object("m", id: "7") == nil)
         await client.close()
         let again = try SyncClient(nodes: [], store: .file(path), transport: network)
         let reopened = try await again.open("s")
@@ -131,9 +133,9 @@ import Testing
         try await first.open("s").waitUntil(seq: 3_999)
         await first.close()
         try await network.on { network in
-            for id in 0..<3_500 { network.author(.update("m", "\(id)", ["n": 1])) }
-            for id in 3_900..<4_000 { network.author(.delete("m", "\(id)")) }
-            for id in 4_000..<4_010 { network.author(.insert("m", "\(id)")) }
+            for id in 0..<3_500 { network.author(.update("m", id: "\(id)", ["n": 1])) }
+            for id in 3_900..<4_000 { network.author(.delete("m", id: "\(id)")) }
+            for id in 4_000..<4_010 { network.author(.insert("m", id: "\(id)")) }
         }
         let client = try network.client(store: .file(path))
         let stream = try await client.open("s")
@@ -144,7 +146,7 @@ import Testing
         for _ in 0..<20 {
             // Some reads see two generations, and later reads see one.
             #expect(try stream.objects("m").count == 3_910)
-            #expect(try stream.object("m", "17")?["n"] == 1 && stream.object("m", "3917") == nil)
+            #expect(try stream.object("m", id: "17")?["n"] == 1 && stream.object("m", id: "3917") == nil)
             await Task.yield()
         }
         try await eventually { await client.layers(of: "s") == 1 }
@@ -197,7 +199,7 @@ import Testing
             network.number = 1
             network.beginEpoch(Epoch(2))
             network.authored = 0
-            for id in 0..<2_000 { network.author(.insert("m", "new \(id)")) }
+            for id in 0..<2_000 { network.author(.insert("m", id: "new \(id)")) }
         }
         try await eventually {
             let count = try stream.objects("m").count
@@ -214,8 +216,8 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "1", ["a": 1]))
-        func title() throws -> JSONValue? { try stream.object("m", "1")?["a"] }
+        try await stream.publish(.insert("m", id: "1", ["a": 1]))
+        func title() throws -> JSONValue? { try stream.object("m", id: "1")?["a"] }
         #expect(try title() == 1)
         await client.close()
         let error = #expect(throws: ReelError.self) { try title() }

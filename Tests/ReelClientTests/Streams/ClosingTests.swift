@@ -31,17 +31,17 @@ import Testing
         await stream.close()
         try await eventually { try await network.on { _ in state.value == nil } }
         try await eventually { try await network.on { $0.connections.allSatisfy { $0.proven[name] == nil } } }
-        await expectClosed { _ = try stream.object("m", "1") }
+        await expectClosed { _ = try stream.object("m", id: "1") }
         await expectClosed { _ = try stream.confirmed.objects("m") }
         await expectClosed { _ = try client.read([other, stream]) { $0.count } }
-        await expectClosed { try await stream.publish(.insert("m", "x")) }
-        await expectClosed { try await stream.replace("m", "1", [:]) }
-        await expectClosed { try await stream.enqueue(.insert("m", "x")).stored() }
+        await expectClosed { try await stream.publish(.insert("m", id: "x")) }
+        await expectClosed { try await stream.replace("m", id: "1", [:]) }
+        await expectClosed { try await stream.enqueue(.insert("m", id: "x")).stored() }
         await expectClosed { try await stream.waitUntil(seq: 3) }
         await expectClosed { try await stream.flush(deadline: .zero) }
         await expectClosed { try await stream.discard() }
         await expectClosed { try await stream.withdraw(1) }
-        let (seq, digest, queued, queue) = await (stream.seq, stream.digest(), stream.pendingCount, stream.queue)
+        let (seq, digest, queued, queue) = await (stream.seq, stream.digest(), stream.pendingCount, stream.queue())
         #expect(seq == -1 && digest == nil && queued == 0 && queue.isEmpty)
         let (pending, coverage, problems) = await (stream.pending(), stream.coverage(), stream.problems)
         #expect(pending.isEmpty && coverage.ranges.isEmpty && problems.isEmpty)
@@ -51,13 +51,13 @@ import Testing
         let again = try await client.open("s")
         #expect(try again.objects("m").count == 50)
         #expect(await again.digest() == before)
-        try await network.on { $0.author(.insert("m", "50")) }
+        try await network.on { $0.author(.insert("m", id: "50")) }
         try await network.on { $0.pushAll() }
         try await again.waitUntil(seq: 50)
         let snapshots = try await network.on { $0.requests.count { $0.contains("/s/snapshot") } }
         #expect(snapshots == asked, "no snapshot is read")
         // The former values of the stream stay closed.
-        await expectClosed { _ = try stream.object("m", "1") }
+        await expectClosed { _ = try stream.object("m", id: "1") }
         await stream.close()
         #expect(try again.objects("m").count == 51)
         await client.close()
@@ -72,23 +72,23 @@ import Testing
         let network = try FakeNetwork()
         let client = try network.client()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { $0.dropsAcks = true }
         try await network.on { $0.isSilent = true }
-        let sent = try await stream.publish(.insert("m", "1"))
+        let sent = try await stream.publish(.insert("m", id: "1"))
         let asking = Task { try await sent.outcome() }
         try await eventually { try await network.on { $0.log.count } == 2 }
         try await network.on { network in
             network.down = ["a"]
             network.kill("a")
         }
-        let waiting = try await stream.publish(.insert("m", "2"))
+        let waiting = try await stream.publish(.insert("m", id: "2"))
         await stream.close()
         await expectClosed { _ = try await asking.value }
         await expectClosed { try await waiting.acked() }
         try await network.on { ($0.dropsAcks, $0.isSilent, $0.down) = (false, false, []) }
         #expect(try await client.streams() == [.init(id: "s", pendingCount: 2)])
-        try await client.open("t").publish(.insert("m", "0")).outcome()
+        try await client.open("t").publish(.insert("m", id: "0")).outcome()
         #expect(try await network.on { $0.log.count } == 3, "a closed stream sends nothing")
         let again = try await client.open("s")
         try await again.flush(deadline: .seconds(60))
@@ -107,13 +107,13 @@ import Testing
         let reading = Task { for await _ in changes {} }
         let waiting = Task { try await stream.waitUntil(seq: 99) }
         let closing = Task {
-            for await batch in await stream.changes() where batch.objects.contains(ObjectName("m", "1")) {
+            for await batch in await stream.changes() where batch.objects.contains(ObjectName("m", id: "1")) {
                 await stream.close()
             }
         }
         try await eventually { await client.hasWaitingReader }
-        try await stream.publish(.insert("m", "0")).outcome()
-        try await stream.publish(.insert("m", "1"))
+        try await stream.publish(.insert("m", id: "0")).outcome()
+        try await stream.publish(.insert("m", id: "1"))
         await closing.value
         await reading.value
         await expectClosed { try await waiting.value }
@@ -182,7 +182,7 @@ import Testing
                 for id in 0..<20 {
                     group.addTask {
                         do {
-                            let event = SyncEvent.insert("m", "\(round)-\(id)")
+                            let event = SyncEvent.insert("m", id: "\(round)-\(id)")
                             if id.isMultiple(of: 2) {
                                 try await stream.publish(event)
                             } else {
@@ -214,7 +214,7 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { $0.hasSnapshots = false }
         let client = try network.client()
-        try await client.open("t", from: .beginning).publish(.insert("m", "0")).outcome()
+        try await client.open("t", from: .beginning).publish(.insert("m", id: "0")).outcome()
         let name = s
         let count = Mutex(0)
         try await network.on { network in
@@ -226,7 +226,7 @@ import Testing
                 }
                 // Between the two subscriptions the node says nothing of the stream.
                 if number == 2 {
-                    network.author(.insert("m", "1"))
+                    network.author(.insert("m", id: "1"))
                     connection.say(.upto(partition: 0, seq: network.head))
                 }
                 return false

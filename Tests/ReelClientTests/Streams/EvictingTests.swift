@@ -16,10 +16,10 @@ import Testing
         let client = try network.client(store: .storage(StoppingStorage(storage)))
         let stream = try await client.open("s")
         try await stream.waitUntil(seq: 19)
-        try await stream.publish(.update("m", "1", ["n": 2])).outcome()
+        try await stream.publish(.update("m", id: "1", ["n": 2])).outcome()
         try await network.on { $0.kill("a") }
-        let publication = try await stream.publish(.update("m", "2", ["n": 3]))
-        try await stream.publish(.delete("m", "3"))
+        let publication = try await stream.publish(.update("m", id: "2", ["n": 3]))
+        try await stream.publish(.delete("m", id: "3"))
         let site = try storage.keys("s")
         let changes = await stream.changes()
         let moment = try stream.read { $0 }
@@ -41,11 +41,11 @@ import Testing
         // Without a network the stream is there with its queue, and incomplete.
         let again = try await client.open("s")
         #expect(try again.read { ($0.isComplete, $0.seq) } == (false, -1))
-        #expect(await again.queue.map(\.event) == [.update("m", "2", ["n": 3]), .delete("m", "3")])
+        #expect(await again.queue().map(\.event) == [.update("m", id: "2", ["n": 3]), .delete("m", id: "3")])
         try await network.on { $0.down = [] }
         try await again.flush(deadline: .seconds(60))
         #expect(try again.confirmed.objects("m").count == 19)
-        #expect(try again.object("m", "1")?["n"] == 2 && again.object("m", "2")?["n"] == 3)
+        #expect(try again.object("m", id: "1")?["n"] == 2 && again.object("m", id: "2")?["n"] == 3)
         let name = s
         #expect(try await network.on { $0.fold(name).consumed } == 23)
         await client.close()
@@ -85,11 +85,11 @@ import Testing
         let client = try network.client(store: .storage(StoppingStorage(storage)))
         let stream = try await client.open("s")
         try await stream.waitUntil(seq: 9)
-        try await stream.publish(.insert("m", "own"))
+        try await stream.publish(.insert("m", id: "own"))
         await stream.close()
         try await network.on { network in
             let text = JSONValue.string(String(repeating: "text ", count: 40))
-            for id in 10..<6_000 { network.author(.insert("m", "\(id)", ["t": text])) }
+            for id in 10..<6_000 { network.author(.insert("m", id: "\(id)", ["t": text])) }
             network.cuts = [1_200_000]
             network.cutAnswer = { _ in
                 #expect((try? storage.keys("o").count) ?? 0 > 1_000, "a part of the delta is written")
@@ -112,7 +112,7 @@ import Testing
         let whole = MemoryStorage()
         let first = try network.client(store: .storage(StoppingStorage(whole)))
         let other = try await first.open("t")
-        try await other.publish(.insert("m", "1")).outcome()
+        try await other.publish(.insert("m", id: "1")).outcome()
         let stream = try await first.open("s")
         try await stream.waitUntil(seq: 2_500)
         try await eventually { await first.isTidy }
@@ -120,8 +120,8 @@ import Testing
             network.down = ["a"]
             network.kill("a")
         }
-        try await stream.publish(.update("m", "1", ["n": 2]))
-        try await other.publish(.insert("m", "2"))
+        try await stream.publish(.update("m", id: "1", ["n": 2]))
+        try await other.publish(.insert("m", id: "2"))
         await first.close()
         var (kills, wholes) = (0, 0)
         while kills < 100 {
@@ -161,7 +161,7 @@ import Testing
         try await client.evict("s")
         let again = try await client.open("s")
         try await client.flush(deadline: .seconds(60))
-        #expect(try again.object("m", "1")?["n"] == 2 && again.objects("m").count == 2_500)
+        #expect(try again.object("m", id: "1")?["n"] == 2 && again.objects("m").count == 2_500)
         await client.close()
     }
 
@@ -189,7 +189,7 @@ import Testing
         let path = temporaryPath()
         defer { removeStore(path) }
         let client = try network.client(store: .file(path))
-        try await client.open("first").publish(.insert("m", "1")).outcome()
+        try await client.open("first").publish(.insert("m", id: "1")).outcome()
         try await client.evict("first")
         let descriptors = Self.descriptors(of: path)
         var largest = 0
@@ -197,7 +197,7 @@ import Testing
         for round in 0..<200 {
             let name = "year-\(round)"
             let visited = try await client.open(name, from: .beginning)
-            try await visited.publish(.insert("m", "1", ["t": text])).outcome()
+            try await visited.publish(.insert("m", id: "1", ["t": text])).outcome()
             if round.isMultiple(of: 2) { await visited.close() }
             try await client.evict(name)
             largest = max(largest, try bytes(path))

@@ -23,9 +23,9 @@ import Testing
         let storage = MemoryStorage()
         let client = try network.client(store: .storage(StoppingStorage(storage)))
         let other = try await client.open("t")
-        try await other.publish(.insert("m", "1")).outcome()
+        try await other.publish(.insert("m", id: "1")).outcome()
         let stream = try await client.open("s")
-        try await stream.publish(.update("m", "1", ["n": 2])).outcome()
+        try await stream.publish(.update("m", id: "1", ["n": 2])).outcome()
         let changes = await stream.changes()
         if !isOpen { await stream.close() }
         try await client.forget("s")
@@ -38,7 +38,7 @@ import Testing
         #expect(try storage.keys("s").count == 1 && storage.keys("qol").isEmpty)
         #expect(try other.objects("m").count == 1)
         let again = try await client.open("s")
-        try await again.publish(.insert("m", "10")).outcome()
+        try await again.publish(.insert("m", id: "10")).outcome()
         #expect(try again.objects("m").count == 11)
         let name = StreamName("s")!
         #expect(try await network.on { $0.fold(name).sites().count } == 3, "two of the device")
@@ -57,13 +57,13 @@ import Testing
         let client = try network.client(store: .file(path))
         let notices = await client.notices()
         let stream = try await client.open("s")
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         try await network.on { ($0.dropsAcks, $0.isSilent) = (true, true) }
-        let sent = try await stream.publish(.insert("m", "1"))
+        let sent = try await stream.publish(.insert("m", id: "1"))
         try await eventually { try await network.on { $0.log.count } == 2 }
         try await offline(network)
-        let first = try await stream.publish(.insert("m", "2"))
-        let second = try await stream.publish(.update("m", "0", ["n": 1]))
+        let first = try await stream.publish(.insert("m", id: "2"))
+        let second = try await stream.publish(.update("m", id: "0", ["n": 1]))
         if !isOpen { await stream.close() }
         let error = await #expect(throws: ReelError.self) { try await client.forget("s") }
         #expect(error?.code == .storeWaits && error?.message.contains("3 own events that wait (s: 3)") == true)
@@ -85,7 +85,7 @@ import Testing
         let next = try network.client(store: .file(path))
         #expect(try await next.streams().isEmpty)
         let again = try await next.open("s")
-        try await again.publish(.insert("m", "3")).outcome()
+        try await again.publish(.insert("m", id: "3")).outcome()
         #expect(try again.objects("m").map(\.name.id) == ["0", "1", "3"])
         await next.close()
     }
@@ -99,7 +99,7 @@ import Testing
             let publications = await withTaskGroup(of: PublishHandle?.self) { group in
                 for id in 0..<20 {
                     group.addTask {
-                        let event = SyncEvent.insert("m", "\(id)")
+                        let event = SyncEvent.insert("m", id: "\(id)")
                         if id.isMultiple(of: 2) { return try? await stream.publish(event) }
                         return try? await stream.enqueue(event).stored()
                     }
@@ -127,7 +127,7 @@ import Testing
         try await stream.waitUntil(seq: 2_499)
         try await eventually { await first.isTidy }
         try await offline(network)
-        for stream in [stream, other] { try await stream.publish(.insert("m", "new")) }
+        for stream in [stream, other] { try await stream.publish(.insert("m", id: "new")) }
         await first.close()
         var (kills, wholes) = (0, 0)
         while kills < 100 {

@@ -95,7 +95,7 @@ extension FakeNetwork {
         let network = try FakeNetwork()
         try await network.on { network in
             let text = JSONValue.string(String(repeating: "text ", count: 20))
-            for id in 0..<count { network.author(.insert("m", "\(id)", ["n": 1, "t": text])) }
+            for id in 0..<count { network.author(.insert("m", id: "\(id)", ["n": 1, "t": text])) }
         }
         return network
     }

@@ -12,7 +12,7 @@ import Testing
         try await eventually("the device reads deltas") {
             try await network.on { network in
                 for _ in 0..<10 {
-                    network.author(.update("m", "0", ["text": .string(String(repeating: "x", count: 100))]))
+                    network.author(.update("m", id: "0", ["text": .string(String(repeating: "x", count: 2_000))]))
                 }
                 network.aheadMs += 100
                 network.pushAll()
@@ -24,7 +24,7 @@ import Testing
     private func opened(_ network: FakeNetwork, _ start: StartPosition) async throws -> (SyncClient, SyncStream) {
         let client = try network.client()
         let stream = try await client.open("s", from: start)
-        try await stream.publish(.insert("m", "0")).outcome()
+        try await stream.publish(.insert("m", id: "0")).outcome()
         return (client, stream)
     }
 
@@ -37,7 +37,7 @@ import Testing
         // Each delta stands for many events.
         try await network.on { network in
             let write: @Sendable () -> Void = {
-                for _ in 0..<50 { network.author(.update("m", "0", ["n": .integer(Int64(network.head))])) }
+                for _ in 0..<50 { network.author(.update("m", id: "0", ["n": .integer(Int64(network.head))])) }
             }
             network.lies["a"] = { _, frame in
                 if case .unsubscribe = frame.body { write() }
@@ -53,7 +53,7 @@ import Testing
         try await eventually("deltas follow each other") { await client.statistics.deltas >= deltas + 3 }
         #expect(stream.status.connection != .live)
         #expect(try await network.on { $0.connections.allSatisfy(\.proven.isEmpty) }, "the device has unsubscribed")
-        let outcome = try await stream.publish(.insert("m", "own")).outcome()
+        let outcome = try await stream.publish(.insert("m", id: "own")).outcome()
         guard case .applied = outcome else {
             Issue.record("found \(outcome)")
             return
@@ -72,11 +72,12 @@ import Testing
         let network = try FakeNetwork()
         let (client, stream) = try await opened(network, .snapshot)
         let text = String(repeating: "y", count: 200_000)
-        try await stream.publish(.update("m", "0", ["long": .string(text)])).outcome()
-        try await network.on { $0.isSlow = true }
+        try await stream.publish(.update("m", id: "0", ["long": .string(text)])).outcome()
+        // The long event itself counts no longer.
+        try await network.on { ($0.isSlow, $0.aheadMs) = (true, 10_000) }
         for _ in 0..<80 {
             try await network.on { network in
-                network.author(.update("m", "0", ["n": .integer(Int64(network.head))]))
+                network.author(.update("m", id: "0", ["n": .integer(Int64(network.head))]))
                 network.aheadMs += 100
                 network.pushAll()
             }
@@ -93,7 +94,7 @@ import Testing
         try await network.on { $0.isSlow = true }
         for _ in 0..<80 {
             try await network.on { network in
-                network.author(.update("m", "0", ["text": .string(String(repeating: "x", count: 1_000))]))
+                network.author(.update("m", id: "0", ["text": .string(String(repeating: "x", count: 1_000))]))
                 network.aheadMs += 100
                 network.pushAll()
             }

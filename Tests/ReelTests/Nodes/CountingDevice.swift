@@ -23,18 +23,18 @@ final class CountingDevice: Sendable {
     }
 
     func make(_ stream: SyncStream) async throws {
-        try await stream.publish(.insert("counter", name, ["n": 0]))
+        try await stream.publish(.insert("counter", id: name, ["n": 0]))
     }
 
     func add(_ count: Int, _ stream: SyncStream) async throws {
         for _ in 0..<count {
-            try await stream.publish(.update("counter", name, operations: ["n": .increment(1)]))
+            try await stream.publish(.update("counter", id: name, operations: ["n": .increment(1)]))
         }
     }
 
     /// Returns the number of consumed events from the device's own state.
     func count(on stream: SyncStream) -> Double? {
-        let counter = try? stream.confirmed.object("counter", name)
+        let counter = try? stream.confirmed.object("counter", id: name)
         return counter?["n"]?.number
     }
 }

@@ -40,7 +40,7 @@ import Testing
         await client.close()
         client = try device.open(isOnline: false)
         stream = try await client.open("todo")
-        for id in 0..<3 { try await stream.publish(.insert("task", "\(id)")) }
+        for id in 0..<3 { try await stream.publish(.insert("task", id: "\(id)")) }
         await client.close()
 
         node.process.killNow()

@@ -68,8 +68,8 @@ import Testing
             streams.append(try await client.open("todo", from: .beginning))
         }
         let writer = streams[0]
-        try await writer.publish(.insert("m", "before")).outcome()
-        for stream in streams { try await eventually("it is there") { try stream.object("m", "before") != nil } }
+        try await writer.publish(.insert("m", id: "before")).outcome()
+        for stream in streams { try await eventually("it is there") { try stream.object("m", id: "before") != nil } }
 
         leaving.process.signal(SIGTERM)
         try await eventually("that it is not ready") {
@@ -79,13 +79,13 @@ import Testing
         // A client that moves itself publishes during the move.
         var published = 0
         repeat {
-            let publication = try await writer.publish(.insert("m", "\(published)"))
+            let publication = try await writer.publish(.insert("m", id: "\(published)"))
             guard case .applied = try await publication.outcome() else { throw NeverCame(description: "applied") }
             published += 1
         } while !leaving.process.hasEnded()
         #expect(leaving.process.end == .exited(0), "\(leaving.logger)")
         let last = "\(published - 1)"
-        for stream in streams { try await eventually("all is there") { try stream.object("m", last) != nil } }
+        for stream in streams { try await eventually("all is there") { try stream.object("m", id: last) != nil } }
         #expect(leaving.logger.contains(#"event="drain finished" reason="all have left""#), "\(leaving.logger)")
         var move = Move(leaving: leaving.url, other: other.url)
         move.standstill = await watch.end()

@@ -63,7 +63,7 @@ import Testing
     private func write(_ note: String, _ file: String, as user: String, isOnline: Bool = true) async throws {
         let client = try await client(file, user: user, token: user, isOnline: isOnline)
         let stream = try await client.open("app")
-        let publication = try await stream.publish(.insert("note", note))
+        let publication = try await stream.publish(.insert("note", id: note))
         if isOnline {
             guard case .applied = try await publication.outcome() else {
                 throw NeverCame(description: "\(note) applied")
@@ -122,7 +122,7 @@ import Testing
             renewToken: { await source.next() }
         )
         let notices = await client.notices()
-        try await client.open("app").publish(.insert("note", "1")).outcome()
+        try await client.open("app").publish(.insert("note", id: "1")).outcome()
         await client.close()
         #expect(await notices.contains(.wrongUser(expected: "ann", found: "bob")))
         #expect(try await log().events == ["ann 1"])

@@ -76,7 +76,7 @@ enum DeviceLaunch {
             let start = ContinuousClock.now
             let client = try SyncClient(nodes: [], store: .file(device))
             let stream = try await client.open(DeviceSnapshot.stream.description)
-            guard try stream.object(DeviceSnapshot.model, DeviceSnapshot.id(round * 1_000)) != nil else {
+            guard try stream.object(DeviceSnapshot.model, id: DeviceSnapshot.id(round * 1_000)) != nil else {
                 throw BenchmarkError("the device lacks an object")
             }
             millis.append((ContinuousClock.now - start) / .milliseconds(1))
@@ -91,7 +91,7 @@ enum DeviceLaunch {
         let client = try SyncClient(nodes: [], store: .file(device))
         let stream = try await client.open(DeviceSnapshot.stream.description)
         var generator = SplitMix(state: 1)
-        for _ in 0..<reads { _ = try stream.object(DeviceSnapshot.model, randomID(&generator)) }
+        for _ in 0..<reads { _ = try stream.object(DeviceSnapshot.model, id: randomID(&generator)) }
         let after = try Usage.residentBytes(of: getpid())
         await client.close()
         return ["memory_mb": Double(after - before) / 1e6]
@@ -117,7 +117,7 @@ enum DeviceLaunch {
         let client = try SyncClient(nodes: ["scripted"], store: .file(device), transport: node)
         let stream = try await client.open(DeviceSnapshot.stream.description)
         let other = try await client.open("other")
-        while try other.object(DeviceSnapshot.model, DeviceSnapshot.id(0)) == nil {
+        while try other.object(DeviceSnapshot.model, id: DeviceSnapshot.id(0)) == nil {
             try await Task.sleep(for: .milliseconds(2))
         }
         var generator = SplitMix(state: 2)
@@ -125,7 +125,7 @@ enum DeviceLaunch {
         while millis.count < reads, try other.read({ !$0.isComplete }) {
             let id = randomID(&generator)
             let taken = try seconds {
-                guard try stream.object(DeviceSnapshot.model, id) != nil else {
+                guard try stream.object(DeviceSnapshot.model, id: id) != nil else {
                     throw BenchmarkError("the device lacks an object")
                 }
             }

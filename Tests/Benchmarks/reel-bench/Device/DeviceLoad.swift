@@ -60,7 +60,7 @@ enum DeviceLoad {
         let (cpu, start) = (Usage.ownCPUSeconds(), ContinuousClock.now)
         let client = try SyncClient(nodes: ["scripted"], store: .file(device), transport: node)
         let stream = try await client.open(DeviceSnapshot.stream.description)
-        while try stream.object(DeviceSnapshot.model, DeviceSnapshot.id(0)) == nil {
+        while try stream.object(DeviceSnapshot.model, id: DeviceSnapshot.id(0)) == nil {
             try await Task.sleep(for: .milliseconds(2))
         }
         let first = (ContinuousClock.now - start) / .seconds(1)
@@ -72,7 +72,7 @@ enum DeviceLoad {
             "first_s": first,
             "peak_mb": Double(try Usage.peakBytes(of: getpid())) / 1e6,
         ]
-        guard try stream.object(DeviceSnapshot.model, DeviceSnapshot.id(DeviceSnapshot.objects - 1)) != nil,
+        guard try stream.object(DeviceSnapshot.model, id: DeviceSnapshot.id(DeviceSnapshot.objects - 1)) != nil,
             try stream.read(\.isComplete)
         else { throw BenchmarkError("the device lacks objects") }
         await client.close()

@@ -58,12 +58,16 @@ enum DeviceEvents {
 
     /// Returns the insert of an object of four fields, 200 bytes of JSON.
     static func insert(_ number: Int) -> SyncEvent {
-        .insert("task", DeviceSnapshot.id(number), ["field0": text, "field1": text, "field2": text, "field3": text])
+        .insert(
+            "task",
+            id: DeviceSnapshot.id(number),
+            ["field0": text, "field1": text, "field2": text, "field3": text]
+        )
     }
 
     /// Returns an update of one field of an object.
     static func update(_ number: Int, _ value: String) -> SyncEvent {
-        .update("task", DeviceSnapshot.id(number), ["field1": .string(value)])
+        .update("task", id: DeviceSnapshot.id(number), ["field1": .string(value)])
     }
 
     /// Publishes the updates of these objects, with many calls at the same time.

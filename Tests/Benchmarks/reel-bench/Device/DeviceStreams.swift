@@ -132,6 +132,6 @@ private struct CountingConnection: TransportConnection {
         connection.send(text)
     }
 
-    func ping() { connection.ping() }
+    func ping(_ number: Int) { connection.ping(number) }
     func close() { connection.close() }
 }

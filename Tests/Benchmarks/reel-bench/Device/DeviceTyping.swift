@@ -14,7 +14,7 @@ enum DeviceTyping {
             try await withReel(["serve", "--data", folder], in: folder) { node in
                 let device = folder + "/device.sqlite"
                 let first = try SyncClient(nodes: [node.url], store: .file(device))
-                try await first.open("bench").publish(.insert("note", "1", ["text": .string("")])).outcome()
+                try await first.open("bench").publish(.insert("note", id: "1", ["text": .string("")])).outcome()
                 await first.close()
                 let typed = try await type(device)
                 return typed.rows + (try await connect(device, node, typed.count))
@@ -64,7 +64,7 @@ enum DeviceTyping {
                 try await stream.publish(splice(at: number, "x"))
                 micros.append((ContinuousClock.now - start) / .microseconds(1))
                 guard number.isMultiple(of: 50) else { continue }
-                typed.reads.append(try seconds { _ = try stream.object("note", "1") } * 1_000)
+                typed.reads.append(try seconds { _ = try stream.object("note", id: "1") } * 1_000)
             }
             typed.parts.append(median(micros))
         }
@@ -75,7 +75,7 @@ enum DeviceTyping {
     private static func splice(at offset: Int, _ text: String) -> SyncEvent {
         .update(
             "note",
-            "1",
+            id: "1",
             operations: ["text": .splice([TextSplice(at: Int64(offset), removing: 0, inserting: text)])]
         )
     }
@@ -84,7 +84,7 @@ enum DeviceTyping {
     private static func connect(_ device: String, _ node: LocalNode, _ typed: Int) async throws -> [Measured] {
         let peer = try SyncClient(nodes: [node.url], store: .memory)
         let text = try await peer.open("bench")
-        while try text.object("note", "1") == nil { try await Task.sleep(for: .milliseconds(5)) }
+        while try text.object("note", id: "1") == nil { try await Task.sleep(for: .milliseconds(5)) }
         let begin = Int(text.status.seq)
         let typing = Task { () -> Int in
             var count = 0

@@ -226,7 +226,7 @@ private final class ScriptedConnection: TransportConnection, @unchecked Sendable
         }
     }
 
-    func ping() { node.loop.execute { self.receive?(.pong) } }
+    func ping(_ number: Int) { node.loop.execute { self.receive?(.pong(number)) } }
 
     func close() {
         receive = nil
