@@ -111,7 +111,9 @@ import Testing
             for _ in 0..<Int.random(in: 1...40, using: &random) {
                 bytes[Int.random(in: 0..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
             }
-            if Int.random(in: 0..<8, using: &random) == 0 { bytes = bytes.prefix(Int.random(in: 0..<bytes.count)) }
+            if Int.random(in: 0..<8, using: &random) == 0 {
+                bytes = bytes.prefix(Int.random(in: 0..<bytes.count, using: &random))
+            }
             try bytes.write(to: URL(filePath: copy))
             do {
                 let client = try SyncClient(nodes: [], store: .file(copy), transport: network)

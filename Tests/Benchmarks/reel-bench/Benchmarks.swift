@@ -60,6 +60,7 @@ enum Benchmarks {
         ("sdk-held", DeviceHeld.run),
         ("sdk-streams", DeviceStreams.run),
         ("sdk-behind", DeviceBehind.run),
+        ("sdk-year", DeviceYear.run),
     ]
 
     /// Runs the named benchmarks and groups, and prints their table. Without names, it runs the benchmarks that need
