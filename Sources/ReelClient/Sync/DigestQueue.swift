@@ -58,8 +58,8 @@ struct DigestQueue {
         return streams
     }
 
-    /// True if the stream needs the answer of the running request.
-    func awaits(_ stream: StreamName) -> Bool { asked?.contains(stream) == true }
+    /// True if the stream needs the answer of the running request, or of a later one.
+    func awaits(_ stream: StreamName) -> Bool { asked?.contains(stream) == true || places[stream] != nil }
 
     /// Ends the running request. Returns the streams that need its answer.
     mutating func end() -> Set<StreamName> {

@@ -57,6 +57,7 @@ extension SyncClient {
         if case .body(let bytes) = response { counters.bytesReceived += Int64(bytes.count) }
         do throws(ReelError) {
             guard let found = try answer.received(response) else {
+                // On a slow connection the next request waits for this one.
                 for stream in opened.values where digests.awaits(stream.name) { step(stream, .progressed(.load)) }
                 return
             }
