@@ -9,7 +9,7 @@ extension SimulatedDevice {
 
     /// Gives the user another name. The store learns the name before it is opened again.
     func rename() {
-        if FileManager.default.fileExists(atPath: path) { nextName = newName() }
+        if FileManager.default.fileExists(atPath: path), !isStoreEmpty { nextName = newName() }
     }
 
     func newName() -> String { "\(name)-\(newFile())" }

@@ -21,6 +21,8 @@ final class SimulatedDevice: @unchecked Sendable {
     var isErasing = false
     /// The account's store has noted its end, and was not deleted.
     private var isSignedOut = false
+    /// True if the device has died in a sign-out and did not start again. Its file belongs to no user.
+    var isStoreEmpty = false
     /// The client has deleted its store.
     var isErased = false
     /// The store's files were removed while the client runs.
@@ -138,6 +140,7 @@ final class SimulatedDevice: @unchecked Sendable {
             // The next client of the store finds it empty.
             world.lostStore(name)
             forgetStore()
+            isStoreEmpty = true
         }
         isSignedOut = false
         if isErased { use(Account(user: newName(), file: newFile())) }
@@ -149,12 +152,14 @@ final class SimulatedDevice: @unchecked Sendable {
     func restart() {
         process = world.process(name)
         takeName()
+        isStoreEmpty = false
         begin()
     }
 
     /// Goes on with another store, or with an empty one.
     func use(_ account: Account) {
         self.account = account
+        isStoreEmpty = false
         forgetStore()
     }
 
