@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct QueueLinesTests {
     private func lines(_ client: SyncClient) async throws -> [String] {
         var lines: [String] = []
-        for try await line in client.queueLines { lines.append(line) }
+        for try await line in client.queueLines() { lines.append(line) }
         return lines
     }
 

@@ -172,7 +172,7 @@ import Testing
         }
         #expect(await stream.pendingCount == 1)
         var lines: [String] = []
-        for try await line in client.queueLines { lines.append(line) }
+        for try await line in client.queueLines() { lines.append(line) }
         #expect(lines.count == 1 && lines[0].contains(#""n":1"#), "the app can take it elsewhere: \(lines)")
         await client.close()
     }

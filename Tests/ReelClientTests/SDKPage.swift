@@ -66,7 +66,7 @@ enum SDKPage {
     }
 
     static func export(_ client: SyncClient) async throws {
-        for try await line in client.queueLines { print(line) }
+        for try await line in client.queueLines() { print(line) }
     }
 
     static func adoptUser() throws -> Int {

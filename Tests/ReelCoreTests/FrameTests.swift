@@ -103,6 +103,21 @@ import Testing
         value.withUnsafeBytes { DeliveredEvent.write(seq: 12, value: $0, to: &bytes) }
         #expect(String(decoding: bytes, as: UTF8.self) == #"{"seq":12,"op":1,"type":"noop"}"#)
         #expect(try bytes.withUnsafeBytes { try DeliveredEvent($0) } == DeliveredEvent(seq: 12, value: value))
+        #expect(DeliveredEvent(seq: 12, value: value).outcomeAndRecord == nil)
+        for outcome in [Outcome.applied, .rejected(.guard)] {
+            var bytes: [UInt8] = []
+            value.withUnsafeBytes {
+                DeliveredEvent.write(seq: 12, outcome: outcome.description, value: $0, to: &bytes)
+            }
+            let delivered = try bytes.withUnsafeBytes { try DeliveredEvent($0) }
+            let found = try #require(delivered.outcomeAndRecord)
+            #expect(found.outcome == outcome && found.record == value)
+            // A cut value is no event with an outcome, and no trap.
+            for count in 0..<delivered.value.count - value.count {
+                let cut = DeliveredEvent(seq: 12, value: Array(delivered.value.prefix(count)))
+                #expect(cut.outcomeAndRecord == nil)
+            }
+        }
     }
 
     @Test("unknown members are ignored and escaped names are understood") func unknownMembersAreIgnored() throws {

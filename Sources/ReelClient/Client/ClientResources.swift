@@ -81,7 +81,6 @@ extension StreamState {
     func end(_ error: ReelError) {
         handles.cancelAll()
         sendTimer?.cancel()
-        outcomeQuestion?.cancel()
         let settled = Set(publications.keys.filter(covered.isSettled))
         for (number, outcome) in covered.giveUp() where settled.contains(number) {
             for publication in publications.removeValue(forKey: number) ?? [] { publication.settled(outcome) }

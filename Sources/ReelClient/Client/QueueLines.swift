@@ -52,8 +52,8 @@ public struct QueueLines: AsyncSequence, Sendable {
 }
 
 extension SyncClient {
-    /// The own events that wait in all streams of the device, open or not, as lines of JSON. See `QueueLines`.
-    nonisolated public var queueLines: QueueLines { QueueLines(client: self) }
+    /// Returns the own events that wait in all streams of the device, open or not, as lines of JSON. See `QueueLines`.
+    nonisolated public func queueLines() -> QueueLines { QueueLines(client: self) }
 
     /// The size of a page: the maximum number of lines, and the approximate number of bytes of events that ends a page.
     private static let (linesPerPage, bytesPerPage) = (500, 1 << 20)

@@ -29,8 +29,8 @@ final class StateLoad: @unchecked Sendable {
     /// The path and the query of the request.
     let target: String
     let isDelta: Bool
-    /// The last folded seq of the state that a delta is based on.
-    private(set) var base = Seq.none
+    /// The number of events that the state has consumed which a delta is based on.
+    private(set) var base: Int64 = 0
     /// True if this is the rest of a snapshot that was cut.
     private let isContinued: Bool
 
@@ -76,7 +76,7 @@ final class StateLoad: @unchecked Sendable {
         fold.replaceSource(by: objects)
         reader = SnapshotReader(onto: fold)
         (self.node, self.row, self.stream) = (node, stream.row, stream.name)
-        (isDelta, isContinued, base) = (true, false, fold.seq)
+        (isDelta, isContinued, base) = (true, false, fold.consumed)
     }
 
     /// True if the node has answered with a state, not with an error.

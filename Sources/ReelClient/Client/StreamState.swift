@@ -67,8 +67,6 @@ final class StreamState {
     var bytesBehindState = 0
     /// The cost of the events on a slow connection.
     var eventCost = EventCost()
-    /// True if the last delta was shorter than the events that it has replaced.
-    var isStateShorter = false
     /// The number of the last turn in which the stream has changed.
     var lastTurn: Int64 = 0
 
@@ -76,7 +74,6 @@ final class StreamState {
     var publications: [Int64: [PublishHandle]] = [:]
     /// The own events that a state has covered, and whose outcomes are asked for.
     var covered = CoveredEvents()
-    var outcomeQuestion: OutcomeQuestion?
     var commits: [CheckedContinuation<Void, any Error>] = []
     var waiters: [Waiter] = []
     /// The enqueued events that the next commit stores.

@@ -67,9 +67,9 @@ extension SyncClient {
         }
         do throws(ReelError) {
             let before = load.receivedBytes
-            let loaded = try load.received(response, store)
+            let fold = try load.received(response, store)
             if !load.isDelta { stream.loadedBytes = (stream.loadedBytes ?? 0) + Int64(load.receivedBytes - before) }
-            guard let fold = loaded else { return step(stream, .progressed(.load)) }
+            guard let fold else { return step(stream, .progressed(.load)) }
             stream.handles.cancel(request: .load)
             counters.snapshots += load.isDelta ? 0 : 1
             counters.deltas += load.isDelta ? 1 : 0
@@ -80,10 +80,11 @@ extension SyncClient {
                 discard(fold, of: stream)
                 throw ReelError(.badFrame, "found partition \(fold.partition) of a log of \(welcome.partitions)")
             }
-            stream.isStateShorter =
-                load.isDelta && stream.eventCost.exceeds(delta: load.receivedBytes, seqs: fold.seq - load.base)
             stream.handles.loaded = (fold, load.isDelta)
-            step(stream, .loadFinished(.init(seq: fold.seq, epoch: fold.epoch, partition: fold.partition)))
+            var loaded = StreamSync.Loaded(seq: fold.seq, epoch: fold.epoch, partition: fold.partition)
+            loaded.isShort =
+                load.isDelta && stream.eventCost.exceeds(delta: load.receivedBytes, events: fold.consumed - load.base)
+            step(stream, .loadFinished(loaded))
         } catch {
             var error = error
             stream.handles.cancel(request: .load)

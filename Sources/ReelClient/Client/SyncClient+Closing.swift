@@ -108,6 +108,7 @@ extension SyncClient {
         stream.end(.streamIsClosed(stream.name.description))
         note(.streamClosed(stream.name))
         arrangePlaces()
+        askNextOutcomes()
         // A caller finds the end of the stream in the client's status.
         if isStatusDue { showStatus() }
     }

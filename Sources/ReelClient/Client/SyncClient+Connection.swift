@@ -124,7 +124,7 @@ extension SyncClient {
         unsentSubscribes = []
         for stream in opened.values {
             stream.unansweredSinceMs = nil
-            endOutcomeQuestion(stream)
+            stream.handles.cancelOutcomes()
             step(stream, .connectionLost)
         }
         polls = PollSchedule()

@@ -18,7 +18,7 @@ extension SyncClient {
         if keepsNothing, !isEnding {
             isEnding = true
             let isReady: (StreamState) -> Bool = { stream in
-                (stream.sync.isLive || stream.sync.isPolled || stream.sync.reading != .events)
+                (stream.sync.isLive || stream.sync.isPolled || stream.sync.maySend(at: stream.seq))
                     && !stream.outbox.isHeld && stream.outbox.entries.isEmpty
             }
             await endSites(of: opened.values.filter(isReady), ms: Self.closeMs)

@@ -109,7 +109,7 @@ extension SyncClient {
     private func received(_ events: ServerFrame.Events, isPushed: Bool) throws(ReelError) {
         guard let stream = opened[events.stream], stream.view != nil, stream.sync.isReading else { return }
         try apply(events, isPushed: isPushed, stream)
-        count(events, of: stream)
+        countEvents(events, of: stream)
         // Most frames are pushed, and leave no gap.
         guard !isPushed || stream.sync.isFetching || stream.view?.heldCount ?? 0 > 0 else { return }
         step(stream, .proven(isAnswer: !isPushed))

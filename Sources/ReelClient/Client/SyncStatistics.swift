@@ -1,5 +1,5 @@
 /// The counters of a client's work since it was made.
-public struct SyncStatistics: Sendable, Equatable {
+public struct SyncStatistics: Sendable, Hashable, Codable {
     /// Bytes of frames and bodies that were received.
     public var bytesReceived: Int64 = 0
     /// Bytes of frames that were sent.
@@ -31,7 +31,7 @@ public struct SyncStatistics: Sendable, Equatable {
 }
 
 /// A notice that an app may want to show to its user or to log.
-public enum SyncNotice: Sendable, Equatable {
+public enum SyncNotice: Sendable, Hashable, Codable {
     /// A node sent `welcome`.
     case connected(node: String)
     /// The connection to a node has ended, or could not be made. Another attempt follows.

@@ -13,7 +13,7 @@ public enum StartPosition: Sendable {
 }
 
 /// A stream that a device holds, open or not.
-public struct LocalStream: Sendable, Equatable {
+public struct LocalStream: Sendable, Hashable, Codable {
     /// The name of the stream, for `open`.
     public let id: String
     /// The number of own events that wait in the stream; see `SyncStream.pendingCount`.

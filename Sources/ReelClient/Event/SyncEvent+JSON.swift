@@ -1,11 +1,5 @@
 internal import ReelCore
 
-/// The site and op of an event. An event that waits in the queue and was never sent has none.
-struct EventID: Hashable, Sendable {
-    var site: Site
-    var op: Op
-}
-
 extension SyncEvent {
     /// Returns the canonical bytes of the event. With `author` they are the form for a gateway, without it the form
     /// that the queue stores.

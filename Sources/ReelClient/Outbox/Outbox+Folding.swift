@@ -48,9 +48,13 @@ extension Outbox {
             guard let author = entry.author, let last = consumed(author.site), last.op >= author.op else { return nil }
             return .consumed(last.op == author.op ? last.seq : nil)
         }
-        if let index = entries.firstIndex(where: { $0.acked.map { $0 <= seq } ?? false }) { forgetAcks(from: index) }
+        let unconsumed = entries.firstIndex { $0.acked.map { $0 <= seq } ?? false }
+        let isCloned = consumed(site).map { $0.op >= nextOp } ?? false
+        // States that follow each other must not make the queue wait for its answers each time.
+        guard unconsumed != nil || isCloned || conflicting != nil else { return }
+        if let unconsumed { forgetAcks(from: unconsumed) }
         conflicting = nil
-        if let last = consumed(site), last.op >= nextOp { takeNewSite() }
+        if isCloned { takeNewSite() }
         rewind()
     }
 

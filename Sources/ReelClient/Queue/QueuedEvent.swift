@@ -47,7 +47,7 @@ public struct QueuedEvent: Sendable, Hashable, Codable, Identifiable {
 }
 
 /// The error of a flush that did not end in time.
-public struct FlushTimeout: Error, Sendable, Equatable, CustomStringConvertible {
+public struct FlushTimeout: Error, Sendable, Hashable, CustomStringConvertible {
     /// The events that still wait, of those that waited when the flush began. They stay in the queue.
     public let waiting: [QueuedEvent]
 
@@ -60,7 +60,7 @@ public struct FlushTimeout: Error, Sendable, Equatable, CustomStringConvertible 
 }
 
 /// The error of a withdrawal that is not possible.
-public enum WithdrawalRefused: Error, Sendable, Equatable, CustomStringConvertible {
+public enum WithdrawalRefused: Error, Sendable, Hashable, CustomStringConvertible {
     /// No event with this id waits: it is settled, was merged into another event, or was never queued.
     case notQueued(QueuedEvent.ID)
     /// The event has its op, so a node may have it.

@@ -6,21 +6,18 @@ struct EventCost: Sendable {
         var beginMs: Int64 = 0
         var count = 0
         var bytes = 0
-        /// The seq before the first event.
-        var first: Seq = .none
     }
 
     private static let windowMs: Int64 = 3_000
 
     private var former = Window()
     private var present = Window()
-    /// The mean number of bytes for one seq of the partition, as of the time at which the link was too slow.
-    private var bytesPerSeq = 0.0
+    /// The mean size of an event, as of the time at which the link was too slow.
+    private var bytesPerEvent = 0.0
 
     /// Counts events that have arrived.
     mutating func add(_ events: ServerFrame.Events, nowMs: Int64) {
         turn(nowMs: nowMs)
-        if present.count == 0 { present.first = events.from - 1 }
         present.count += events.events.count
         present.bytes += events.events.reduce(0) { $0 + $1.value.count }
     }
@@ -32,28 +29,21 @@ struct EventCost: Sendable {
         present = Window(beginMs: nowMs)
     }
 
-    /// True if the changed objects of a state are shorter than the counted events. Records the cost of the events.
-    ///
-    /// - Parameters:
-    ///   - objects: the sums over all objects.
-    ///   - seq: the last folded seq.
-    ///   - nowMs: the time.
-    mutating func exceeds(_ objects: FoldTotals, seq: Seq, nowMs: Int64) -> Bool {
+    /// Returns the number of events in the last seconds.
+    mutating func count(nowMs: Int64) -> Int {
         turn(nowMs: nowMs)
-        let first = former.count > 0 ? former.first : present.first
+        return former.count + present.count
+    }
+
+    /// True if the changed objects of a state are shorter than the counted events. Records the cost of the events.
+    mutating func exceeds(_ objects: FoldTotals) -> Bool {
         let (count, bytes) = (former.count + present.count, former.bytes + present.bytes)
-        guard count > 0, seq > first else { return false }
-        bytesPerSeq = Double(bytes) / Double(seq - first)
+        guard count > 0 else { return false }
+        bytesPerEvent = Double(bytes) / Double(count)
         let living = max(1, objects.livingObjects)
         return min(living, count) * (objects.objectBytes / living) < bytes
     }
 
-    /// The size of a delta with hardly any change, in bytes.
-    private static let emptyDelta = 1 << 10
-
-    /// True if the events of this many seqs are longer than a delta of this many bytes. A delta with hardly any change
-    /// shows that there are few events.
-    func exceeds(delta bytes: Int, seqs: Int64) -> Bool {
-        bytes > Self.emptyDelta && Double(seqs) * bytesPerSeq > Double(bytes)
-    }
+    /// True if this many events are longer than a delta of this many bytes.
+    func exceeds(delta bytes: Int, events: Int64) -> Bool { Double(events) * bytesPerEvent > Double(bytes) }
 }

@@ -14,15 +14,15 @@ struct LinkDelay: Sendable {
     }
 
     /// The number of bytes after a ping from which the next one is due.
-    static let pingBytes = 4 << 10
+    private static let pingBytes = 4 << 10
     /// The shortest time between two pings. A node with a long queue drops some of them.
-    static let pingMs: Int64 = 1_000
+    private static let pingMs: Int64 = 1_000
     /// The time after which an answer is late.
-    static let lateMs: Int64 = 3_000
+    private static let lateMs: Int64 = 3_000
     /// The time after which a connection that delivers only what is no longer needed is given up.
     static let uselessMs: Int64 = 9_000
     /// A pause in the data after which nothing is queued.
-    static let quietMs: Int64 = 1_000
+    private static let quietMs: Int64 = 1_000
     /// The shortest time between two findings of a late answer.
     private static let findingMs: Int64 = 500
     /// The maximum number of pings without an answer.
@@ -39,8 +39,9 @@ struct LinkDelay: Sendable {
 
     /// Called when a ping is sent. Returns its number.
     mutating func pinged(nowMs: Int64) -> Int {
+        heard(nowMs: nowMs)
         number += 1
-        (pingedMs, heardMs, bytes) = (nowMs, nowMs, 0)
+        (pingedMs, bytes) = (nowMs, 0)
         if awaited.count < Self.awaitedMax { awaited.append((number, nowMs)) }
         return number
     }

@@ -5,6 +5,8 @@ internal import ReelCore
 struct StreamHandles {
     private var requests: [StreamSync.Request: any TransportHandle] = [:]
     private var timers: [StreamSync.Timer: any TransportHandle] = [:]
+    /// The request for outcomes of own events, and its deadline or the pause before the next one.
+    private var outcomes: (request: (any TransportHandle)?, timer: any TransportHandle)?
     /// The fold of a snapshot or delta that is not installed yet.
     var loaded: (fold: Fold, isDelta: Bool)?
 
@@ -33,10 +35,36 @@ struct StreamHandles {
         timers.removeValue(forKey: timer)?.cancel()
     }
 
+    /// True if outcomes are asked for, or will be after a pause.
+    var isAskingOutcomes: Bool { outcomes != nil }
+
+    /// True if a request for outcomes is running.
+    var isRequestingOutcomes: Bool { outcomes?.request != nil }
+
+    /// Keeps a request for outcomes and its deadline, or without a request the pause before the next one.
+    mutating func keep(outcomes request: (any TransportHandle)?, until timer: any TransportHandle) {
+        cancelOutcomes()
+        outcomes = (request, timer)
+    }
+
+    /// Replaces the deadline of the request for outcomes.
+    mutating func extend(outcomesUntil timer: any TransportHandle) {
+        outcomes?.timer.cancel()
+        outcomes?.timer = timer
+    }
+
+    /// Cancels the request for outcomes, or the pause before it.
+    mutating func cancelOutcomes() {
+        outcomes?.request?.cancel()
+        outcomes?.timer.cancel()
+        outcomes = nil
+    }
+
     /// Cancels everything, because the client has ended.
     mutating func cancelAll() {
         for request in StreamSync.Request.allCases { cancel(request: request) }
         for timer in StreamSync.Timer.allCases { cancel(timer: timer) }
+        cancelOutcomes()
         loaded = nil
     }
 }

@@ -17,8 +17,6 @@ extension StreamSync {
         var takesDelta = false
         /// True if the node may have a digest to compare the folded state with.
         var asksDigest = false
-        /// True if the last delta was shorter than the events that it has replaced.
-        var isStateShorter = false
         /// The number of nodes that the client knows.
         var nodes = 1
 
@@ -48,6 +46,8 @@ extension StreamSync {
         var seq: Seq
         var epoch: Epoch
         var partition: Int
+        /// True for a delta that is shorter than the events that it replaces.
+        var isShort = false
     }
 
     /// The result of a poll.

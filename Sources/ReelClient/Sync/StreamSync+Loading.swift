@@ -73,10 +73,10 @@ extension StreamSync {
 
     /// Continues after a state was installed.
     mutating func installed(isTaken: Bool, before: Seq, _ facts: Facts) -> [Action] {
-        guard link != nil, let load = runningLoad, case .loaded = load.step else { return [] }
+        guard link != nil, let load = runningLoad, case .loaded(let loaded) = load.step else { return [] }
         if isTaken { isComplete = true }
         need = .events
-        stateInstalled(isTaken: isTaken, isRecent: load.isRecent, facts)
+        stateInstalled(helps: isTaken && loaded.isShort, isRecent: load.isRecent, facts)
         // A node that is not ahead of this device, or is far behind itself, does not help it over a gap.
         let helps = facts.seq > before && !facts.isFarBehind
         failures.load = helps ? 0 : failures.load + 1

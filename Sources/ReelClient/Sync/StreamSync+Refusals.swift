@@ -69,6 +69,7 @@ extension StreamSync {
     /// Stops the stream, until another token, connection or epoch comes.
     private mutating func stop(_ error: ReelError) -> [Action] {
         let actions = cancellations
+        if reading != .events { reading = .states(isRecent: false) }
         state = .failed(error.code)
         return actions + [.stop(error)]
     }

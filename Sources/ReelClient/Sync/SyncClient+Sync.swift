@@ -21,7 +21,6 @@ extension SyncClient {
         if let proven = view.proven, proven >= 0 { facts.missing = view.covered.gaps(in: 0...proven) }
         facts.takesDelta = view.seq >= max(0, view.fold.horizon)
         facts.asksDigest = asksDigest(of: view)
-        facts.isStateShorter = stream.isStateShorter
         return facts
     }
 

@@ -22,6 +22,17 @@ public struct DeliveredEvent: Equatable, Sendable {
         value.append(contentsOf: delivered[reader.position...])
     }
 
+    /// The outcome of the event, and the value of its record without it. Nil if the event was delivered without an
+    /// outcome.
+    public var outcomeAndRecord: (outcome: Outcome, record: [UInt8])? {
+        let member = Array(#"{"outcome":""#.utf8)
+        guard value.starts(with: member), let quote = value[member.count...].firstIndex(of: ASCII.quote),
+            let outcome = Outcome(String(decoding: value[member.count..<quote], as: UTF8.self)),
+            quote + 1 < value.count, value[quote + 1] == ASCII.comma
+        else { return nil }
+        return (outcome, [ASCII.openBrace] + value[(quote + 2)...])
+    }
+
     /// Appends the event of a record in the form of delivery: `{"seq":n,` and the value without its first byte.
     ///
     /// - Parameters:

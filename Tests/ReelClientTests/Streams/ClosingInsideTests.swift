@@ -56,7 +56,7 @@ import Testing
         for id in 0..<600 { try await stream.publish(.insert("m", id: "\(id)")) }
         var count = 0
         let error = await #expect(throws: ReelError.self) {
-            for try await _ in client.queueLines {
+            for try await _ in client.queueLines() {
                 count += 1
                 await client.close()
             }

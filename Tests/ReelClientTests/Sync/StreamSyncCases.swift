@@ -50,6 +50,8 @@ enum StateCase: String, CaseIterable {
 extension StateCase {
     static let link = StreamSync.Link(epoch: Epoch(1), partitions: 4, fetchSeqs: 1_000)
     static let state = StreamSync.Loaded(seq: 10, epoch: Epoch(1), partition: 0)
+    /// A delta that is shorter than the events that it replaces.
+    static let shortState = StreamSync.Loaded(seq: 10, epoch: Epoch(1), partition: 0, isShort: true)
     /// A device that has folded all events up to its head, seq 10.
     static let facts = StreamSync.Facts(nowMs: 1_000, hasState: true, seq: 10, head: 10, takesDelta: true)
     static let gap = SeqRanges([11...12])
@@ -81,7 +83,7 @@ extension StateCase {
             let answer = StreamSync.PollAnswer(head: 10, isMoving: false, isQueueEmpty: false, idleMs: 30_000)
             return Self.asking.path + [(.pollAnswered(answer), none)]
         case .resting:
-            return Self.live.path + [(.behind, none), (.loadFinished(Self.state), none)]
+            return Self.live.path + [(.behind, none), (.loadFinished(Self.shortState), none)]
                 + [(.installed(isTaken: true, before: .none), none)]
         case .offline: return Self.live.path + [(.connectionLost, none)]
         case .retrying: return Self.subscribing.path + [(.refused(Self.overloaded, .subscribe), none)]
@@ -97,7 +99,6 @@ extension StateCase {
         for (input, missing) in path {
             var facts = Self.facts
             facts.missing = missing
-            facts.isStateShorter = self == .resting
             facts.asksDigest = self == .checking || self == .awayChecking
             _ = machine.handle(input, facts)
         }
@@ -178,6 +179,7 @@ struct InputCase {
         .init(name: "piece of a fetch by HTTP", input: .progressed(.fetch)),
         .init(name: "piece of a poll", input: .progressed(.poll)),
         .init(name: "load finished", input: .loadFinished(StateCase.state)),
+        .init(name: "load finished, short delta", input: .loadFinished(StateCase.shortState)),
         .init(name: "load finished, other log", input: .loadFinished(.init(seq: 10, epoch: Epoch(2), partition: 0))),
         .init(name: "installed", input: .installed(isTaken: true, before: 3)),
         .init(name: "load failed", input: .loadFailed(.init(.logUnavailable, "cut"))),

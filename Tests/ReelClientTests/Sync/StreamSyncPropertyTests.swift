@@ -111,7 +111,6 @@ struct SyncRun {
         facts.missing = [SeqRanges(), SeqRanges(), StateCase.gap, StateCase.wideGap][random(4)]
         facts.takesDelta = random(2) == 0
         facts.asksDigest = random(2) == 0
-        facts.isStateShorter = random(2) == 0
         return facts
     }
 

@@ -322,6 +322,13 @@ enum StreamSyncTable {
             idle checking installing awayChecking awayLoaded subscribing live fetching landing waiting -> =
             polled resting -> =
             asking current offline retrying awayRetrying failed awayFailed -> =
+        load finished, short delta
+            loading arriving -> installing | cancel(answer); notify(loaded); install(beginning)
+            awayLoading awayArriving -> awayLoaded | cancel(answer); notify(loaded)
+            jumping -> landing | cancel(answer); notify(loaded); install(events)
+            idle checking installing awayChecking awayLoaded subscribing live fetching landing waiting -> =
+            polled resting -> =
+            asking current offline retrying awayRetrying failed awayFailed -> =
         load finished, other log
             loading arriving -> retrying | cancel(answer); notify(loaded); discardLoaded; start(retry 500)
             awayLoading awayArriving -> awayLoaded | cancel(answer); notify(loaded)

@@ -60,7 +60,7 @@ import Testing
 
         // The exported lines are valid input of `reel publish`.
         var lines: [String] = []
-        for try await line in client.queueLines { lines.append(line) }
+        for try await line in client.queueLines() { lines.append(line) }
         let events = try lines.map { line -> String in
             let object = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
             #expect(object["stream"] as? String == "todo")

@@ -2,12 +2,12 @@ import Foundation
 import ReelClient
 import ReelLab
 
-/// A device that lives for a year: it opens many streams one after the other, writes, leaves them, sleeps and returns.
-/// Measures what remains of the streams that it has left.
+/// A device that lives for a year: it opens many streams one after the other, writes, leaves them, sleeps, and returns
+/// to some of them. Measures what remains of the streams that it has left.
 enum DeviceYear {
     private static let (streams, perDay, objects) = (500, 25, 20)
-    /// The number of streams after which the caches and pools of the process are filled.
-    private static let warm = 200
+    /// The number of streams after which the first sample is taken: the caches and pools of the process are filled.
+    private static let warm = 250
 
     private struct Left {
         var bytes: Int
@@ -34,7 +34,7 @@ enum DeviceYear {
                 var late: Left?
                 for first in stride(from: 0, to: streams, by: perDay) {
                     let client = try SyncClient(nodes: [node.url], store: .file(path))
-                    for number in first..<first + perDay { try await visit("year-\(number)", client) }
+                    for number in first..<first + perDay { try await visit(number, client) }
                     _ = try await client.syncOnce(deadline: .seconds(20))
                     await client.close()
                     if first + perDay == warm { early = try Left(path) }
@@ -43,8 +43,8 @@ enum DeviceYear {
                 guard let early, let late else { throw BenchmarkError("found no sample") }
                 let work = "a year: \(streams) streams opened, written and left; the last \(streams - warm) leave"
                 return [
-                    measured("\(work) memory", Double(late.bytes - early.bytes) / 1e6, "MB", 4),
-                    measured("\(work) bytes in the file", Double(late.fileBytes - early.fileBytes) / 1e3, "kB", 256),
+                    measured("\(work) memory", Double(late.bytes - early.bytes) / 1e6, "MB", 2),
+                    measured("\(work) bytes in the file", Double(late.fileBytes - early.fileBytes) / 1e3, "kB", 128),
                     measured("\(work) threads", Double(late.threads - early.threads), "", 0),
                     measured("\(work) descriptors", Double(late.descriptors - early.descriptors), "", 0),
                 ]
@@ -56,18 +56,21 @@ enum DeviceYear {
         Measured(work: work, value: value, unit: unit, goal: .atMost(goal))
     }
 
-    /// Opens a stream, writes to it, and leaves it. Of every five streams, four are evicted and one is forgotten.
-    private static func visit(_ name: String, _ client: SyncClient) async throws {
+    /// Opens a stream, writes to it, and leaves it. Of every five streams, one is forgotten, and one of an earlier day
+    /// is opened again.
+    private static func visit(_ number: Int, _ client: SyncClient) async throws {
+        try await write(to: "year-\(number)", client)
+        if number % 5 == 1, number > perDay { try await write(to: "year-\(number - perDay)", client) }
+        if number % 5 == 0 { try await client.forget("year-\(number)") }
+    }
+
+    private static func write(to name: String, _ client: SyncClient) async throws {
         let stream = try await client.open(name)
         var last: PublishHandle?
         for id in 0..<objects {
-            last = try await stream.publish(.insert("note", id: "\(id)", ["text": "the text of note \(id)"]))
+            last = try await stream.publish(.insert("note", ["text": "the text of note \(id)"]))
         }
         _ = try await last?.outcome()
-        if name.hasSuffix("0") || name.hasSuffix("5") {
-            try await client.forget(name)
-        } else {
-            try await client.evict(name)
-        }
+        try await client.evict(name)
     }
 }

@@ -2,8 +2,8 @@ internal import ReelCore
 
 // The outcomes of own events that a state has covered.
 extension SyncClient {
-    /// The pause before a node is asked again.
-    private static let outcomesRetryMs: Int64 = 1_000
+    /// The maximum number of streams whose outcomes are asked for at the same time.
+    private static let outcomesAtOnce = 4
     /// The timeout of each piece of an answer. A node waits up to ten seconds for the fold of a snapshot node.
     private static let outcomesMs: Int64 = 12_000
     /// The maximum number of events in an answer. They are of this device, and need not arrive again.
@@ -31,8 +31,9 @@ extension SyncClient {
 
     /// Asks the connected node for the outcomes of covered events, if there are any and no question is running.
     func askOutcomes(_ stream: StreamState) {
-        guard let question = stream.covered.question, stream.outcomeQuestion == nil, !isClosed,
-            let link, link.welcome != nil
+        guard let question = stream.covered.question, !stream.handles.isAskingOutcomes, !isClosed,
+            let link, link.welcome != nil,
+            opened.values.count(where: \.handles.isRequestingOutcomes) < Self.outcomesAtOnce
         else { return }
         let (name, page) = (stream.name, EventsPage())
         let target =
@@ -41,7 +42,7 @@ extension SyncClient {
         let request = transport.get(from: link.node, target, token: token) { [weak self] response in
             self?.assumeIsolated { $0.toldOutcomes(response, page, name) }
         }
-        stream.outcomeQuestion = OutcomeQuestion(request: request, deadline: outcomeDeadline(name))
+        stream.handles.keep(outcomes: request, until: outcomeDeadline(name))
     }
 
     private func outcomeDeadline(_ name: StreamName) -> any TransportHandle {
@@ -53,21 +54,19 @@ extension SyncClient {
     }
 
     private func toldOutcomes(_ response: TransportResponse, _ page: EventsPage, _ name: StreamName) {
-        guard let stream = opened[name], stream.outcomeQuestion != nil, !isClosed else { return }
+        guard let stream = opened[name], stream.handles.isAskingOutcomes, !isClosed else { return }
         if case .body(let bytes) = response { counters.bytesReceived += Int64(bytes.count) }
         do throws(ReelError) {
             guard let events = try page.received(response, name) else {
-                stream.outcomeQuestion?.deadline.cancel()
-                stream.outcomeQuestion?.deadline = outcomeDeadline(name)
-                return
+                return stream.handles.extend(outcomesUntil: outcomeDeadline(name))
             }
             guard events.epoch == stream.covered.question?.epoch else {
                 throw ReelError(.epochChanged, "found outcomes of another log")
             }
             let outcomes = try stream.covered.answered(events.frame.events, to: events.to)
-            endOutcomeQuestion(stream)
+            stream.handles.cancelOutcomes()
             settle(outcomes, stream)
-            askOutcomes(stream)
+            askNextOutcomes()
         } catch {
             outcomesFailed(error, stream)
         }
@@ -75,28 +74,29 @@ extension SyncClient {
 
     /// Asks again after a pause. Without a connection the next one is asked, and nothing has failed.
     private func outcomesFailed(_ error: ReelError, _ stream: StreamState) {
-        endOutcomeQuestion(stream)
+        stream.handles.cancelOutcomes()
         guard link?.welcome != nil else { return }
         settle(stream.covered.failed(error), stream)
-        guard stream.covered.question != nil else { return }
-        let name = stream.name
-        let pause = after(Self.outcomesRetryMs) { client in
-            guard let stream = client.opened[name] else { return }
-            client.endOutcomeQuestion(stream)
-            client.askOutcomes(stream)
+        if stream.covered.question != nil {
+            let name = stream.name
+            let pause = after(stream.covered.retryMs(after: error)) { client in
+                guard let stream = client.opened[name] else { return }
+                stream.handles.cancelOutcomes()
+                client.askOutcomes(stream)
+            }
+            stream.handles.keep(outcomes: nil, until: pause)
         }
-        stream.outcomeQuestion = OutcomeQuestion(request: pause, deadline: pause)
+        askNextOutcomes()
     }
 
-    /// Ends the running question. It is asked again later.
-    func endOutcomeQuestion(_ stream: StreamState) {
-        stream.outcomeQuestion?.cancel()
-        stream.outcomeQuestion = nil
+    /// Asks for further outcomes, of any stream.
+    func askNextOutcomes() {
+        for stream in opened.values where stream.covered.question != nil { askOutcomes(stream) }
     }
 
     /// Settles all covered events by what the state shows, because the stream is removed.
     func settleCovered(_ stream: StreamState) {
-        endOutcomeQuestion(stream)
+        stream.handles.cancelOutcomes()
         settle(stream.covered.giveUp(), stream)
     }
 
@@ -111,16 +111,5 @@ extension SyncClient {
             guard outcome.isLoss else { continue }
             notify(.notApplied(stream: stream.name.description, item.event, outcome))
         }
-    }
-}
-
-/// A running request for outcomes, or the pause before the next one.
-struct OutcomeQuestion {
-    let request: any TransportHandle
-    var deadline: any TransportHandle
-
-    func cancel() {
-        request.cancel()
-        deadline.cancel()
     }
 }

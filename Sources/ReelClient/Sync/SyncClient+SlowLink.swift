@@ -19,7 +19,7 @@ extension SyncClient {
     }
 
     /// Counts events, and leaves a connection that has long delivered only what is no longer needed.
-    func count(_ events: ServerFrame.Events, of stream: StreamState) {
+    func countEvents(_ events: ServerFrame.Events, of stream: StreamState) {
         let nowMs = transport.nowMs
         stream.eventCost.add(events, nowMs: nowMs)
         guard let link, !stream.sync.isSubscribed, link.delay.waitedMs(nowMs: nowMs) >= LinkDelay.uselessMs else {
@@ -30,10 +30,8 @@ extension SyncClient {
 
     private func readStates() {
         let nowMs = transport.nowMs
-        for stream in opened.values where stream.sync.isLive {
-            guard let objects = stream.view?.totals(),
-                stream.eventCost.exceeds(objects, seq: stream.seq, nowMs: nowMs)
-            else { continue }
+        for stream in opened.values where stream.sync.isLive && stream.eventCost.count(nowMs: nowMs) > 0 {
+            guard let objects = stream.view?.totals(), stream.eventCost.exceeds(objects) else { continue }
             step(stream, .behind)
             if stream.sync.reading != .events { counters.slowLinks += 1 }
         }

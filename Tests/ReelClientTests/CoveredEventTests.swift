@@ -80,9 +80,32 @@ import Testing
         #expect(covered.question?.position == 10)
         let error = #expect(throws: ReelError.self) { _ = try covered.answered([], to: 10) }
         #expect(error?.code == .nodeBehind)
+        #expect(covered.failed(ReelError(.logUnavailable, "busy", retryMs: 5_000)).isEmpty)
+        #expect(covered.retryMs(after: ReelError(.logUnavailable, "busy", retryMs: 5_000)) == 5_000)
+        #expect(covered.retryMs(after: ReelError(.logUnavailable, "busy", retryMs: largestInteger)) == 30_000)
         let settled = try covered.answered([delivered(event, 12)], to: 15)
         #expect(settled.map(\.number) == [7] && settled.map(\.outcome) == [.applied(12)])
         #expect(covered.question == nil && !covered.isSettled(7))
+    }
+
+    @Test("a trimmed log hides only the outcomes of the events that it may have had") func trimmed() throws {
+        let site = Site(high: 1, low: 1)
+        var covered = CoveredEvents()
+        let events = (0..<3).map { op in
+            CoveredEvents.Event(
+                author: EventID(site: site, op: op),
+                number: op,
+                after: op == 0 ? 4 : 50,
+                content: SyncEvent.insert("m", id: "\(op)").encoded(base: 3, author: EventID(site: site, op: op))
+            )
+        }
+        covered.add(events, epoch: Epoch(1), last: 90)
+        #expect(covered.question?.position == 4)
+        let old = covered.failed(ReelError(.truncated, "the log begins at 20"))
+        #expect(old.map(\.number) == [0] && old.map(\.outcome) == [.consumed(nil)])
+        #expect(covered.question?.position == 50)
+        #expect(covered.failed(ReelError(.truncated, "the log begins at 80")).map(\.number).sorted() == [1, 2])
+        #expect(covered.question == nil)
     }
 
     @Test("a stream that ends while outcomes are asked for tells what the state shows", arguments: ["close", "forget"])

@@ -24,8 +24,7 @@ extension StreamSync {
         beginsNow = false
         let isRecent = reading == .states(isRecent: true)
         state = .polled(Poll(polledMs: facts.nowMs, pauseMs: Self.statePauseMs))
-        let wait = Action.startTimer(.poll, ms: isRecent ? Self.statePauseMs : 0)
-        return [wait]
+        return [.startTimer(.poll, ms: isRecent ? Self.statePauseMs : 0)]
     }
 
     /// Requests the next state. After repeated failures, and if the state cannot be continued by a delta, the events
@@ -34,7 +33,7 @@ extension StreamSync {
         let isTrial = facts.nowMs - slowness.sinceMs >= slowness.trialMs
         guard facts.takesDelta, failures.load < Self.loadFailuresMax, !isTrial else {
             if isTrial { slowness.triedMs = facts.nowMs }
-            reading = .events
+            returnToEvents(facts, isMistake: !isTrial)
             return [.cancelTimer(.poll)] + advance(facts)
         }
         let (load, actions) = beginLoad(facts)
@@ -44,19 +43,23 @@ extension StreamSync {
     }
 
     /// Decides after a state if the next one is read as well.
-    /// `isRecent`: true if the connected node was asked for the state.
-    mutating func stateInstalled(isTaken: Bool, isRecent: Bool, _ facts: Facts) {
+    ///
+    /// - Parameters:
+    ///   - helps: true if the state was newer, and shorter than the events that it has replaced.
+    ///   - isRecent: true if the connected node was asked for the state.
+    ///   - facts: the facts.
+    mutating func stateInstalled(helps: Bool, isRecent: Bool, _ facts: Facts) {
         guard reading != .events else { return }
-        guard isTaken, facts.isStateShorter else { return returnToEvents(facts) }
+        guard helps else {
+            return returnToEvents(facts, isMistake: facts.nowMs - slowness.sinceMs < Self.shortMs)
+        }
         if isRecent { reading = .states(isRecent: true) }
     }
 
-    /// Reads the events again, because they are shorter. If that comes soon, the states were no help, and are not read
-    /// for a while.
-    private mutating func returnToEvents(_ facts: Facts) {
+    /// Reads the events again. `isMistake`: true if the states were no help. They are not read then for a while.
+    private mutating func returnToEvents(_ facts: Facts, isMistake: Bool) {
         reading = .events
-        let isSoon = facts.nowMs - slowness.sinceMs < Self.shortMs
-        slowness.pauseMs = isSoon ? min(max(Self.shortMs, 2 * slowness.pauseMs), Self.trialMaxMs) : 0
+        slowness.pauseMs = isMistake ? min(max(Self.shortMs, 2 * slowness.pauseMs), Self.trialMaxMs) : 0
         slowness.notBeforeMs = facts.nowMs + slowness.pauseMs
     }
 }

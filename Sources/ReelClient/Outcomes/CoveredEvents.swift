@@ -22,8 +22,8 @@ struct CoveredEvents: Sendable {
         let last: Seq
         /// The seq after which the events are looked for.
         fileprivate(set) var position: Seq
-        fileprivate var numbers: [Op: Int64] = [:]
-        fileprivate var hashes: [Op: UInt64] = [:]
+        /// The number of each event, the hash of its content, and a seq after which it lies.
+        fileprivate var events: [Op: (number: Int64, hash: UInt64, after: Seq)] = [:]
         fileprivate var pages = 0
     }
 
@@ -39,7 +39,9 @@ struct CoveredEvents: Sendable {
     typealias Settled = (number: Int64, outcome: PublishOutcome)
 
     /// The number of successive failures after which the outcomes stay unknown.
-    static let attemptsMax = 3
+    static let attemptsMax = 8
+    /// The pause after the first failure, which doubles with each further one, and its limit.
+    private static let (pauseMs, pauseMsMax): (Int64, Int64) = (1_000, 30_000)
     /// The maximum number of answers to one question. A node could cut its answers for ever.
     private static let pagesMax = 1_000
 
@@ -57,8 +59,7 @@ struct CoveredEvents: Sendable {
             let after = events.reduce(last) { min($0, $1.after) }
             var question = Question(site: site, epoch: epoch, last: last, position: after)
             for event in events {
-                question.numbers[event.author.op] = event.number
-                question.hashes[event.author.op] = Self.hash(event.content)
+                question.events[event.author.op] = (event.number, Self.hash(event.content), event.after)
                 awaited[event.number] = Awaited()
             }
             questions.append(question)
@@ -86,34 +87,31 @@ struct CoveredEvents: Sendable {
         var found: [Settled] = []
         for event in events {
             // A barrier of the partition has no site. An event with other content was made by another device.
-            guard let (op, outcome, content) = Self.read(event.value, of: question.site),
-                question.hashes[op] == Self.hash(content), let number = question.numbers[op]
+            guard let (op, outcome, content) = Self.read(event, of: question.site),
+                let (number, hash, _) = question.events[op], hash == Self.hash(content)
             else { continue }
             switch outcome {
             case .applied: found.append((number, .applied(event.seq)))
             case .rejected(let code): found.append((number, .rejected(code, event.seq)))
             default: continue
             }
-            question.numbers[op] = nil
+            question.events[op] = nil
             awaited[number] = nil
         }
         failures = 0
         question.position = max(question.position, to)
         question.pages += 1
         questions[questions.startIndex] = question
-        let isOver = question.numbers.isEmpty || to >= question.last || question.pages >= Self.pagesMax
+        let isOver = question.events.isEmpty || to >= question.last || question.pages >= Self.pagesMax
         return isOver ? found + giveUpQuestion() : found
     }
 
-    /// Reads an event with its outcome, which is its first member. Returns nil for anything else, and for an event of
-    /// another site.
-    private static func read(_ value: [UInt8], of site: Site) -> (op: Op, outcome: Outcome, content: [UInt8])? {
-        let name = Array(#"{"outcome":""#.utf8)
-        guard value.starts(with: name), let end = value.dropFirst(name.count).firstIndex(of: UInt8(ascii: "\"")),
-            let outcome = Outcome(String(decoding: value[name.count..<end], as: UTF8.self)),
-            end + 1 < value.count, value[end + 1] == UInt8(ascii: ",")
-        else { return nil }
-        let record = [UInt8(ascii: "{")] + value[(end + 2)...]
+    /// Reads an event with its outcome. Returns nil for anything else, and for an event of another site.
+    private static func read(
+        _ delivered: DeliveredEvent,
+        of site: Site
+    ) -> (op: Op, outcome: Outcome, content: [UInt8])? {
+        guard let (outcome, record) = delivered.outcomeAndRecord else { return nil }
         return record.withUnsafeBytes { bytes -> (op: Op, outcome: Outcome, content: [UInt8])? in
             var event = ParsedEvent()
             guard (try? event.parse(bytes)) != nil, event.site == site else { return nil }
@@ -127,22 +125,45 @@ struct CoveredEvents: Sendable {
         return hash.finished
     }
 
-    /// Records a failed attempt. Returns all events if it was the last one, or if no later one can help.
+    /// Records a failed attempt. Returns the events for which no later attempt can help, and all events after the last
+    /// attempt.
     mutating func failed(_ error: ReelError) -> [Settled] {
         failures += 1
         switch error.code {
-        case .truncated, .epochChanged, .forbidden, .badRange, .badRequest, .badStream, .notFound, .aheadOfLog,
-            .diverged:
+        case .truncated: return giveUpOldest()
+        case .epochChanged, .forbidden, .badRange, .badRequest, .badStream, .notFound, .aheadOfLog, .diverged:
             return giveUpQuestion()
         default: return failures >= Self.attemptsMax ? giveUp() : []
         }
+    }
+
+    /// Returns the pause before the next attempt, in milliseconds.
+    func retryMs(after error: ReelError) -> Int64 {
+        min(max(Self.pauseMs << Int64(max(0, failures - 1)), error.retryMs ?? 0), Self.pauseMsMax)
+    }
+
+    /// Takes the events of the present question that may lie where the log was trimmed. Later ones may still be there.
+    private mutating func giveUpOldest() -> [Settled] {
+        guard var question = questions.first else { return [] }
+        let left = question.events.filter { $0.value.after > question.position }
+        guard let next = left.values.map(\.after).min() else { return giveUpQuestion() }
+        let oldest = question.events.values.filter { $0.after <= question.position }
+        question.events = left
+        question.position = next
+        questions[questions.startIndex] = question
+        return oldest.map { settle($0) }
+    }
+
+    /// Removes an event, and returns it with the outcome that the state shows.
+    private mutating func settle(_ event: (number: Int64, hash: UInt64, after: Seq)) -> Settled {
+        (event.number, .consumed(awaited.removeValue(forKey: event.number)?.seq))
     }
 
     /// Takes the events of the present question with the outcomes that the state shows.
     private mutating func giveUpQuestion() -> [Settled] {
         failures = 0
         guard let question = questions.popFirst() else { return [] }
-        return question.numbers.values.map { ($0, .consumed(awaited.removeValue(forKey: $0)?.seq)) }
+        return question.events.values.map { settle($0) }
     }
 
     /// Takes all events with the outcomes that the state shows.
