@@ -129,6 +129,14 @@ final class DeadlineWheel {
         (mark &- Self.mark(last)) & ((1 << 31) - 1) <= UInt32(truncatingIfNeeded: tick - last)
     }
 
+    /// Removes everything, because the loop has ended. A closed connection stays in its slot until the slot is checked,
+    /// and holds the loop.
+    func removeAll() {
+        for index in slots.indices { slots[index] = [] }
+        count = 0
+        timer = nil
+    }
+
     private func start() {
         lastTick = loop.now / Self.tickMs
         timer = loop.timer(after: .milliseconds(Int64(Self.tickMs)), every: .milliseconds(Int64(Self.tickMs))) {

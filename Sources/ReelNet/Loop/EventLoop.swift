@@ -121,8 +121,10 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
             uv_run(loop.handle, UV_RUN_ONCE)
         }
         uv_loop_close(loop.handle)
-        // These bodies hold references to the loop.
-        (loop.throttledBodies, loop.afterFlushBodies) = ([], [])
+        // These bodies and connections hold references to the loop.
+        (loop.throttledBodies, loop.beforeFlushBodies, loop.afterFlushBodies) = ([], [], [])
+        loop.unflushed = []
+        loop.wheel.removeAll()
         loop.backlog.removeAll()
         return nil
     }

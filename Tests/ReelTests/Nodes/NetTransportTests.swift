@@ -1,5 +1,6 @@
 import Foundation
 import ReelClient
+import ReelLab
 import ReelNet
 import Synchronization
 import TestSupport
@@ -84,6 +85,38 @@ import Testing
         }
         #expect(failures == 2)
         await client.close()
+    }
+
+    /// The uses of a transport after which its loop must end.
+    enum Use: CaseIterable { case nothing, timer, offlineClient, lostClient, connectedClient }
+
+    @Test("a transport that nobody uses any more frees its loop", arguments: Use.allCases)
+    func freesItsLoop(after use: Use) async throws {
+        weak var loop: AnyObject?
+        do {
+            let transport = try NetTransport()
+            loop = transport.executor
+            switch use {
+            case .nothing: break
+            case .timer: transport.execute { [transport] in _ = transport.after(3_600_000) {} }
+            case .offlineClient, .lostClient:
+                let nodes = use == .lostClient ? [nowhere] : []
+                let client = try SyncClient(nodes: nodes, store: .memory, transport: transport)
+                try await client.open("s").publish(.insert("m", id: "0"))
+                await client.close()
+            case .connectedClient:
+                let folder = try TemporaryFolder(prefix: "reel-transport-")
+                let node = try NodeProcess.serve(in: folder)
+                let client = try SyncClient(
+                    nodes: ["http://127.0.0.1:\(node.port)"],
+                    store: .memory,
+                    transport: transport
+                )
+                try await client.open("s").publish(.insert("m", id: "0")).outcome()
+                await client.close()
+            }
+        }
+        try await eventually("the loop is freed") { loop == nil }
     }
 
     @Test("a process that was stopped hears what has come before a deadline passes") func aProcessThatWas() async throws
