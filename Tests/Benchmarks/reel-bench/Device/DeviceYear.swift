@@ -43,7 +43,7 @@ enum DeviceYear {
                 guard let early, let late else { throw BenchmarkError("found no sample") }
                 let work = "a year: \(streams) streams opened, written and left; the last \(streams - warm) leave"
                 return [
-                    measured("\(work) memory", Double(late.bytes - early.bytes) / 1e6, "MB", 2),
+                    measured("\(work) memory", Double(late.bytes - early.bytes) / 1e6, "MB", 1),
                     measured("\(work) bytes in the file", Double(late.fileBytes - early.fileBytes) / 1e3, "kB", 128),
                     measured("\(work) threads", Double(late.threads - early.threads), "", 0),
                     measured("\(work) descriptors", Double(late.descriptors - early.descriptors), "", 0),
