@@ -71,7 +71,7 @@ import Testing
         #expect(try todo.confirmed.object("page", id: "1")?["text"] == "a and more and more")
         try await SDKPage.replace(todo)
         #expect(try todo.object("task", id: "1")?.fields.names == ["done", "title"])
-        try await todo.flush(deadline: .seconds(60))
+        try await todo.flush(deadline: .seconds(300))
         try await SDKPage.leave(todo, of: client)
         #expect(try await client.streams() == [.init(id: "todo", pendingCount: 0)])
         let last = await SDKPage.close(client)

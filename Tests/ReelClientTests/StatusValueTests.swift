@@ -114,10 +114,10 @@ import Testing
             for id in 0..<3 { network.author(.insert("m", id: "\(id)")) }
             network.down = []
         }
-        let report = try await second.syncOnce(deadline: .seconds(60))
+        let report = try await second.syncOnce(deadline: .seconds(300))
         #expect(report.isComplete && report.settled == 1 && report.status.pendingCount == 0)
         #expect(try await second.open("s").objects("m").count == 4)
-        let again = try await second.syncOnce(deadline: .seconds(60))
+        let again = try await second.syncOnce(deadline: .seconds(300))
         #expect(again.isComplete && again.received == 0 && again.settled == 0)
         await second.close()
         await #expect(throws: ReelError.self) { try await second.syncOnce(deadline: .seconds(1)) }
@@ -129,10 +129,10 @@ import Testing
         try await network.on { $0.down = ["a"] }
         let client = try network.client()
         try await client.open("s").publish(.insert("m", id: "own"))
-        let cancelled = Task { try await client.syncOnce(deadline: .seconds(60)) }
+        let cancelled = Task { try await client.syncOnce(deadline: .seconds(300)) }
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
-        let waiting = Task { try await client.syncOnce(deadline: .seconds(60)) }
+        let waiting = Task { try await client.syncOnce(deadline: .seconds(300)) }
         await Task.yield()
         await client.close()
         await #expect(throws: ReelError.self) { try await waiting.value }

@@ -86,7 +86,7 @@ extension StreamState {
             for publication in publications.removeValue(forKey: number) ?? [] { publication.settled(outcome) }
         }
         for publication in publications.values.joined() { publication.closed(error) }
-        for commit in commits { commit.resume(throwing: error) }
+        for commit in commits { commit(error) }
         for waiter in waiters { waiter.continuation.resume(throwing: error) }
         for (event, _) in enqueued { event.finish(.failure(error)) }
         for flush in flushes { flush.continuation.resume(throwing: error) }

@@ -74,7 +74,7 @@ final class StreamState {
     var publications: [Int64: [PublishHandle]] = [:]
     /// The own events that a state has covered, and whose outcomes are asked for.
     var covered = CoveredEvents()
-    var commits: [CheckedContinuation<Void, any Error>] = []
+    var commits: [(ReelError?) -> Void] = []
     var waiters: [Waiter] = []
     /// The enqueued events that the next commit stores.
     var enqueued: [(EnqueuedEvent, PublishHandle)] = []

@@ -2,13 +2,37 @@ internal import ReelCore
 
 // The calls of a `SyncStream` to its client.
 extension SyncClient {
-    func publish(_ event: SyncEvent, to opening: StreamOpening, base position: ReadPosition?) async throws
+    nonisolated func publish(_ event: SyncEvent, to opening: StreamOpening, base: ReadPosition?) async throws
         -> PublishHandle
     {
-        takeEnqueued()
-        let (publication, stream) = try accept(event, to: opening, base: position)
-        try await withCheckedThrowingContinuation { stream.commits.append($0) }
-        return publication
+        try await stored { (client) throws(ReelError) in
+            client.takeEnqueued()
+            return try client.accept(event, to: opening, base: base)
+        }
+    }
+
+    /// Queues an event, and returns its handle once the event is durable.
+    ///
+    /// The continuation resumes on the thread of the caller. In a method of the actor it would first return to the
+    /// actor, and then to the caller. That changes threads twice more, which is a fifth of the time of a publish.
+    nonisolated func stored(
+        _ accept: @escaping @Sendable (isolated SyncClient) throws(ReelError) -> (PublishHandle, StreamState)
+    ) async throws -> PublishHandle {
+        try await withCheckedThrowingContinuation { continuation in
+            transport.execute {
+                self.assumeIsolated { client in
+                    do throws(ReelError) {
+                        let (publication, stream) = try accept(client)
+                        stream.commits.append { error in
+                            if let error { return continuation.resume(throwing: error) }
+                            continuation.resume(returning: publication)
+                        }
+                    } catch {
+                        continuation.resume(throwing: error)
+                    }
+                }
+            }
+        }
     }
 
     /// Checks an event and queues it. It is durable after the next commit of the stream.
@@ -51,10 +75,17 @@ extension SyncClient {
 
     /// Returns an open stream after the turn in which it has changed. So the app never learns more of a stream than it
     /// can read.
-    private func settled(_ opening: StreamOpening) -> StreamState? {
+    func settled(_ opening: StreamOpening) -> StreamState? {
         takeEnqueued()
         if opened[opening]?.isDirty == true { finishTurn() }
         return opened[opening]
+    }
+
+    /// Returns a stream as `settled` does. Throws if it is not open.
+    func settledStream(_ opening: StreamOpening) throws(ReelError) -> StreamState {
+        try checkOpen()
+        guard let stream = settled(opening) else { throw failure ?? closedError(of: opening) }
+        return stream
     }
 
     func seq(of opening: StreamOpening) -> Seq { settled(opening)?.seq ?? .none }
@@ -75,15 +106,14 @@ extension SyncClient {
     func queued(of opening: StreamOpening) -> Int { settled(opening)?.outbox.entries.count ?? 0 }
 
     func waitUntil(seq: Seq, of opening: StreamOpening) async throws {
-        try checkOpen()
-        guard let stream = settled(opening) else { throw failure ?? closedError(of: opening) }
+        let stream = try settledStream(opening)
         if stream.seq >= seq { return }
         waits += 1
         let number = waits
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 // The handler may have left the executor in between.
-                if stream.seq >= seq { return continuation.resume() }
+                if settled(opening) === stream, stream.seq >= seq { return continuation.resume() }
                 if Task.isCancelled { return continuation.resume(throwing: CancellationError()) }
                 if isClosed || opened[opening] !== stream {
                     return continuation.resume(throwing: failure ?? closedError(of: opening))

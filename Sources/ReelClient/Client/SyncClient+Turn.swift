@@ -107,7 +107,7 @@ extension SyncClient {
     /// finds its effect in the changes.
     private func tell(_ stream: StreamState) {
         tellChanges(stream)
-        for commit in stream.commits { commit.resume() }
+        for commit in stream.commits { commit(nil) }
         stream.commits = []
         storedEnqueued(stream)
         var isStuck = false

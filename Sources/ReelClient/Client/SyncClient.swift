@@ -250,6 +250,8 @@ public actor SyncClient {
     /// - Throws: A `ReelError`: a code that begins with `store_` if the store failed, `closed` once the client is
     ///   closed.
     public func streams() throws -> [LocalStream] {
+        takeEnqueued()
+        if opened.values.contains(where: \.isDirty) { finishTurn() }
         try checkOpen()
         var queued = try store?.queued() ?? [:]
         for stream in opened.values { queued[stream.name.description] = stream.outbox.entries.count }

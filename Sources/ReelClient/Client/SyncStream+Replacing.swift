@@ -22,27 +22,27 @@ extension SyncStream {
 }
 
 extension SyncClient {
-    func replace(
+    nonisolated func replace(
         _ model: String,
         id: String,
         _ fields: FieldMap<JSONValue>,
         in opening: StreamOpening
     ) async throws -> PublishHandle {
-        let stream = try stream(opening)
-        let event: SyncEvent
-        do throws(ReelError) {
-            event = try stream.replacement(model, id: id, fields)
-        } catch {
-            if error.isDamage {
-                try dropState(of: stream, error)
-                markDirty(stream)
+        try await stored { (client) throws(ReelError) in
+            let stream = try client.stream(opening)
+            let event: SyncEvent
+            do throws(ReelError) {
+                event = try stream.replacement(model, id: id, fields)
+            } catch {
+                if error.isDamage {
+                    try client.dropState(of: stream, error)
+                    client.markDirty(stream)
+                }
+                throw error
             }
-            throw error
+            // Events of other threads that were enqueued since are taken later.
+            return try client.accept(event, to: opening, base: nil)
         }
-        // Events of other threads that were enqueued since are taken later.
-        let (publication, _) = try accept(event, to: opening, base: nil)
-        try await withCheckedThrowingContinuation { stream.commits.append($0) }
-        return publication
     }
 }
 

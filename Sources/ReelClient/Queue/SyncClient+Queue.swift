@@ -86,7 +86,12 @@ extension SyncClient {
 
     private func commit(_ stream: StreamState) async throws {
         markDirty(stream)
-        if store != nil { try await withCheckedThrowingContinuation { stream.commits.append($0) } }
+        guard store != nil else { return }
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            stream.commits.append { error in
+                if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+            }
+        }
     }
 
     // MARK: Flushing
@@ -94,7 +99,7 @@ extension SyncClient {
     func flush(_ openings: [StreamOpening], deadline: Duration) async throws {
         let endMs = transport.nowMs + deadline.milliseconds
         let targets = try openings.compactMap { opening in
-            try stream(opening).outbox.entries.last.map { (opening, $0.number) }
+            try settledStream(opening).outbox.entries.last.map { (opening, $0.number) }
         }
         for (opening, last) in targets {
             do {
@@ -110,7 +115,7 @@ extension SyncClient {
 
     /// Waits until no entry up to a number is in the queue. Throws an empty `FlushTimeout` at `endMs`.
     private func waitUntilSettled(through last: Int64, of opening: StreamOpening, endMs: Int64) async throws {
-        let stream = try stream(opening)
+        let stream = try settledStream(opening)
         guard stream.waits(through: last) else { return }
         waits += 1
         let number = waits
@@ -118,7 +123,8 @@ extension SyncClient {
         defer { timer.cancel() }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-                if !stream.waits(through: last) { return continuation.resume() }
+                // The handler may have left the executor in between.
+                if settled(opening) === stream, !stream.waits(through: last) { return continuation.resume() }
                 if Task.isCancelled { return continuation.resume(throwing: CancellationError()) }
                 if isClosed || opened[opening] !== stream {
                     return continuation.resume(throwing: failure ?? closedError(of: opening))

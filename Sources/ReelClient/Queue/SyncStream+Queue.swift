@@ -59,7 +59,6 @@ extension SyncClient {
     ///   of the streams ends first. A code that begins with `store_` if the store failed. `CancellationError` if the
     ///   task is cancelled.
     public func flush(deadline: Duration) async throws {
-        takeEnqueued()
         let openings = try streams().filter { $0.pendingCount > 0 }.map { try open($0.id).opening }
         try await flush(openings, deadline: deadline)
     }

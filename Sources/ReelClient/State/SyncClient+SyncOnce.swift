@@ -22,8 +22,6 @@ extension SyncClient {
     /// - Throws: `closed` if the client ends first. A code that begins with `store_` if the store failed.
     ///   `CancellationError` if the task is cancelled.
     public func syncOnce(deadline: Duration) async throws -> SyncReport {
-        takeEnqueued()
-        try checkOpen()
         for held in try streams() where held.pendingCount > 0 { try open(held.id) }
         showStatuses()
         let (received, waiting) = (counters.eventsReceived, status.pendingCount)

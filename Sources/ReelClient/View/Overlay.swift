@@ -29,9 +29,6 @@ struct Overlay: Sendable {
         var wasLaid = false
         /// The objects that this device has held. The queue refuses the event if one of them no longer exists.
         var held: [Key] = []
-        /// The event that is sent instead if the queue refuses this one and other events count on its texts. Empty if
-        /// the event neither waits nor holds anything.
-        var filler: [UInt8] = []
         /// The base of an event that keeps its base: it is too old once the horizon passes this seq. Nil: the event
         /// gets a new base when it is sent.
         var fixedBase: Seq?
@@ -257,7 +254,7 @@ struct Overlay: Sendable {
         }
         note(old, number, isIn: false)
         note(new, number, isIn: true)
-        (old.held, old.filler, old.fixedBase) = (new.held, new.filler, new.fixedBase)
+        (old.held, old.fixedBase) = (new.held, new.fixedBase)
         laid[number] = old
         return true
     }
@@ -301,12 +298,14 @@ struct Overlay: Sendable {
             guard (try? event.parse(bytes)) != nil else { return nil }
             let keys = event.parts.map { event.key(of: $0, bytes) }
             let held = entry.author == nil ? entry.held.filter(keys.indices.contains).map { keys[$0] } : []
-            var laid = Laid(value: value, site: site, keys: Array(Set(keys)), waits: entry.waits != nil, held: held)
+            var laid = Laid(
+                value: value,
+                site: site,
+                keys: keys.count < 2 ? keys : Array(Set(keys)),
+                waits: entry.waits != nil,
+                held: held
+            )
             if entry.author != nil || entry.event.dependsOnBase { laid.fixedBase = entry.base }
-            if !held.isEmpty || laid.waits {
-                let author = EventID(site: site, op: 0)
-                laid.filler = entry.event.filler.encoded(base: Self.firstSeq - 1, author: author)
-            }
             return laid
         }
     }
@@ -420,7 +419,10 @@ struct Overlay: Sendable {
     /// Notes that a filler replaces an entry. Its texts are lost at its own seq, regardless of the bases of the refused
     /// event's splices.
     private mutating func noteFiller(of entry: Laid, at seq: Seq, in lost: inout LostTexts) {
-        entry.filler.withUnsafeBytes { filler in
+        var base = Seq.none
+        let sent = entry.value.withUnsafeBytes { SyncEvent(encoded: $0, base: &base) }
+        let author = EventID(site: entry.site, op: 0)
+        sent?.filler.encoded(base: Self.firstSeq - 1, author: author).withUnsafeBytes { filler in
             guard (try? event.parse(filler)) != nil else { return }
             lost.note(.deleted, of: event, filler, at: seq, horizon: draft.horizon)
         }

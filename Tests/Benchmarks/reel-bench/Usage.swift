@@ -40,6 +40,13 @@ enum Usage {
         return Double(seconds) + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
     }
 
+    /// Returns the time of the calling thread.
+    static func ownThreadSeconds() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
     /// Returns the bytes that this process has passed to write calls.
     static func ownWrittenBytes() throws -> Int {
         let usage = try String(contentsOfFile: "/proc/self/io", encoding: .utf8)

@@ -136,11 +136,25 @@ import Testing
             try await s.publish(.insert("m", id: "\(id)"))
             try await t.publish(.insert("m", id: "\(id)"))
         }
-        try await s.flush(deadline: .seconds(60))
+        try await s.flush(deadline: .seconds(300))
         #expect(await s.pendingCount == 0)
-        try await client.flush(deadline: .seconds(60))
+        try await client.flush(deadline: .seconds(300))
         #expect(await t.pendingCount == 0)
         try await client.flush(deadline: .zero)
+        await client.close()
+    }
+
+    @Test("what flush has waited for is in the confirmed state, whatever the moment of the call")
+    func flushedIsReadable() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let stream = try await client.open("s", from: .beginning)
+        for id in 0..<500 {
+            try await stream.publish(.insert("m", id: "\(id)"))
+            for _ in 0..<(id % 10) { await Task.yield() }
+            try await id.isMultiple(of: 2) ? stream.flush(deadline: .seconds(300)) : client.flush(deadline: .seconds(60))
+            #expect(try stream.confirmed.object("m", id: "\(id)") != nil)
+        }
         await client.close()
     }
 

@@ -91,7 +91,7 @@ import Testing
         try await client.open("t").publish(.insert("m", id: "0")).outcome()
         #expect(try await network.on { $0.log.count } == 3, "a closed stream sends nothing")
         let again = try await client.open("s")
-        try await again.flush(deadline: .seconds(60))
+        try await again.flush(deadline: .seconds(300))
         #expect(try again.confirmed.objects("m").map(\.name.id) == ["0", "1", "2"])
         let name = s
         #expect(try await network.on { $0.fold(name).consumed } == 3)

@@ -43,7 +43,7 @@ import Testing
         #expect(try again.read { ($0.isComplete, $0.seq) } == (false, -1))
         #expect(await again.queue().map(\.event) == [.update("m", id: "2", ["n": 3]), .delete("m", id: "3")])
         try await network.on { $0.down = [] }
-        try await again.flush(deadline: .seconds(60))
+        try await again.flush(deadline: .seconds(300))
         #expect(try again.confirmed.objects("m").count == 19)
         #expect(try again.object("m", id: "1")?["n"] == 2 && again.object("m", id: "2")?["n"] == 3)
         let name = s
@@ -101,7 +101,7 @@ import Testing
         try await eventually { await client.isTidy }
         #expect(try storage.keys("oaitle").isEmpty)
         let last = try await client.open("s")
-        try await last.flush(deadline: .seconds(60))
+        try await last.flush(deadline: .seconds(300))
         #expect(try last.objects("m").count == 6_001)
         await client.close()
     }
@@ -160,7 +160,7 @@ import Testing
         let client = try network.client(store: .storage(whole))
         try await client.evict("s")
         let again = try await client.open("s")
-        try await client.flush(deadline: .seconds(60))
+        try await client.flush(deadline: .seconds(300))
         #expect(try again.object("m", id: "1")?["n"] == 2 && again.objects("m").count == 2_500)
         await client.close()
     }

@@ -75,7 +75,7 @@ import Testing
         }
         func isOne(_ names: [String]?) -> Bool { names?.count == 2 && names?[0].dropFirst() == names?[1].dropFirst() }
         #expect(isOne(try stream.object("m", id: "1")?.fields.names))
-        try await stream.flush(deadline: .seconds(60))
+        try await stream.flush(deadline: .seconds(300))
         #expect(isOne(try stream.confirmed.object("m", id: "1")?.fields.names))
         await client.close()
     }

@@ -1,6 +1,6 @@
 /// Work of a device that runs in a process of its own, so that its memory and its processor time can be measured.
 enum DeviceWork: String {
-    case snapshot, load, open, memory, launch, read, held
+    case snapshot, load, open, memory, launch, read, held, unheld
 
     /// The first argument of a process that runs such work.
     static let command = "device"
@@ -33,7 +33,8 @@ enum DeviceWork: String {
         case .memory: return try await DeviceLaunch.memory(of: first)
         case .launch: return try await DeviceLaunch.withNews(first, last)
         case .read: return try await DeviceLaunch.readBesideLoad(of: first, into: last)
-        case .held: return try await DeviceHeld.measure(in: first)
+        case .held: return try await DeviceHeld.measure(in: first, isHeld: true)
+        case .unheld: return try await DeviceHeld.measure(in: first, isHeld: false)
         }
     }
 
