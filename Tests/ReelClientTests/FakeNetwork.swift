@@ -223,7 +223,7 @@ final class FakeNetwork: SyncTransport, @unchecked Sendable {
         if down.contains(node) { return receive(.failed("refused")) }
         var (status, body) = asSeen(by: node) { target == "/v1/digests" ? digests(question) : answer(target) }
         if let lie = answers[node]?(target, body) { (status, body) = lie }
-        receive(.status(status))
+        receive(.head(status: status, length: Int64(body.count)))
         let cut = target.contains("/snapshot") || target.contains("/delta") ? cuts.popLast() : nil
         // The answer may be cut at any piece.
         for piece in stride(from: 0, to: body.count, by: 1_000) where !request.isCancelled {
@@ -348,7 +348,7 @@ final class FakeNetwork: SyncTransport, @unchecked Sendable {
         for connection in connections { connection.push(upTo: last) }
     }
 
-    private func answer(_ target: String) -> (Int, [UInt8]) {
+    func answer(_ target: String) -> (Int, [UInt8]) {
         let parts = target.split(separator: "?")
         let path = parts[0].split(separator: "/").map(String.init)
         guard let stream = StreamName(path[2]) else { return (404, []) }

@@ -83,6 +83,39 @@ import Testing
         await client.close()
     }
 
+    @Test("a small delta names the objects that it changes, and a large one does not", arguments: [1, 1_500])
+    func deltaNamesObjects(inserted: Int) async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        try await network.on { network in for id in 0..<10 { network.author(.insert("m", id: "\(id)", ["a": 1])) } }
+        let first = try network.client(store: .file(path))
+        try await first.open("s").waitUntil(seq: 9)
+        await first.close()
+        try await network.on { network in
+            network.author(.update("m", id: "3", ["a": 2]))
+            network.author(.delete("m", id: "5"))
+            for id in 0..<inserted { network.author(.insert("m", id: "new-\(id)")) }
+            network.down = ["a"]
+        }
+        let client = try network.client(store: .file(path))
+        let stream = try await client.open("s")
+        let changes = await stream.changes()
+        try await network.on { $0.down = [] }
+        try await stream.waitUntil(seq: Seq(11 + inserted))
+        #expect(await client.statistics.deltas == 1)
+        await client.close()
+        var all = ObjectChangeBatch(seq: .none)
+        for await batch in changes {
+            all.objects.formUnion(batch.objects)
+            all.isReset = all.isReset || batch.isReset
+        }
+        #expect(all.isReset == (inserted > 1_000))
+        if !all.isReset {
+            #expect(all.objects == [ObjectName("m", id: "3"), ObjectName("m", id: "5"), ObjectName("m", id: "new-0")])
+        }
+    }
+
     @Test("a device with a large lag and nothing new takes only the digest") func takesDigest() async throws {
         let network = try FakeNetwork()
         let (client, stream) = try await lost(network, .snapshot)

@@ -149,7 +149,7 @@ struct OverlaySimulation {
         var progress = View.Progress()
         guard let fold, stream.view?.install(fold, owns: stream.outbox.owns, &progress) == true else { return }
         stream.outbox.bootstrapped(consumed: { site in fold.site(site).map { ($0.op, $0.seq) } }, seq: fold.seq)
-        stream.isReplaced = true
+        stream.replacement = .whole
         isReset = true
     }
 

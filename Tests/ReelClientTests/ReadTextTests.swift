@@ -116,7 +116,7 @@ struct LoggedDevice {
     /// Reads the log to its end.
     func read() {
         stream.view = View(log.fold, partitions: 1)
-        stream.isReplaced = true
+        stream.replacement = .whole
         _ = stream.look()
     }
 

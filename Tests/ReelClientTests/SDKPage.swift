@@ -41,7 +41,7 @@ enum SDKPage {
         for await status in todo.statuses() {
             switch status.content {
             case .neverSynced: print("nothing is here yet")
-            case .loading(let bytes): print("\(bytes) bytes have arrived")
+            case .loading(let bytes, let total): print("\(bytes) of \(total ?? 0) bytes have arrived")
             case .behind(let seqs): print(seqs ?? 0, "seqs behind, up to date at", status.upToDateMs ?? 0)
             case .upToDate: print("up to date, seq", status.seq, status.connection)
             }

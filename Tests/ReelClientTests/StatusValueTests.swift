@@ -95,6 +95,37 @@ import Testing
         await client.close()
     }
 
+    @Test("a first state that is arriving has the number of its bytes, and of those that have arrived")
+    func loading() async throws {
+        let network = try FakeNetwork()
+        try await network.on { network in
+            for id in 0..<200 { network.author(.insert("m", id: "\(id)")) }
+            network.cuts = [3_000]
+            network.cutAnswer = { _ in }
+        }
+        let client = try network.client()
+        let stream = try await client.open("s")
+        let length = try await network.on { Int64($0.answer("/v1/streams/s/snapshot").1.count) }
+        try await eventually { stream.status.content == .loading(bytes: 3_000, of: length) }
+        await client.close()
+    }
+
+    @Test("a length that a node has named is neither believed nor added up beyond what numbers hold")
+    func namedLength() {
+        var progress = LoadProgress()
+        progress.received(.head(status: 200, length: 10))
+        progress.received(.body(Array(repeating: 0, count: 30)))
+        #expect(progress.bytes == 30 && progress.expected == 30)
+        progress.received(.head(status: 200, length: 50))
+        #expect(progress.expected == 80)
+        for length in [Int64.max, nil] {
+            progress.received(.head(status: 200, length: length))
+            #expect(progress.expected == nil)
+        }
+        progress.received(.head(status: 200, length: .min))
+        #expect(progress.expected == 30)
+    }
+
     // MARK: One sync
 
     @Test("one sync opens what waits, sends it, reads what is new, and says so")

@@ -501,7 +501,7 @@ final class DeviceRequest: TransportHandle, @unchecked Sendable {
         guard let receive else { return }
         switch response {
         case .end, .failed: cancel()
-        case .status, .body: break
+        case .head, .body: break
         }
         receive(response)
     }
@@ -509,7 +509,7 @@ final class DeviceRequest: TransportHandle, @unchecked Sendable {
     /// The answer comes piece by piece, and sometimes not to its end.
     func answer(_ status: Int, _ body: [UInt8]) {
         var ms = process.pick(0...20)
-        process.after(ms) { self.give(.status(status)) }
+        process.after(ms) { self.give(.head(status: status, length: Int64(body.count))) }
         var rest = body[...]
         while !rest.isEmpty {
             ms += process.pick(0...5)

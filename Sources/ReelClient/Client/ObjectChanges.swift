@@ -40,7 +40,7 @@ public struct ObjectChangeBatch: Sendable {
     /// The objects that look different. Each was made, changed or deleted by any device, or an own change of it is now
     /// confirmed.
     public var objects: Set<ObjectName> = []
-    /// True if a snapshot or a delta has replaced the whole state. Then read every object again, not only `objects`.
+    /// True if a snapshot or a large delta has replaced the state. Then read every object again, not only `objects`.
     public var isReset = false
     /// Events that have arrived above a gap. They are folded once the gap is filled. At most the last 1,000 are listed.
     public var seen: [DeliveredEvent] = []

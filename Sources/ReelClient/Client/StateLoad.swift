@@ -93,7 +93,7 @@ final class StateLoad: @unchecked Sendable {
         // A storage keeps old data for a snapshot, and a slow answer takes long.
         defer { objects.refresh() }
         switch response {
-        case .status(let status): self.status = status
+        case .head(let status, _): self.status = status
         case .body(let bytes) where status == 200:
             unwrittenBytes += bytes.count
             receivedBytes += bytes.count

@@ -2,14 +2,22 @@ internal import ReelCore
 
 // The objects that the app sees: the confirmed fold with the queue laid over it.
 extension StreamState {
+    /// A replacement of the fold below the overlay by another one.
+    enum Replacement {
+        /// Every object may look different.
+        case whole
+        /// A delta was applied, and the fold lists the objects that it has changed.
+        case listed
+    }
+
     /// The confirmed state. While the first state of a new epoch is on its way, the state of the former epoch.
     var fold: Fold? { view?.fold ?? former }
 
     /// Updates the overlay and the readable content with what has changed in the queue and the fold since the last
     /// call. The changed objects become news for the readers of changes.
     func follow() {
-        let isReplaced = isReplaced
-        self.isReplaced = false
+        let (replacement, isReplaced) = (replacement, replacement != nil)
+        self.replacement = nil
         let writes = outbox.takeWrites()
         unwrittenWrites += writes
         // The changes are taken also if they have no reader, or their number would grow without limit.
@@ -19,8 +27,7 @@ extension StreamState {
             if isReplaced { outbox.saw(fold) } else { see(changes, of: fold) }
         }
         var changed: Set<Overlay.Key> = []
-        // Single changes of a replaced fold are of no use: the overlay is rebuilt, and readers are told to read
-        // everything.
+        // Single changes of a replaced fold are of no use for the overlay, which is rebuilt.
         if let changes, let fold, !isReplaced {
             changed = readable.add(changes, of: fold)
         }
@@ -36,6 +43,9 @@ extension StreamState {
             tells: tells
         )
         if tells { self.news.formUnion(news) }
+        if tells, replacement == .listed, let changes, let fold {
+            self.news.formUnion(changes.objects.map(fold.key(ofObject:)) + changes.forgottenObjects)
+        }
         readable.add(&overlay)
     }
 

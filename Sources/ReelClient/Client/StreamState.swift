@@ -35,8 +35,8 @@ final class StreamState {
     var load: StateLoad?
     /// A snapshot that was cut, and that the next load continues.
     var cutLoad: DeviceStore.Load?
-    /// True if the fold below the overlay was replaced.
-    var isReplaced = false
+    /// The replacement of the fold below the overlay since the overlay was updated; nil: there was none.
+    var replacement: Replacement?
     /// The objects that look different since the readers of changes were last told.
     var news: Set<Overlay.Key> = []
     /// The time since which a node owes an answer to published events; nil if no sent event waits for an answer.
@@ -52,8 +52,8 @@ final class StreamState {
     /// True if the state that is not written yet is the first one of another epoch.
     var unwrittenEpoch = false
     var isDirty = false
-    /// The bytes of the first state that have arrived, in all attempts; nil: none is arriving.
-    var loadedBytes: Int64?
+    /// The progress of the first state; nil: none is arriving.
+    var progress: LoadProgress?
     /// The number of the first waiting event, and the time since which it waits by the wall clock.
     var firstWaiting: (number: Int64, sinceMs: Int64)?
     /// True if the status must be shown at the end of the turn.

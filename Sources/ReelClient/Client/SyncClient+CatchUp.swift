@@ -66,9 +66,12 @@ extension SyncClient {
             counters.snapshotBytes += Int64(bytes.count)
         }
         do throws(ReelError) {
-            let before = load.receivedBytes
             let fold = try load.received(response, store)
-            if !load.isDelta { stream.loadedBytes = (stream.loadedBytes ?? 0) + Int64(load.receivedBytes - before) }
+            if load.isState, !load.isDelta {
+                var progress = stream.progress ?? LoadProgress()
+                progress.received(response)
+                stream.progress = progress
+            }
             guard let fold else { return step(stream, .progressed(.load)) }
             stream.handles.cancel(request: .load)
             counters.snapshots += load.isDelta ? 0 : 1
@@ -80,7 +83,11 @@ extension SyncClient {
                 discard(fold, of: stream)
                 throw ReelError(.badFrame, "found partition \(fold.partition) of a log of \(welcome.partitions)")
             }
-            stream.handles.loaded = (fold, load.isDelta)
+            stream.handles.loaded = .init(
+                fold: fold,
+                isDelta: load.isDelta,
+                listsChanges: !load.hasWritten
+            )
             var loaded = StreamSync.Loaded(seq: fold.seq, epoch: fold.epoch, partition: fold.partition)
             loaded.isShort =
                 load.isDelta && stream.eventCost.exceeds(delta: load.receivedBytes, events: fold.consumed - load.base)
@@ -113,14 +120,14 @@ extension SyncClient {
     /// Gives up the running load of a stream, and what it has written.
     func endLoad(of stream: StreamState) {
         guard let load = stream.load.take() else { return }
-        stream.loadedBytes = nil
+        stream.progress = nil
         if stream.fold == nil { content.change { $0[stream.name]?.layers = [] } }
         drop(load.ownLayers, ofSnapshot: !load.isDelta, of: stream)
     }
 
     /// Gives up the snapshot of a stream that was cut.
     private func dropCutLoad(of stream: StreamState) {
-        stream.loadedBytes = nil
+        stream.progress = nil
         guard let cut = stream.cutLoad.take() else { return }
         drop(cut.fold.storedObjects?.layers ?? [], ofSnapshot: true, of: stream)
     }
@@ -145,7 +152,8 @@ extension SyncClient {
 
     /// Continues from the fold of a snapshot, or of a delta onto an earlier fold of the stream.
     func install(_ stream: StreamState, for need: StreamSync.Need) {
-        guard let welcome = link?.welcome, let (fold, isDelta) = stream.handles.loaded.take() else { return }
+        guard let welcome = link?.welcome, let loaded = stream.handles.loaded.take() else { return }
+        let fold = loaded.fold
         let before = stream.seq
         guard fold.partition == stream.name.partition(of: welcome.partitions) else {
             discard(fold, of: stream)
@@ -156,7 +164,7 @@ extension SyncClient {
         if stream.view == nil {
             stream.view = View(fold, partitions: welcome.partitions)
         } else {
-            let isNeeded = need == .snapshot && !isDelta
+            let isNeeded = need == .snapshot && !loaded.isDelta
             let isTaken = stream.view?.install(fold, isNeeded: isNeeded, owns: stream.outbox.owns, &progress)
             guard isTaken == true else {
                 discard(fold, of: stream)
@@ -177,9 +185,13 @@ extension SyncClient {
             stream.outbox.bootstrapped(consumed: consumed, seq: fold.seq)
         }
         stream.former = nil
-        stream.isReplaced = true
         stream.isStateDue = true
-        stream.batch = ObjectChangeBatch(seq: stream.seq, isReset: true, seen: stream.batch?.seen ?? [])
+        if loaded.isDelta, loaded.listsChanges {
+            stream.replacement = stream.replacement ?? .listed
+        } else {
+            stream.replacement = .whole
+            stream.batch = ObjectChangeBatch(seq: stream.seq, isReset: true, seen: stream.batch?.seen ?? [])
+        }
         took(progress, stream)
         step(stream, .installed(isTaken: true, before: before))
     }

@@ -103,7 +103,7 @@ extension SyncClient {
         // The empty state replaces the stored one, and the events after it.
         stream.replacedLayers += former.storedObjects?.layers ?? []
         stream.former = nil
-        (stream.isStateDue, stream.unwrittenEpoch, stream.isReplaced) = (true, true, true)
+        (stream.isStateDue, stream.unwrittenEpoch, stream.replacement) = (true, true, .whole)
     }
 
     private func received(_ events: ServerFrame.Events, isPushed: Bool) throws(ReelError) {

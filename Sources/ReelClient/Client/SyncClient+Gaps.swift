@@ -73,7 +73,7 @@ final class EventsPage: @unchecked Sendable {
 
     func received(_ response: TransportResponse, _ stream: StreamName) throws(ReelError) -> Events? {
         switch response {
-        case .status(let status): self.status = status
+        case .head(let status, _): self.status = status
         case .body(let bytes):
             guard body.count + bytes.count <= Self.bytesMax else {
                 throw ReelError(.tooLarge, "found an answer of more than \(Self.bytesMax) bytes")

@@ -183,7 +183,7 @@ extension SyncClient {
         stream.follow()
         show([stream], beforeCommit: false)
         stream.cutLoad = try store.readLoad(name, stored.row)
-        if stream.cutLoad != nil { stream.loadedBytes = 0 }
+        if stream.cutLoad != nil { stream.progress = LoadProgress() }
         stream.cutLoad?.fold.storedObjects?.refresh()
         if stream.isLayered { planUpkeep() }
         if stream.fold == nil, let cut = stream.cutLoad {

@@ -6,8 +6,9 @@ public struct StreamStatus: Sendable, Hashable, Codable {
     public enum Content: Sendable, Hashable, Codable {
         /// The device has nothing of the stream, and nothing is arriving. An object that is absent may exist.
         case neverSynced
-        /// The first state is arriving. `bytes` is the number of its bytes that have arrived, in all attempts.
-        case loading(bytes: Int64)
+        /// The first state is arriving. `bytes` is the number of its bytes that have arrived, in all attempts of this
+        /// run. `of` is that number once it has arrived; nil: the node has not named the length.
+        case loading(bytes: Int64, of: Int64?)
         /// The device has a state of the stream, and later events are missing. `seqs` is the number of seqs of the
         /// partition up to the last one that the device has heard of; nil: the number is not known, because the log was
         /// replaced. Other streams of the partition have seqs too.

@@ -108,7 +108,7 @@ extension SyncClient {
         if !isComplete {
             // The objects of the former log stay visible until the state of this one is here.
             if stream.view == nil, stream.former != nil { return .behind(seqs: nil) }
-            if let bytes = stream.loadedBytes { return .loading(bytes: bytes) }
+            if let progress = stream.progress { return .loading(bytes: progress.bytes, of: progress.expected) }
         }
         guard let view = stream.view, isComplete || view.seq >= 0 else { return .neverSynced }
         var (head, isRead) = (view.head, isComplete)

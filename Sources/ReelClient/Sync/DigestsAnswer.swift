@@ -33,7 +33,7 @@ final class DigestsAnswer: @unchecked Sendable {
     /// Reads a piece of the answer. Returns the epoch and the entries once it is complete.
     func received(_ response: TransportResponse) throws(ReelError) -> (epoch: Epoch, entries: [StreamName: Entry])? {
         switch response {
-        case .status(let status): self.status = status
+        case .head(let status, _): self.status = status
         case .body(let bytes):
             guard body.count + bytes.count <= Self.bytesMax else {
                 throw ReelError(.tooLarge, "found digests of more than \(Self.bytesMax) bytes")

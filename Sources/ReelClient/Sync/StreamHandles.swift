@@ -3,12 +3,20 @@ internal import ReelCore
 /// The running requests and timers of a stream, at most one of each kind, and the state that has arrived. The stream's
 /// state machine decides about them, and does not hold them.
 struct StreamHandles {
+    /// A snapshot or delta that has arrived.
+    struct LoadedState {
+        var fold: Fold
+        var isDelta: Bool
+        /// True if the fold lists everything that the delta has changed. Rows that were written are not listed.
+        var listsChanges: Bool
+    }
+
     private var requests: [StreamSync.Request: any TransportHandle] = [:]
     private var timers: [StreamSync.Timer: any TransportHandle] = [:]
     /// The request for outcomes of own events, and its deadline or the pause before the next one.
     private var outcomes: (request: (any TransportHandle)?, timer: any TransportHandle)?
-    /// The fold of a snapshot or delta that is not installed yet.
-    var loaded: (fold: Fold, isDelta: Bool)?
+    /// The state that has arrived and is not installed yet.
+    var loaded: LoadedState?
 
     /// True if a request by HTTP of this kind is running.
     func isRunning(_ request: StreamSync.Request) -> Bool { requests[request] != nil }

@@ -44,7 +44,7 @@ extension SyncClient {
             cutLoad(of: stream)
         case .install(let need): install(stream, for: need)
         case .discardLoaded:
-            if let (fold, _) = stream.handles.loaded.take() { discard(fold, of: stream) }
+            if let state = stream.handles.loaded.take() { discard(state.fold, of: stream) }
         case .fetch(let ranges, let source): fetch(stream, ranges, from: source)
         case .cancelFetch: stream.handles.cancel(request: .fetch)
         case .poll: poll(stream)

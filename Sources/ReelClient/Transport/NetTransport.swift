@@ -133,7 +133,9 @@ public final class NetTransport: SyncTransport {
         request.call = http.value.send(question) { event in
             guard !request.isCancelled else { return }
             switch event {
-            case .head(let head): receive(.status(head.status))
+            case .head(let head):
+                let length = head.headers["content-length"].flatMap { Int64($0) }
+                receive(.head(status: head.status, length: length))
             case .data(let bytes): receive(.body(bytes))
             case .end: receive(.end)
             case .failed(let error): receive(.failed(error.description))

@@ -44,7 +44,7 @@ public protocol SyncTransport: AnyObject, Sendable {
     ///   - node: the address, `http://HOST:PORT` or `https://HOST:PORT`.
     ///   - target: path and query.
     ///   - token: the token for `Authorization: Bearer`; nil: none.
-    ///   - receive: is called with `.status`, then any number of `.body`, then `.end`; or with `.failed` at any time.
+    ///   - receive: is called with `.head`, then any number of `.body`, then `.end`; or with `.failed` at any time.
     ///     It is not called after `cancel()`.
     func get(
         from node: String,
@@ -60,7 +60,7 @@ public protocol SyncTransport: AnyObject, Sendable {
     ///   - target: path and query.
     ///   - body: the body, of the type `application/json`.
     ///   - token: the token for `Authorization: Bearer`; nil: none.
-    ///   - receive: is called with `.status`, then any number of `.body`, then `.end`; or with `.failed` at any time.
+    ///   - receive: is called with `.head`, then any number of `.body`, then `.end`; or with `.failed` at any time.
     ///     It is not called after `cancel()`.
     func post(
         to node: String,
@@ -106,8 +106,8 @@ public enum TransportEvent: Sendable {
 
 /// A part of the answer to a request.
 public enum TransportResponse: Sendable {
-    /// The status code of the answer.
-    case status(Int)
+    /// The head of the answer: its status code, and the length of its body in bytes if the node has named it.
+    case head(status: Int, length: Int64?)
     /// Further bytes of the body, split at any position.
     case body([UInt8])
     /// The body is complete.

@@ -152,7 +152,8 @@ import Testing
         for id in 0..<500 {
             try await stream.publish(.insert("m", id: "\(id)"))
             for _ in 0..<(id % 10) { await Task.yield() }
-            try await id.isMultiple(of: 2) ? stream.flush(deadline: .seconds(300)) : client.flush(deadline: .seconds(60))
+            try await id.isMultiple(of: 2)
+                ? stream.flush(deadline: .seconds(300)) : client.flush(deadline: .seconds(60))
             #expect(try stream.confirmed.object("m", id: "\(id)") != nil)
         }
         await client.close()

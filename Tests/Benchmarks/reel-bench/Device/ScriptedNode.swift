@@ -77,7 +77,7 @@ final class ScriptedNode: SyncTransport, @unchecked Sendable {
             guard isKnown, let file = FileHandle(forReadingAtPath: path) else {
                 return receive(.failed("found \(target), expected a snapshot or the delta of the last event"))
             }
-            receive(.status(200))
+            receive(.head(status: 200, length: nil))
             request.file = file
             send(pieceOf: request, named: String(parts[2]), receive)
         }
@@ -93,7 +93,7 @@ final class ScriptedNode: SyncTransport, @unchecked Sendable {
         _ receive: @escaping @Sendable (TransportResponse) -> Void
     ) -> any TransportHandle {
         loop.execute {
-            receive(.status(404))
+            receive(.head(status: 404, length: 0))
             receive(.end)
         }
         return ScriptedRequest()
