@@ -83,6 +83,28 @@ import Testing
         await client.close()
     }
 
+    @Test("an insert that was made long ago gets a new base before the horizon can pass it")
+    func oldInserts() async throws {
+        let network = try FakeNetwork()
+        let (client, stream) = try await lost(network, .snapshot)
+        var inserts: [PublishHandle] = []
+        for id in 0..<5 { inserts.append(try await stream.publish(.insert("m", id: "own-\(id)"))) }
+        try await network.on { network in
+            // The horizon passes the bases of the inserts within the own events that follow.
+            let count = Limits.markEvery * Int64(Limits.marks) - 3
+            for number in 0..<count - network.fold(StreamName("s")!).consumed {
+                network.author(.update("m", id: "0", ["a": .integer(number)]))
+            }
+            network.down = []
+        }
+        for insert in inserts {
+            guard case .applied = try await insert.outcome() else { throw Wrong() }
+        }
+        let horizon = try await network.on { $0.fold(StreamName("s")!).horizon }
+        #expect(horizon >= 0, "the horizon has not risen")
+        await client.close()
+    }
+
     @Test("a small delta names the objects that it changes, and a large one does not", arguments: [1, 1_500])
     func deltaNamesObjects(inserted: Int) async throws {
         let network = try FakeNetwork()

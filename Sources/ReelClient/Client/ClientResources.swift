@@ -53,6 +53,8 @@ final class ClientResources: @unchecked Sendable {
         tokenQuestion?.task.cancel()
         tokenQuestion?.deadline.cancel()
         inbox.close(error)
+        // A call that throws the error is followed by no read that succeeds.
+        content.end(error)
         for stream in opened.values { stream.end(error) }
         answerTimer?.cancel()
         upkeepTimer?.cancel()
@@ -61,7 +63,6 @@ final class ClientResources: @unchecked Sendable {
         syncs = [:]
         board.close()
         noticeFeeds.close()
-        content.end(error)
         endStore()
     }
 

@@ -84,6 +84,7 @@ final class StreamState {
     var batch: ObjectChangeBatch?
     var sendTimer: (any TransportHandle)?
 
+    /// Creates a stream whose overlay is empty. The caller lays the events of the queue.
     init(
         _ name: StreamName,
         start: StartPosition,
@@ -96,7 +97,7 @@ final class StreamState {
         sync = StreamSync(start: start, gapSource: gapSource)
         self.row = row
         self.outbox = outbox
-        overlay = Overlay(of: outbox, over: nil, stream: name, isComplete: false)
+        overlay = Overlay(of: EmptyCollection(), site: outbox.site, over: nil, stream: name, isComplete: false)
     }
 
     /// Returns the time since which the first event of the queue waits, by the wall clock. It is computed once for each

@@ -62,6 +62,7 @@ extension SyncClient {
     private func received(_ response: TransportResponse, _ load: StateLoad, _ name: StreamName) {
         guard let stream = opened[name], stream.load === load, let store, !isClosed else { return }
         if case .body(let bytes) = response {
+            if bytes.isEmpty { return }
             counters.bytesReceived += Int64(bytes.count)
             counters.snapshotBytes += Int64(bytes.count)
         }

@@ -47,7 +47,7 @@ extension SyncClient {
         turns += 1
         for stream in streams { stream.lastTurn = turns }
         boundCache(of: streams)
-        if !store.unusedGenerations.isEmpty || written.contains(where: \.isLayered) { planUpkeep() }
+        if !store.unusedGenerations.isEmpty || streams.contains(where: \.isLayered) { planUpkeep() }
     }
 
     private func mustWriteState(_ stream: StreamState) -> Bool {
@@ -225,14 +225,22 @@ extension SyncClient {
         let epoch = stream.fold?.epoch ?? stream.queueEpoch
         if stream.sync.isSubscribed { unsubscribe(stream) }
         step(stream, .closed)
+        // A load that ends may have found that the store failed.
+        if let failure { throw failure }
         (stream.view, stream.former, stream.queueEpoch) = (nil, nil, epoch)
         (stream.unwritten, stream.isStateDue, stream.replacedLayers, stream.storedSeq) = ([], false, [], .none)
         (stream.cutLoad, stream.unwrittenEpoch) = (nil, false)
         stream.overlay = Overlay(of: stream.outbox, over: nil, stream: stream.name, isComplete: false)
         stream.readable = ReadableChanges()
+        stream.outbox.connected()
         content.change { $0[stream.name] = ClientContent.Stream(opening: stream.opening) }
         stream.batch = ObjectChangeBatch(seq: .none, isReset: true)
-        try store?.forgetState(stream.row, epoch: epoch)
+        do throws(ReelError) {
+            try store?.forgetState(stream.row, epoch: epoch)
+        } catch {
+            fail(error)
+            throw error
+        }
         notify(
             .snapshotUnavailable(stream: stream.name.description, reason: "\(error.code.rawValue): \(error.message)")
         )

@@ -7,6 +7,7 @@ extension SyncClient {
 
     /// A call of `renewToken` that has not returned yet.
     struct TokenQuestion {
+        let number: Int
         let task: Task<Void, Never>
         let deadline: any TransportHandle
     }
@@ -69,29 +70,34 @@ extension SyncClient {
 
     private func askForToken() {
         guard let renewToken, tokenQuestion == nil, !isClosed else { return }
+        waits += 1
+        let number = waits
         let task = Task { [weak self] in
             do {
                 let token = try await renewToken()
-                await self?.tokenCame(token)
+                await self?.tokenCame(token, number)
             } catch {
-                if !Task.isCancelled { await self?.noTokenCame("\(error)") }
+                await self?.noTokenCame("\(error)", number)
             }
         }
         let deadline = after(Self.tokenMs) { client in
             task.cancel()
-            client.noTokenCame("`renewToken` has not answered within \(Self.tokenMs / 1_000) s")
+            client.noTokenCame("`renewToken` has not answered within \(Self.tokenMs / 1_000) s", number)
         }
-        tokenQuestion = TokenQuestion(task: task, deadline: deadline)
+        tokenQuestion = TokenQuestion(number: number, task: task, deadline: deadline)
     }
 
-    private func answered() {
+    /// Ends a question. Returns false if it has ended before: its answer is too late.
+    private func answered(_ number: Int) -> Bool {
+        guard tokenQuestion?.number == number else { return false }
         tokenQuestion?.deadline.cancel()
         tokenQuestion = nil
+        return true
     }
 
     /// Takes a token from the app. It may serve a later connection than the one for which it was requested.
-    private func tokenCame(_ token: String) {
-        answered()
+    private func tokenCame(_ token: String, _ number: Int) {
+        guard answered(number) else { return }
         guard takes(token) else { return continueWithoutToken("its subject is not the user of this device") }
         note(.tokenCame)
         self.token = token
@@ -102,8 +108,8 @@ extension SyncClient {
         }
     }
 
-    private func noTokenCame(_ reason: String) {
-        answered()
+    private func noTokenCame(_ reason: String, _ number: Int) {
+        guard answered(number) else { return }
         notify(.tokenUnavailable(reason: reason))
         note(.noToken(reason))
         continueWithoutToken(reason)

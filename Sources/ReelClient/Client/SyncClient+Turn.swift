@@ -4,6 +4,9 @@ internal import ReelCore
 extension SyncClient {
     /// The maximum size of a publish frame in bytes, even if a node would accept more.
     static let parcelBytes = 64 << 10
+    /// The horizon may rise by this number of marks while an event is in transit. An insert whose base is then below it
+    /// would be rejected, so an older base is replaced when the event is sent.
+    static let marksInTransit = Limits.marks / 2
     /// The bytes of a publish frame besides its events. They include the longest stream name, and the digits by which
     /// large ops and bases lengthen an event.
     static let frameRoom = 1_024
@@ -44,7 +47,8 @@ extension SyncClient {
                 return fail(error)
             }
         }
-        for (stream, parcel) in parcels {
+        // A state that the commit has found damaged was dropped. Its events are sent again over the next one.
+        for (stream, parcel) in parcels where parcel.ref == stream.outbox.generation {
             let publish = ClientFrame.Publish(
                 stream: stream.name,
                 epoch: stream.view?.fold.epoch,
@@ -84,7 +88,7 @@ extension SyncClient {
             window,
             base: fold.seq,
             // A site must not begin with an event that was made before sites were retired.
-            horizon: max(fold.horizon, fold.retired),
+            horizon: max(fold.horizon(afterMarks: Self.marksInTransit), fold.retired),
             confirmed: fold,
             nowMs: transport.nowMs
         ) {

@@ -234,6 +234,7 @@ public actor SyncClient {
         if !hasLookedForUnused { planUpkeep() }
         if link == nil { connectNext() }
         let isOfFormerEpoch = leaveFormerEpoch(stream)
+        if let welcome = link?.welcome { _ = leaveOtherPartitions(stream, welcome) }
         step(
             stream,
             .opened(.init(link: syncLink, hasPlace: hasPlace(stream), isOfFormerEpoch: isOfFormerEpoch))
@@ -241,6 +242,7 @@ public actor SyncClient {
         // The app can read the status when `open` returns.
         if isStatusDue { showStatus() }
         showStatus(of: stream)
+        if let failure { throw failure }
         return stream
     }
 
@@ -292,6 +294,7 @@ public actor SyncClient {
 
     /// Stops the client because its store failed. Everything that it showed or sent after that could be wrong.
     func fail(_ error: ReelError) {
+        guard failure == nil else { return }
         failure = error
         // A store that has failed is not changed any more.
         resources.erasesStore = false

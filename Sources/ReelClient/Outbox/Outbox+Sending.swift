@@ -60,7 +60,7 @@ extension Outbox {
     /// - Parameters:
     ///   - base: the last seq that the device has folded.
     ///   - horizon: an event without an op gets the new base if its own base is below this seq, unless it depends on
-    ///     its base.
+    ///     its base. The seq is above the present horizon, because the horizon rises while the event is in transit.
     ///   - confirmed: the folded state. An insert of an object that it holds is sent as an update. Nil: no state is
     ///     known.
     mutating func nextBatch(

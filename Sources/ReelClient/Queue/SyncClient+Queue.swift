@@ -3,8 +3,7 @@ internal import ReelCore
 // The queue of a stream: listing, withdrawing, discarding and flushing.
 extension SyncClient {
     func queue(of opening: StreamOpening) -> [QueuedEvent] {
-        takeEnqueued()
-        return opened[opening].map { queue(of: $0, through: .max) } ?? []
+        settled(opening).map { queue(of: $0, through: .max) } ?? []
     }
 
     /// Returns the events of a stream up to a number.

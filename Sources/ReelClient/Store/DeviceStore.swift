@@ -41,6 +41,7 @@ final class DeviceStore {
         if hasReservedNumbers { changeClient(&changes) { _ in } }
         guard !changes.isEmpty else { return }
         try storage.commit(changes, durably: durably)
+        hasReservedNumbers = false
     }
 
     // MARK: The client
@@ -61,7 +62,6 @@ final class DeviceStore {
     func changeClient(_ changes: inout StorageChanges, _ change: (inout ClientRow) -> Void) {
         change(&client)
         changes.seal(client.content, for: StoreKey.client)
-        hasReservedNumbers = false
     }
 
     /// Returns a number that no stream and no generation has. The next commit stores that it is taken.

@@ -75,7 +75,8 @@ extension StreamSync {
     mutating func installed(isTaken: Bool, before: Seq, _ facts: Facts) -> [Action] {
         guard link != nil, let load = runningLoad, case .loaded(let loaded) = load.step else { return [] }
         if isTaken { isComplete = true }
-        need = .events
+        // The queue of a former epoch is settled by the first state of the next one, and by no other.
+        if isTaken || need != .nextEpoch { need = .events }
         stateInstalled(helps: isTaken && loaded.isShort, isRecent: load.isRecent, facts)
         // A node that is not ahead of this device, or is far behind itself, does not help it over a gap.
         let helps = facts.seq > before && !facts.isFarBehind

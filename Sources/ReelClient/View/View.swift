@@ -31,6 +31,8 @@ struct View: Sendable {
     /// The limits of events held above a gap, in number and in bytes. Further events stay uncovered, and are fetched
     /// when the gap is filled.
     static let heldMaxEvents = 20_000
+    /// The largest number of ranges that are proven with gaps between them. Each commit writes all of them.
+    static let rangesMax = 1_000
     static let heldMaxBytes = 32 << 20
 
     private(set) var fold: Fold
@@ -220,8 +222,10 @@ struct View: Sendable {
         let new = frame.events.filter { !covered.contains($0.seq) }
         let bytes = new.reduce(0) { $0 + $1.value.count }
         let fillsFirstHole = frame.from <= seq + 1
-        guard fillsFirstHole || held.count + new.count <= Self.heldMaxEvents && heldBytes + bytes <= Self.heldMaxBytes
-        else { return false }
+        let hasRoom =
+            held.count + new.count <= Self.heldMaxEvents && heldBytes + bytes <= Self.heldMaxBytes
+            && covered.ranges.count < Self.rangesMax
+        guard fillsFirstHole || hasRoom else { return false }
         for event in new { hold(event) }
         heldBytes += bytes
         progress.received += new

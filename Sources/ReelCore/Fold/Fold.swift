@@ -91,6 +91,13 @@ public struct Fold: Sendable {
         marks.count == Limits.marks ? marks[0] : .none
     }
 
+    /// Returns the horizon that the state has once it has consumed as many further events as `count` marks stand for.
+    /// `count`: at most the number of kept marks.
+    public func horizon(afterMarks count: Int) -> Seq {
+        let index = marks.count + count - Limits.marks
+        return marks.indices.contains(index) ? marks[index] : .none
+    }
+
     /// Notes that no further record up to `seq` changes the state. Such records are events of other streams and void
     /// records.
     public mutating func advance(to seq: Seq) {

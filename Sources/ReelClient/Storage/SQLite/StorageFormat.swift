@@ -20,6 +20,16 @@ enum StorageFormat {
         do {
             let connection = try Connection(path: files.path, mode: .create)
             try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            // SQLite reads the missing part of the last page as zeros. A WAL could have that page.
+            if let pageBytes = try connection.integer("PRAGMA page_size"), !files.hadWAL,
+                !files.formerBytes.isMultiple(of: pageBytes)
+            {
+                throw ReelError(
+                    .storeDamaged,
+                    "the device's storage: found \(files.formerBytes) bytes in \(files.path), expected a multiple of"
+                        + " \(pageBytes): the file was cut"
+                )
+            }
             let format = try check(connection)
             guard format == 0 || format == number || upgrade != nil else {
                 throw SQLiteError.notADatabase("found format \(format), expected \(number)")
