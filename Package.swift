@@ -110,8 +110,17 @@ let package = Package(
         ),
         .executableTarget(
             name: "storage-writer",
-            dependencies: ["CSQLite", "ReelClient", "ReelCore"],
+            dependencies: ["CSQLite", "FailingCalls", "ReelClient", "ReelCore"],
             path: "Tests/StorageWriterProcess",
+            swiftSettings: settings
+        ),
+        // The system calls with which SQLite changes files, for those processes.
+        .target(name: "FailingCalls", dependencies: ["CSQLite"], path: "Tests/FailingCalls", swiftSettings: settings),
+        // A node in the process of a device, for tests and benchmarks.
+        .target(
+            name: "ScriptedNodes",
+            dependencies: ["ReelClient", "ReelCore", "ReelNet"],
+            path: "Tests/ScriptedNodes",
             swiftSettings: settings
         ),
 
@@ -209,6 +218,7 @@ let package = Package(
             dependencies: [
                 "CDeviceFloor", "CFanOutFloor", "CKafkaFloor", "CLogFloor", "ReelCheck", "ReelClient", "ReelCore",
                 "ReelGateway", "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot",
+                "ScriptedNodes",
             ],
             path: "Tests/Benchmarks/reel-bench",
             swiftSettings: settings

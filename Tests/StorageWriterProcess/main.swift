@@ -4,6 +4,7 @@
 // `WrittenCommit`). The process prints a line for each commit: its number, the number of its waits for the disk, and
 // the error code if it failed. The faults are in `FailingCalls`. They begin at the N-th call that changes a file.
 
+import FailingCalls
 import Glibc
 import ReelClient
 import ReelCore

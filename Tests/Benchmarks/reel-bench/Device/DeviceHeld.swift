@@ -2,6 +2,7 @@ import Foundation
 import ReelClient
 import ReelCore
 import ReelNet
+import ScriptedNodes
 
 /// Measures a device whose writes the node refuses, while other devices write to the same stream.
 enum DeviceHeld {

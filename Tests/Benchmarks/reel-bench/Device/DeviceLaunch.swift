@@ -2,6 +2,7 @@ import CDeviceFloor
 import Foundation
 import ReelClient
 import ReelCore
+import ScriptedNodes
 
 /// Measures a device that has loaded a large stream before: opening, memory, a launch with news, and reading.
 enum DeviceLaunch {

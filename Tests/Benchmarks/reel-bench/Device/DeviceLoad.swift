@@ -2,6 +2,7 @@ import CDeviceFloor
 import Foundation
 import ReelClient
 import ReelCore
+import ScriptedNodes
 
 /// Measures the first load of a large stream.
 enum DeviceLoad {

@@ -3,10 +3,11 @@ import Glibc
 
 /// The system calls with which SQLite changes files. One of them fails or ends the process.
 ///
-/// SQLite lets a program replace its system calls by name. The process has one thread, so plain variables count them.
-enum FailingCalls {
+/// SQLite lets a program replace its system calls by name. A process makes them on one thread at a time, so plain
+/// variables count them.
+package enum FailingCalls {
     /// A fault at a call.
-    enum Fault: String {
+    package enum Fault: String {
         /// The process is killed before the call.
         case kill
         /// The process is killed after half of a write.
@@ -25,9 +26,15 @@ enum FailingCalls {
 
     private nonisolated(unsafe) static var fault = Fault.kill
     private nonisolated(unsafe) static var callsBefore = Int.max
+    /// The number of calls since `install`.
+    package private(set) nonisolated(unsafe) static var count = 0
 
     /// Replaces the system calls of SQLite.
-    static func install(_ fault: Fault, at call: Int) {
+    ///
+    /// - Parameters:
+    ///   - fault: what happens at the call.
+    ///   - call: the number of calls that work before it.
+    package static func install(_ fault: Fault, at call: Int) {
         (Self.fault, callsBefore) = (fault, call)
         let pwriteCall: @convention(c) (Int32, UnsafeRawPointer?, Int, off_t) -> Int = {
             descriptor,
@@ -52,18 +59,22 @@ enum FailingCalls {
             }
         }
         let truncateCall: @convention(c) (Int32, off_t) -> Int32 = { descriptor, size in
-            if case .tears = FailingCalls.next() { _ = FailingCalls.end() }
-            return ftruncate(descriptor, size)
+            FailingCalls.ifWhole { ftruncate(descriptor, size) }
         }
         let unlinkCall: @convention(c) (UnsafePointer<CChar>?) -> Int32 = { path in
-            if case .tears = FailingCalls.next() { _ = FailingCalls.end() }
-            return path.map { unlink($0) } ?? -1
+            FailingCalls.ifWhole { path.map { unlinkat(AT_FDCWD, $0, 0) } ?? -1 }
         }
         replace("pwrite", unsafeBitCast(pwriteCall, to: sqlite3_syscall_ptr.self))
         replace("pwrite64", unsafeBitCast(pwriteCall, to: sqlite3_syscall_ptr.self))
         replace("write", unsafeBitCast(writeCall, to: sqlite3_syscall_ptr.self))
         replace("ftruncate", unsafeBitCast(truncateCall, to: sqlite3_syscall_ptr.self))
         replace("unlink", unsafeBitCast(unlinkCall, to: sqlite3_syscall_ptr.self))
+    }
+
+    /// Makes a call that cannot be torn. The process is killed before it, if that is due.
+    package static func ifWhole(_ call: () -> Int32) -> Int32 {
+        if case .tears = next() { _ = end() }
+        return call()
     }
 
     private static func replace(_ name: String, _ call: sqlite3_syscall_ptr) {
@@ -74,6 +85,7 @@ enum FailingCalls {
     }
 
     private static func next() -> Outcome {
+        count += 1
         callsBefore -= 1
         guard callsBefore < 0 else { return .works }
         switch fault {
