@@ -114,6 +114,13 @@ let package = Package(
             path: "Tests/StorageWriterProcess",
             swiftSettings: settings
         ),
+        // It replaces functions of the C library, so no test target depends on it: a test's program would contain it.
+        .executableTarget(
+            name: "device-writer",
+            dependencies: ["FailingCalls", "ReelClient", "ReelCore", "ScriptedNodes"],
+            path: "Tests/DeviceProcess",
+            swiftSettings: settings
+        ),
         // The system calls with which SQLite changes files, for those processes.
         .target(name: "FailingCalls", dependencies: ["CSQLite"], path: "Tests/FailingCalls", swiftSettings: settings),
         // A node in the process of a device, for tests and benchmarks.
@@ -188,8 +195,8 @@ let package = Package(
         tests(
             "ReelClientTests",
             [
-                "OwnStorage", "ReelClient", "ReelCore", "ReelFoundation", "ReelNet", "ReelSQLite", "example-todo",
-                "TestSupport",
+                "OwnStorage", "ReelClient", "ReelCore", "ReelFoundation", "ReelNet", "ReelSQLite", "ScriptedNodes",
+                "example-todo", "TestSupport",
             ]
         ),
         tests(
