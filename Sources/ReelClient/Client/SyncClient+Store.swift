@@ -181,6 +181,9 @@ extension SyncClient {
             _ = stream.readable.add(changes, of: fold)
         }
         stream.follow()
+        // The queue was laid over objects of the store. The snapshot that they were read from would keep the file from
+        // shrinking, and the WAL from starting again, until the stream changes.
+        stream.fold?.storedObjects?.refresh()
         show([stream], beforeCommit: false)
         stream.cutLoad = try store.readLoad(name, stored.row)
         if stream.cutLoad != nil { stream.progress = LoadProgress() }

@@ -184,6 +184,34 @@ import Testing
         await client.close()
     }
 
+    @Test("the file shrinks although another stream is open that has only waiting events")
+    func sizeBesideAnIdleStream() async throws {
+        let network = try await FakeNetwork.with(objects: 10_000)
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        do {
+            let client = try network.client(store: .file(path))
+            try await client.open("t").publish(.insert("m", id: "1")).outcome()
+            try await client.open("s").waitUntil(seq: 9_999)
+            try await network.on { network in
+                network.down = ["a"]
+                network.kill("a")
+            }
+            for name in ["s", "t"] { try await client.open(name).publish(.insert("own", id: "1", ["n": 2])) }
+            await client.close()
+        }
+        let client = try network.client(nodes: [], store: .file(path))
+        try await client.open("s")
+        let idle = try await client.open("t")
+        let large = try bytes(path)
+        try await client.evict("s")
+        try await eventually { await client.isTidy }
+        let small = try bytes(path)
+        #expect(small < 1 << 20 && large > 1 << 20, "\(small) bytes are left of \(large)")
+        #expect(try idle.objects("m").count == 1)
+        await client.close()
+    }
+
     @Test("memory, descriptors and the file stay small over 200 streams that come and go") func year() async throws {
         let network = try FakeNetwork()
         let path = temporaryPath()
