@@ -81,7 +81,10 @@ import Testing
                 continued += 1
                 #expect(requests.count == 1 && requests[0].contains("&model=m&id="), moment)
                 let rest = try log.snapshot(of: s).count * (DeviceScene.objects - held) / DeviceScene.objects
-                #expect(bytes <= Int64(rest + 8_192), moment)
+                // The last write of a load stores its rows without the key of the last object. A kill between this
+                // write and the commit of the state costs one write: its rows are requested again.
+                let again = held == DeviceScene.objects ? 512 << 10 : 0
+                #expect(bytes <= Int64(rest + again + 8_192), moment)
             }
             try await close(client, killed, generations: 1)
         }
