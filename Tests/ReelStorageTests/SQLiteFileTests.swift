@@ -168,6 +168,16 @@ import Testing
         #expect(errors > 20)
     }
 
+    @Test("a file that was cut is damaged, also if it is cut within its last page", arguments: [1, 4_000, 4_096, 9_000])
+    func cutFile(bytes: Int64) throws {
+        let storage = try SQLiteStorage(path: path)
+        for i in 0..<20 { try storage.put(["key \(i)"], value: Array(repeating: 7, count: 4_000)) }
+        storage.close()
+        #expect(truncate(path, Int(try size() - bytes)) == 0)
+        let error = expect(.storeDamaged, from: path)
+        #expect(error?.message.contains(path) == true)
+    }
+
     @Test("a pair that is not a pair of blobs is damage, and so is a missing table")
     func wrongTypes() throws {
         for change in [

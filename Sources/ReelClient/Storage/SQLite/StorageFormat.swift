@@ -20,20 +20,11 @@ enum StorageFormat {
         do {
             let connection = try Connection(path: files.path, mode: .create)
             try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            // SQLite reads the missing part of the last page as zeros. A WAL could have that page.
-            if let pageBytes = try connection.integer("PRAGMA page_size"), !files.hadWAL,
-                !files.formerBytes.isMultiple(of: pageBytes)
-            {
-                throw ReelError(
-                    .storeDamaged,
-                    "the device's storage: found \(files.formerBytes) bytes in \(files.path), expected a multiple of"
-                        + " \(pageBytes): the file was cut"
-                )
-            }
             let format = try check(connection)
             guard format == 0 || format == number || upgrade != nil else {
                 throw SQLiteError.notADatabase("found format \(format), expected \(number)")
             }
+            try checkSize(files, connection)
             try connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             try connection.useWAL(.full)
             try connection.begin()
@@ -55,6 +46,19 @@ enum StorageFormat {
         } catch {
             throw ReelError(.internal, "the device's storage, upgrade of \(files.path): \(error)")
         }
+    }
+
+    /// Throws `store_damaged` if the file was cut within its last page. SQLite reads the missing part as zeros.
+    private static func checkSize(_ files: StorageFiles, _ connection: Connection) throws {
+        // A WAL may have that page.
+        guard !files.hadWAL, let pageBytes = try connection.integer("PRAGMA page_size"),
+            !files.formerBytes.isMultiple(of: pageBytes)
+        else { return }
+        throw ReelError(
+            .storeDamaged,
+            "the device's storage: found \(files.formerBytes) bytes in \(files.path), expected a multiple of"
+                + " \(pageBytes): the file was cut"
+        )
     }
 
     /// Marks the file as open, and writes to the WAL in any case: SQLite does not write a value that is there already.
