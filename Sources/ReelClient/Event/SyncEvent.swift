@@ -132,10 +132,19 @@ public struct TextSplice: Sendable, Hashable {
     ///   - offset: the number of Unicode scalars before the part. `publish` throws `range` for one beyond the text.
     ///   - removed: the number of Unicode scalars of the part.
     ///   - text: the text to insert in their place.
-    public init(at offset: some BinaryInteger, removing removed: some BinaryInteger = 0, inserting text: String = "") {
+    public init(at offset: some BinaryInteger, removing removed: some BinaryInteger, inserting text: String = "") {
         self.offset = Int64(clamping: offset)
         self.removed = Int64(clamping: removed)
         self.text = text
+    }
+
+    /// Creates an edit that only inserts a text.
+    ///
+    /// - Parameters:
+    ///   - offset: the number of Unicode scalars before the place. `publish` throws `range` for one beyond the text.
+    ///   - text: the text to insert.
+    public init(at offset: some BinaryInteger, inserting text: String) {
+        self.init(at: offset, removing: 0, inserting: text)
     }
 }
 
