@@ -1,4 +1,5 @@
 import ReelCore
+import TestSupport
 import Testing
 
 @testable import ReelClient

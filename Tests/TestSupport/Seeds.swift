@@ -1,10 +1,7 @@
-import TestSupport
-
-@testable import ReelClient
-
 /// Runs with seeds. `REEL_SEED` repeats one seed, and `REEL_EFFORT` scales the number of runs.
-enum Seeds {
-    static func run(_ count: Int, _ body: (UInt64) throws -> Void) rethrows {
+package enum Seeds {
+    /// Runs `body` with `count` seeds.
+    package static func run(_ count: Int, _ body: (UInt64) throws -> Void) rethrows {
         if let seed = TestSeed.given { return try body(seed) }
         for seed in TestSeed.value..<TestSeed.value + UInt64(count * effort) {
             do {
@@ -18,7 +15,8 @@ enum Seeds {
 }
 
 extension Seeds {
-    static func runAsync(_ count: Int, _ body: (UInt64) async throws -> Void) async throws {
+    /// Runs `body` with `count` seeds, one after the other.
+    package static func runAsync(_ count: Int, _ body: (UInt64) async throws -> Void) async throws {
         var seeds: [UInt64] = []
         run(count) { seeds.append($0) }
         for seed in seeds { try await body(seed) }
