@@ -22,6 +22,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 let package = Package(
     name: "reel",
     products: [
+        .library(name: "Reel", targets: ["Reel", "ReelClient", "ReelCore"]),
         .library(name: "ReelClient", targets: ["ReelClient", "ReelCore"]),
         .library(name: "ReelFoundation", targets: ["ReelFoundation"]),
         .library(name: "ReelStorageConformance", targets: ["ReelStorageConformance"]),
@@ -76,6 +77,7 @@ let package = Package(
         library("ReelGateway", ["ReelCore", "ReelLog", "ReelNode", "ReelNet"]),
         library("ReelSnapshot", ["ReelCore", "ReelLog", "ReelNode", "ReelNet", "ReelSQLite"]),
         library("ReelClient", ["ReelCore", "ReelNet", "ReelSQLite"]),
+        library("Reel", ["ReelClient", "ReelCore"]),
         library("ReelFoundation", ["ReelClient", "ReelCore"]),
         library("ReelStorageConformance", ["ReelClient", "ReelCore"]),
         // The checker scans a whole text for each splice. It is optimised, because otherwise its tests take minutes.
@@ -199,6 +201,7 @@ let package = Package(
                 "example-todo", "TestSupport",
             ]
         ),
+        tests("ReelModelTests", ["Reel", "ReelClient", "ReelCore", "TestSupport"]),
         tests(
             "ReelTests",
             [

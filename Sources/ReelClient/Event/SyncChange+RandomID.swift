@@ -13,7 +13,7 @@ extension SyncChange {
     }
 
     /// Returns 128 random bits in Crockford's base 32, which has no letters that look like digits.
-    private static func randomID() -> String {
+    package static func randomID() -> String {
         let digits = Array("0123456789abcdefghjkmnpqrstvwxyz")
         var (high, low) = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
         var id: [Character] = []

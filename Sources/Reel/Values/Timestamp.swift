@@ -1,0 +1,45 @@
+public import ReelClient
+
+#if canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#elseif canImport(Darwin)
+internal import Darwin
+#endif
+
+/// A moment, in milliseconds since 1970 (UTC). It is stored as a number.
+///
+/// `ReelFoundation` converts it from and to `Date`.
+public struct Timestamp: Hashable, Sendable, Codable {
+    /// The milliseconds since the beginning of 1970 (UTC). Negative before.
+    public var ms: Int
+
+    /// Creates a moment.
+    public init(ms: Int) { self.ms = ms }
+
+    /// The present moment by the clock of the device.
+    public static var now: Timestamp {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Timestamp(ms: Int(time.tv_sec) * 1_000 + Int(time.tv_nsec) / 1_000_000)
+    }
+}
+
+extension Timestamp: Comparable {
+    /// Returns true if `a` is before `b`.
+    public static func < (a: Timestamp, b: Timestamp) -> Bool { a.ms < b.ms }
+}
+
+extension Timestamp: FieldValue {
+    /// Creates the moment of a number.
+    public init?(json: JSONValue) throws(FieldValueError) {
+        guard let ms = try Int(json: json) else { return nil }
+        self.init(ms: ms)
+    }
+
+    /// Returns the milliseconds as a number.
+    ///
+    /// - Throws: `FieldValueError` for a moment more than 2^53 milliseconds away from 1970.
+    public func json() throws(FieldValueError) -> JSONValue { try ms.json() }
+}
