@@ -78,7 +78,7 @@ let package = Package(
         library("ReelSnapshot", ["ReelCore", "ReelLog", "ReelNode", "ReelNet", "ReelSQLite"]),
         library("ReelClient", ["ReelCore", "ReelNet", "ReelSQLite"]),
         library("Reel", ["ReelClient", "ReelCore"]),
-        library("ReelFoundation", ["ReelClient", "ReelCore"]),
+        library("ReelFoundation", ["Reel", "ReelClient", "ReelCore"]),
         library("ReelStorageConformance", ["ReelClient", "ReelCore"]),
         // The checker scans a whole text for each splice. It is optimised, because otherwise its tests take minutes.
         .target(name: "ReelCheck", swiftSettings: settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]),
@@ -201,7 +201,7 @@ let package = Package(
                 "example-todo", "TestSupport",
             ]
         ),
-        tests("ReelModelTests", ["Reel", "ReelClient", "ReelCore", "TestSupport"]),
+        tests("ReelModelTests", ["Reel", "ReelClient", "ReelCore", "ReelFoundation", "TestSupport"]),
         tests(
             "ReelTests",
             [
