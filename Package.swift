@@ -95,6 +95,14 @@ let package = Package(
         // Waiting for conditions and random numbers, for all suites.
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
 
+        // Nodes in memory, for the suites of clients.
+        .target(
+            name: "ClientTestSupport",
+            dependencies: ["ReelClient", "ReelCore", "ReelNet"],
+            path: "Tests/ClientTestSupport",
+            swiftSettings: settings
+        ),
+
         // The behaviour that every log has, for the suites of all logs.
         .target(
             name: "EventLogConformance",
@@ -197,11 +205,15 @@ let package = Package(
         tests(
             "ReelClientTests",
             [
-                "OwnStorage", "ReelClient", "ReelCore", "ReelFoundation", "ReelNet", "ReelSQLite", "ScriptedNodes",
+                "ClientTestSupport", "OwnStorage", "ReelClient", "ReelCore", "ReelFoundation", "ReelNet", "ReelSQLite",
+                "ScriptedNodes",
                 "example-todo", "TestSupport",
             ]
         ),
-        tests("ReelModelTests", ["Reel", "ReelClient", "ReelCore", "ReelFoundation", "TestSupport"]),
+        tests(
+            "ReelModelTests",
+            ["ClientTestSupport", "Reel", "ReelClient", "ReelCore", "ReelFoundation", "TestSupport"]
+        ),
         tests(
             "ReelTests",
             [

@@ -3,6 +3,7 @@ import ReelCore
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// A device's site that ends with its account, or with a client that keeps no data.

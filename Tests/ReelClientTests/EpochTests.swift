@@ -2,6 +2,7 @@ import ReelCore
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// A device between nodes of a new epoch and nodes that are still at the old epoch. The fold applies each event once.

@@ -2,6 +2,7 @@ import ReelCore
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// Devices that are far behind their partition, and nodes that do not help them.

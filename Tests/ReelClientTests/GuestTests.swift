@@ -4,6 +4,7 @@ import ReelNet
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// The SDK in an app's process.

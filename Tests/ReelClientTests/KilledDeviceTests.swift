@@ -4,6 +4,7 @@ import ReelSQLite
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// A device's process that is killed by SIGKILL during its work.

@@ -2,6 +2,7 @@ import ReelCore
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// A device with many streams of which it holds everything: one request shows what is new, and one frame subscribes.

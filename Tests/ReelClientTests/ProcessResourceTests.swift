@@ -4,6 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// The resources that clients use in their process. Each test has a process of its own, in which nothing else runs.

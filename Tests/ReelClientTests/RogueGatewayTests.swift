@@ -2,6 +2,7 @@ import ReelCore
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// A hostile gateway beside an honest one. The device reports the problem and the node, keeps its queue, and continues

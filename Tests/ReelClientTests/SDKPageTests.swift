@@ -3,6 +3,7 @@ import ReelCore
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// The pages for app developers describe the actual behavior.

@@ -4,6 +4,7 @@ import ReelFoundation
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// The status of streams, and the values of the public interface.

@@ -4,6 +4,7 @@ import ReelSQLite
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// Stores in earlier formats.

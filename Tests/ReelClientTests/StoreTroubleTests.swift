@@ -4,6 +4,7 @@ import ReelSQLite
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// Files that are not a store, and stores that this user or this version cannot use.

@@ -2,6 +2,7 @@ import ReelCore
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// The state of a client as a value. Problems begin with a fault and end with its repair.

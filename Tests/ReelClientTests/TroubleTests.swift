@@ -2,6 +2,7 @@ import ReelCore
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// Frames of a node other than events, and the device's reaction to them.

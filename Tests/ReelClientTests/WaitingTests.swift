@@ -1,6 +1,7 @@
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 @testable import ReelCore
 

@@ -4,6 +4,7 @@ import ReelSQLite
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// A user signs out, and nothing of the account stays on the device. `EndedSiteTests` has what the streams see.

@@ -3,6 +3,7 @@ import ReelSQLite
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// First snapshots that are cut during the transfer.

@@ -3,6 +3,7 @@ import ReelSQLite
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// Damaged rows of objects, and answers of nodes that must not be taken for errors of the store.

@@ -5,6 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// Reads that run beside writes, see one moment, and use the store and the memory.

@@ -3,6 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// Closed streams: the client and its other streams continue, and the stream can be opened again.

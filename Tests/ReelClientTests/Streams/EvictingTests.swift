@@ -3,6 +3,7 @@ import ReelCore
 import TestSupport
 import Testing
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// Evicted streams: the received state leaves the device, and the queue stays.

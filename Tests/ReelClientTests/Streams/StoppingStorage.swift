@@ -1,6 +1,7 @@
 import ReelCore
 import Synchronization
 
+@testable import ClientTestSupport
 @testable import ReelClient
 
 /// A storage whose process is killed after some commits: what was committed stays, and nothing comes after it.
