@@ -1,5 +1,3 @@
-internal import ReelCore
-
 extension SyncStream {
     /// Publishes an event that makes an object have exactly these fields, as this device knows it: it writes them, and
     /// removes all other fields that the object has here, with own events that wait. If the object does not exist here,
@@ -17,49 +15,11 @@ extension SyncStream {
     /// - Throws: What `publish` throws. `too_large` also if the event would write more than 1,024 fields.
     @discardableResult
     public func replace(_ model: String, id: String, _ fields: FieldMap<JSONValue>) async throws -> PublishHandle {
-        try await client.replace(model, id: id, fields, in: opening)
-    }
-}
-
-extension SyncClient {
-    nonisolated func replace(
-        _ model: String,
-        id: String,
-        _ fields: FieldMap<JSONValue>,
-        in opening: StreamOpening
-    ) async throws -> PublishHandle {
-        try await stored { (client) throws(ReelError) in
-            let stream = try client.stream(opening)
-            let event: SyncEvent
-            do throws(ReelError) {
-                event = try stream.replacement(model, id: id, fields)
-            } catch {
-                if error.isDamage {
-                    try client.dropState(of: stream, error)
-                    client.markDirty(stream)
-                }
-                throw error
-            }
-            // Events of other threads that were enqueued since are taken later.
-            return try client.accept(event, to: opening, base: nil)
+        try await publish { objects in
+            guard let shown = try objects.object(model, id: id) else { return .insert(model, id: id, fields) }
+            var written = fields
+            for name in shown.fields.names where fields[name] == nil { written[name] = .null }
+            return .update(model, id: id, written)
         }
-    }
-}
-
-extension StreamState {
-    /// Returns the event that gives an object these fields only, as the device shows it now.
-    fileprivate func replacement(_ model: String, id: String, _ fields: FieldMap<JSONValue>) throws(ReelError)
-        -> SyncEvent
-    {
-        let key = Fold.key(model: model, id: id)
-        let overlay = look()
-        let shown = overlay.covers(key) ? overlay.object(key) : fold?.object(key)
-        if let failure = fold?.storedObjects?.failure { throw failure }
-        guard let shown, !shown.isDeleted else { return .insert(model, id: id, fields) }
-        var written = fields
-        for name in SyncObject(shown, readAt: readPosition).fields.names where fields[name] == nil {
-            written[name] = .null
-        }
-        return .update(model, id: id, written)
     }
 }

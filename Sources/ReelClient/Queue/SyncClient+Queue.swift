@@ -85,12 +85,7 @@ extension SyncClient {
 
     private func commit(_ stream: StreamState) async throws {
         markDirty(stream)
-        guard store != nil else { return }
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
-            stream.commits.append { error in
-                if let error { continuation.resume(throwing: error) } else { continuation.resume() }
-            }
-        }
+        try await committed(stream)
     }
 
     // MARK: Flushing

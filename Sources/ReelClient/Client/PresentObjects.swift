@@ -1,0 +1,45 @@
+public import ReelCore
+
+/// The objects of a stream at the moment when an event is queued, with all own events that were queued before.
+///
+/// `SyncStream.publish(making:)` lends it to a closure. It is not valid after that.
+public struct PresentObjects {
+    private let stream: StreamState
+    private let overlay: Overlay
+
+    init(_ stream: StreamState) {
+        self.stream = stream
+        overlay = stream.look()
+    }
+
+    /// Returns the object; nil if it does not exist, was deleted, or has not arrived yet.
+    ///
+    /// - Parameters:
+    ///   - model: the model of the object.
+    ///   - id: the id of the object, unique within its model.
+    /// - Throws: A code that begins with `store_` if the store failed or the object is damaged.
+    public func object(_ model: String, id: String) throws(ReelError) -> SyncObject? {
+        guard let state = try state(model, id), !state.isDeleted else { return nil }
+        return SyncObject(state, readAt: stream.readPosition)
+    }
+
+    /// Returns true if the object was deleted and the stream still remembers it. A new object needs another id.
+    ///
+    /// - Parameters:
+    ///   - model: the model of the object.
+    ///   - id: the id of the object, unique within its model.
+    /// - Throws: A code that begins with `store_` if the store failed or the object is damaged.
+    public func isDeleted(_ model: String, id: String) throws(ReelError) -> Bool {
+        try state(model, id)?.isDeleted == true
+    }
+
+    private func state(_ model: String, _ id: String) throws(ReelError) -> ObjectState? {
+        let key = Fold.key(model: model, id: id)
+        let state = overlay.covers(key) ? overlay.object(key) : stream.fold?.object(key)
+        if let failure = stream.fold?.storedObjects?.failure { throw failure }
+        return state
+    }
+}
+
+@available(*, unavailable)
+extension PresentObjects: Sendable {}
