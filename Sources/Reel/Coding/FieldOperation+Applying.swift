@@ -37,7 +37,8 @@ extension SyncChange {
     /// not fit its field.
     func applied(to present: FieldMap<JSONValue>) -> FieldMap<JSONValue>? {
         var fields = present
-        for (name, value) in self.fields { fields[name] = value == .null ? nil : value }
+        // `nil` beside a JSON value would be the value `null`.
+        for (name, value) in self.fields { fields[name] = value == .null ? .none : .some(value) }
         for (name, operation) in operations {
             guard let value = operation.applied(to: present[name]) else { return nil }
             fields[name] = value

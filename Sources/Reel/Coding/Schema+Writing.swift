@@ -100,6 +100,20 @@ extension Schema {
         return change.fields.isEmpty && change.operations.isEmpty ? nil : change
     }
 
+    /// Throws a problem if a constant of an object differs from its earlier value. Only a writer that does not use the
+    /// schema can have changed it.
+    ///
+    /// - Parameters:
+    ///   - original: the earlier value of the object.
+    ///   - present: the fields of the object.
+    func checkConstants(of original: M, in present: FieldMap<JSONValue>) throws(ModelProblem) {
+        for field in fields where field.kind == .constant {
+            let (before, json) = (try stored(field, of: original), field.stored { present[$0] })
+            if let shown = shown(field, json, original.id), try stored(field, of: shown) == before { continue }
+            try refuseChange(of: field, from: before, to: json, id: original.id)
+        }
+    }
+
     /// Returns the JSON value of a field; nil if the field is absent for this value.
     func stored(_ field: SchemaField<M>, of value: M) throws(ModelProblem) -> JSONValue? {
         let json = try reporting(field, value.id) { () throws(FieldValueError) in try field.write(value) }

@@ -3,11 +3,9 @@ public import ReelClient
 /// A type of values that a field can hold.
 ///
 /// The types of the standard library, `Timestamp`, `Rank`, `ID` and `Ref` conform. The module `ReelFoundation` adds
-/// `Date`, `UUID`, `URL`, `Data` and `Decimal`. An enum with raw values conforms by its declaration alone, and so does
-/// a type that is `Codable`:
+/// `Date`, `UUID`, `URL`, `Data` and `Decimal`. An enum with raw values conforms by its declaration alone:
 ///
 ///     enum Label: String, FieldValue { case none, urgent, later }
-///     struct Address: Codable, FieldValue { var street = "", city = "" }
 public protocol FieldValue: Sendable {
     /// Creates the value of a stored JSON value, which is not `null`. Nil for a value that only a newer version of the
     /// app knows: the property then shows its default, and the stored value stays.

@@ -1,0 +1,45 @@
+internal import ReelClient
+
+/// The objects of a model, and those that it cannot read.
+public struct ModelObjects<M: Model>: Sendable {
+    /// The values, sorted by the bytes of their ids.
+    public var values: [M] = []
+    /// The objects that the model cannot read, in the same order. They stay in the stream as they are.
+    public var problems: [ModelProblem] = []
+}
+
+extension ModelObjects: Equatable where M: Equatable {}
+
+// Reading. No call waits for a network, and any thread can make it.
+extension Dataset {
+    /// Returns an object with all own events; nil if it does not exist, was deleted, or has not arrived yet.
+    ///
+    /// - Throws: `ModelProblem` for an object that the model cannot read. `SchemaError` for a model that the dataset
+    ///   was not opened with. What `SyncStream.object` throws.
+    public func object<M: Model>(_ id: ID<M>) throws -> M? {
+        let schema = try schema(of: M.self)
+        return try stream.object(schema.name, id: id.text).map(schema.value)
+    }
+
+    /// Returns the target of a reference; nil if the reference dangles.
+    ///
+    /// - Throws: What `object` throws.
+    public func resolve<M: Model>(_ reference: Ref<M>) throws -> M? { try object(reference.id) }
+
+    /// Returns all objects of a model with all own events, and the problems of those that it cannot read. The time and
+    /// the memory that it takes follow the number of these objects.
+    ///
+    /// - Throws: `SchemaError` for a model that the dataset was not opened with. What `SyncStream.objects` throws.
+    public func objects<M: Model>(of model: M.Type) throws -> ModelObjects<M> {
+        let schema = try schema(of: model)
+        var found = ModelObjects<M>()
+        for object in try stream.objects(schema.name) {
+            do throws(ModelProblem) {
+                found.values.append(try schema.value(of: object))
+            } catch {
+                found.problems.append(error)
+            }
+        }
+        return found
+    }
+}

@@ -1,0 +1,68 @@
+public import ReelClient
+
+/// The typed objects of a stream.
+///
+///     let todo = try await client.open("todo-7", models: [Task.self, TaskList.self])
+///     try await todo.insert(milk)
+///     try await todo.update(milk.id) { $0.votes += 1; $0.tags.insert("shop") }
+///
+/// Each write is one event, which holds the difference only. It returns when the event is durable on this device, with
+/// and without a network, and the handle that it returns tells the outcome.
+public struct Dataset: Sendable {
+    /// The stream that holds the objects.
+    public let stream: SyncStream
+    /// The models that the dataset was opened with.
+    public let models: [any Model.Type]
+
+    /// Creates the typed view of a stream.
+    ///
+    /// - Parameters:
+    ///   - stream: the stream that holds the objects.
+    ///   - models: the models of the objects that are read and written. The stream may hold objects of other models.
+    /// - Throws: `SchemaError` with all faults of the schemas.
+    public init(_ stream: SyncStream, models: [any Model.Type]) throws(SchemaError) {
+        try Self.check(models)
+        (self.stream, self.models) = (stream, models)
+    }
+
+    /// Throws an error with all faults of the models.
+    static func check(_ models: [any Model.Type]) throws(SchemaError) {
+        func describe<M: Model>(_ model: M.Type) -> (name: String, faults: [SchemaFault]) {
+            (M.schema.name, M.schema.faults())
+        }
+        var faults: [SchemaFault] = []
+        var names: Set<String> = []
+        for model in models {
+            let (name, own) = describe(model)
+            if !names.insert(name).inserted { faults.append(.modelTwice(model: name)) }
+            faults += own
+        }
+        if !faults.isEmpty { throw SchemaError(faults: faults) }
+    }
+
+    /// Returns the schema of a model, which was checked at the opening.
+    func schema<M: Model>(of model: M.Type) throws(SchemaError) -> Schema<M> {
+        guard models.contains(where: { $0 == model }) else {
+            throw SchemaError(faults: [.unknownModel(model: M.schema.name)])
+        }
+        return M.schema
+    }
+}
+
+extension SyncClient {
+    /// Opens a stream of typed objects. The part that the device holds can be read at once, and the rest is requested.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the stream.
+    ///   - models: the models of the objects that are read and written.
+    ///   - start: the position where reading begins on a device that holds nothing of the stream yet.
+    /// - Throws: `SchemaError` with all faults of the schemas; then the stream is not opened. What `open` throws.
+    public func open(
+        _ name: String,
+        models: [any Model.Type],
+        from start: StartPosition = .snapshot
+    ) throws -> Dataset {
+        try Dataset.check(models)
+        return try Dataset(try open(name, from: start), models: models)
+    }
+}
