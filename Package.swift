@@ -26,7 +26,7 @@ let package = Package(
         .library(name: "ReelClient", targets: ["ReelClient", "ReelCore"]),
         .library(name: "ReelFoundation", targets: ["ReelFoundation"]),
         .library(name: "ReelStorageConformance", targets: ["ReelStorageConformance"]),
-        .executable(name: "reel", targets: ["reel"]),
+        .executable(name: "reel", targets: ["ReelTool"]),
     ],
     targets: [
         // C libraries: module map and inline shims only.
@@ -84,7 +84,7 @@ let package = Package(
         .target(name: "ReelCheck", swiftSettings: settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]),
         library("ReelLab", ["ReelCore", "ReelClient", "ReelNet", "CZlib"]),
         .executableTarget(
-            name: "reel",
+            name: "ReelTool",
             dependencies: [
                 "ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelKafka", "ReelLab", "ReelLog", "ReelNet",
                 "ReelNode", "ReelSnapshot",
@@ -217,7 +217,7 @@ let package = Package(
         tests(
             "ReelTests",
             [
-                "reel", "CRdkafka", "EventLogConformance", "ReelCheck", "ReelClient", "ReelCore", "ReelGateway",
+                "ReelTool", "CRdkafka", "EventLogConformance", "ReelCheck", "ReelClient", "ReelCore", "ReelGateway",
                 "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot", "TestSupport",
             ]
         ),

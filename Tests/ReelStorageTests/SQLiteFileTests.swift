@@ -168,7 +168,7 @@ import Testing
         #expect(errors > 20)
     }
 
-    @Test("a file that was cut is damaged, also if it is cut within its last page", arguments: [1, 4_000, 4_096, 9_000])
+    @Test("a file that was cut within a page or between pages is damaged", arguments: [1, 4_000, 4_096, 9_000])
     func cutFile(bytes: Int64) throws {
         let storage = try SQLiteStorage(path: path)
         for i in 0..<20 { try storage.put(["key \(i)"], value: Array(repeating: 7, count: 4_000)) }

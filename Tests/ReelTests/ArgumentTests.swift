@@ -1,6 +1,6 @@
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that one table defines the command line, and that an error helps to correct the mistake.
 @Suite struct ArgumentTests {

@@ -1,7 +1,7 @@
 import ReelCore
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that `reel cluster` reads a node's answer about the other nodes and shows it as rows.
 @Suite struct ClusterRowTests {

@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests the output and the exit codes of the program without a process of its own.
 @Suite struct CommandLineTests {

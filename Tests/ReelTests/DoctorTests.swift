@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests the conclusions of the doctor from the answers of nodes.
 @Suite struct DoctorTests {

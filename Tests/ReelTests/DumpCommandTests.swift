@@ -5,7 +5,7 @@ import ReelLog
 import Synchronization
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that `reel dump` prints a log unchanged, and that `reel fold` reads that output.
 @Suite struct DumpCommandTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that the lines shown by the help can be typed unchanged.
 @Suite struct ExampleTests {

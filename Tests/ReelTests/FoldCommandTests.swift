@@ -3,7 +3,7 @@ import ReelCore
 import ReelLab
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that `reel fold` reads records as lines and reports the outcome of each.
 @Suite struct FoldCommandTests {

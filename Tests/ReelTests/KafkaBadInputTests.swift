@@ -4,7 +4,7 @@ import ReelKafka
 import ReelLog
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that a wrong `--log kafka:…` gives an error of one line, with the right exit code, within ten seconds.
 @Suite(.timeLimit(.minutes(20))) struct KafkaBadInputTests {

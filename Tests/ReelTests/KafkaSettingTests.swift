@@ -1,7 +1,7 @@
 import ReelKafka
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that properties of the Kafka client are settings. A property that correctness needs is refused, all others are
 /// passed on, and no secret is shown.

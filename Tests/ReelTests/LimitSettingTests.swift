@@ -5,7 +5,7 @@ import ReelNet
 import ReelNode
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests limits and deadlines as settings: valid combinations are accepted, and they take effect.
 @Suite struct LimitSettingTests {

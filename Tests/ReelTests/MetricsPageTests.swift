@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @testable import ReelNode
-@testable import reel
+@testable import ReelTool
 
 /// Tests that docs/reference/metrics.md describes every metric as the nodes do, and that other
 /// tools can read the nodes' output.

@@ -4,7 +4,7 @@ import ReelLab
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests the commands that talk to nodes, with a gateway and a snapshot node on one log, as processes.
 @Suite struct NodeCommandTests {

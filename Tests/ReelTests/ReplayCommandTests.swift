@@ -3,7 +3,7 @@ import ReelLab
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that `reel replay` reports whether a session's text ends as it was recorded.
 @Suite struct ReplayCommandTests {

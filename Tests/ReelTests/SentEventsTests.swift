@@ -2,7 +2,7 @@ import ReelCore
 import ReelNet
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests how `reel publish` prepares events before it sends them.
 @Suite struct SentEventsTests {

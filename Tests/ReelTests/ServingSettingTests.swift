@@ -1,7 +1,7 @@
 import ReelNode
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests combinations of a node's settings that make no sense.
 @Suite struct ServingSettingTests {

@@ -4,7 +4,7 @@ import ReelLab
 import ReelLog
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests `reel site retire` on a log without nodes.
 @Suite struct SiteRetireCommandTests {

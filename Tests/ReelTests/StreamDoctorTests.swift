@@ -1,7 +1,7 @@
 import ReelCore
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests the conclusions of the doctor from the states of a stream on several nodes.
 @Suite struct StreamDoctorTests {

@@ -3,7 +3,7 @@ import ReelNode
 import Synchronization
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests the commands about tokens, and which listeners a node refuses.
 @Suite struct TokenCommandTests {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that docker-compose.yml, the files that it mounts, and the program agree. There is no Docker here, so the test
 /// compares the text of the files.

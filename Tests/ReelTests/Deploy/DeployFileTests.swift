@@ -3,7 +3,7 @@ import ReelLab
 import ReelNet
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that the files in deploy/ and the Dockerfile fit the program, and the other programs that read them.
 @Suite struct DeployFileTests {

@@ -3,7 +3,7 @@ import ReelLab
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that deploy/local/up runs the topology of docker-compose.yml, from the same files, and leaves nothing behind.
 @Suite(

@@ -4,7 +4,7 @@ import ReelNet
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests limits of clients that reach a node through HAProxy with deploy/haproxy.cfg.
 @Suite(

@@ -8,7 +8,7 @@ import ReelNode
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests producers that get a fatal error on the mock cluster while clients publish. The clients
 /// resend the events without an ack.

@@ -6,7 +6,7 @@ import ReelNode
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests the destination of librdkafka's lines.
 @Suite(.timeLimit(.minutes(5))) struct KafkaLinesTests {

@@ -6,7 +6,7 @@ import ReelNet
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that programs for the embedded log run on Kafka without a change.
 @Suite(.realKafka, .serialized, .timeLimit(.minutes(20))) struct KafkaNodesTests {

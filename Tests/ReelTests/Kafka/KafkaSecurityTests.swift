@@ -4,7 +4,7 @@ import ReelNet
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests TLS, passwords and rights on a real broker that requires all of them.
 @Suite(.realKafka, .serialized, .timeLimit(.minutes(15))) struct KafkaSecurityTests {

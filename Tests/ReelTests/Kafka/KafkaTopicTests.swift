@@ -2,7 +2,7 @@ import Foundation
 import ReelLab
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that `reel topic` creates topics on a real broker, shows them, and finds their errors.
 @Suite(.realKafka, .serialized, .timeLimit(.minutes(15))) struct KafkaTopicTests {

@@ -3,7 +3,7 @@ import ReelLab
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests `reel load` on real nodes, and `reel check` on its files.
 @Suite struct LoadCommandTests {

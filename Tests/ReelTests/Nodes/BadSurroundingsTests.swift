@@ -7,7 +7,7 @@ import ReelSQLite
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests a node in a bad environment: foreign or damaged files, a full disk, no descriptors, no port.
 @Suite(.timeLimit(.minutes(20))) struct BadSurroundingsTests {

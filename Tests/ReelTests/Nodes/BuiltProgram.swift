@@ -3,7 +3,7 @@ import ReelLab
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Runs the built program as a user does: by its path, with arguments, and with its exit code.
 enum BuiltProgram {

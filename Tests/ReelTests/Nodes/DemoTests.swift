@@ -3,7 +3,7 @@ import ReelLab
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests the demo as `make demo` runs it.
 @Suite(.timeLimit(.minutes(20))) struct DemoTests {

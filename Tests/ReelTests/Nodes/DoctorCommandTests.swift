@@ -5,7 +5,7 @@ import ReelNet
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests `reel doctor` on running nodes and their own answers.
 @Suite struct DoctorCommandTests {

@@ -10,7 +10,7 @@ import ReelSnapshot
 import Synchronization
 import TestSupport
 
-@testable import reel
+@testable import ReelTool
 
 /// A node with both roles on a log of two partitions. One partition is brought into one of the
 /// states of docs/operations/health.md.

@@ -9,7 +9,7 @@ import ReelSnapshot
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests the table of docs/operations/health.md row by row: it brings a node with both roles
 /// into each state, and asks it.

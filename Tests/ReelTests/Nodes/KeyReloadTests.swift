@@ -4,7 +4,7 @@ import ReelNet
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests changes of a node's keys while it serves.
 @Suite(.timeLimit(.minutes(20))) struct KeyReloadTests {

@@ -5,7 +5,7 @@ import ReelSQLite
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests the files of a node when an operator stops it, copies them, or restores them with the program's own commands.
 @Suite(.timeLimit(.minutes(20))) struct LogFileTests {

@@ -4,7 +4,7 @@ import ReelNet
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// A node as a process of its own, which a test can kill and restart with the same port and files.
 final class NodeProcess {

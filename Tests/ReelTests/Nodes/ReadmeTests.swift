@@ -3,7 +3,7 @@ import ReelLab
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that the commands shown in README.md work.
 @Suite(.timeLimit(.minutes(5))) struct ReadmeTests {

@@ -6,7 +6,7 @@ import ReelNet
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests two authors who type into one text through two gateways, one of which is killed.
 @Suite(.timeLimit(.minutes(20))) struct RecordedSessionTests {

@@ -4,7 +4,7 @@ import ReelNet
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests commands that ask a malicious node.
 @Suite(.timeLimit(.minutes(5))) struct RogueNodeCommandTests {

@@ -5,7 +5,7 @@ import ReelNet
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests that sites are listed and retired while nodes run.
 @Suite(.timeLimit(.minutes(5))) struct SiteRetirementTests {

@@ -5,7 +5,7 @@ import ReelLab
 import TestSupport
 import Testing
 
-@testable import reel
+@testable import ReelTool
 
 /// Tests several users of one device, with a node that has keys.
 @Suite(.timeLimit(.minutes(20))) struct UsersTests {

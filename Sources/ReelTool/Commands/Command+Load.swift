@@ -67,7 +67,7 @@ extension Command {
         for (number, setting) in zip(LoadProfile.Number.allCases, numberSettings) {
             if let value = options[setting] { values[number] = value }
         }
-        let name = try reel.streamName(options[streamName])
+        let name = try ReelTool.streamName(options[streamName])
         guard let streams = LoadPlan.streams(name.description, count: values[.streams] ?? 1) else {
             throw CommandError(
                 .usage,
