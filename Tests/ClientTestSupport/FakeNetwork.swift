@@ -70,6 +70,8 @@ final class FakeNetwork: SyncTransport, @unchecked Sendable {
     var cutAnswer: ((@escaping @Sendable (TransportResponse) -> Void) -> Void)?
     /// The milliseconds by which this clock is ahead of the loop's clock.
     var aheadMs: Int64 = 0
+    /// The milliseconds by which the wall clock is ahead of the monotonic clock.
+    var wallAheadMs: Int64 = 0
     /// True if no connection gets appended events.
     var isSilent = false
     /// False if no node knows the outcomes of events.
@@ -125,7 +127,7 @@ final class FakeNetwork: SyncTransport, @unchecked Sendable {
 
     var executor: any SerialExecutor { loop }
     var nowMs: Int64 { Int64(clamping: loop.now) + aheadMs }
-    var wallMs: Int64 { 1_800_000_000_000 + nowMs }
+    var wallMs: Int64 { 1_800_000_000_000 + nowMs + wallAheadMs }
     var head: Seq { Seq(log.count) - 1 }
 
     /// Runs the body on the loop of this network.

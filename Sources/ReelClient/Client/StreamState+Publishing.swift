@@ -7,13 +7,13 @@ extension StreamState {
     /// - Parameters:
     ///   - base: the seq on which the event was made.
     ///   - read: the count of withdrawals at the moment when the author read the objects; nil: now.
-    ///   - nowMs: the time by the transport's clock.
+    ///   - wallMs: the time by the wall clock.
     ///   - eventMaxBytes: the largest event that a node takes.
     func add(
         _ event: SyncEvent,
         base: Seq,
         read: Int?,
-        nowMs: Int64 = 0,
+        wallMs: Int64 = 0,
         eventMaxBytes: Int = .max
     ) throws(ReelError) -> Int64 {
         let waits = try checkEffect(of: event, base: base, read: read)
@@ -22,7 +22,7 @@ extension StreamState {
         if let failure = fold?.storedObjects?.failure { throw failure }
         if writesNothing { return outbox.settleAtOnce() }
         let rules = mergeRules(eventMaxBytes)
-        return outbox.add(event, base: base, waits: waits, nowMs: nowMs, rules: rules) { change in
+        return outbox.add(event, base: base, waits: waits, wallMs: wallMs, rules: rules) { change in
             fold?.holds(model: change.model, id: change.id) == true
         }
     }

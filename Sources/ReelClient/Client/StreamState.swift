@@ -54,8 +54,6 @@ final class StreamState {
     var isDirty = false
     /// The progress of the first state; nil: none is arriving.
     var progress: LoadProgress?
-    /// The number of the first waiting event, and the time since which it waits by the wall clock.
-    var firstWaiting: (number: Int64, sinceMs: Int64)?
     /// True if the status must be shown at the end of the turn.
     var isStatusDue = false
     /// The last time at which the stream was up to date, by the wall clock in milliseconds; nil: never.
@@ -98,15 +96,6 @@ final class StreamState {
         self.row = row
         self.outbox = outbox
         overlay = Overlay(of: EmptyCollection(), site: outbox.site, over: nil, stream: name, isComplete: false)
-    }
-
-    /// Returns the time since which the first event of the queue waits, by the wall clock. It is computed once for each
-    /// event, because the two clocks do not run alike.
-    func waitingSince(_ first: Outbox.Entry, nowMs: Int64, wallMs: Int64) -> Int64 {
-        if let firstWaiting, firstWaiting.number == first.number { return firstWaiting.sinceMs }
-        let sinceMs = wallMs - max(0, nowMs - first.sinceMs)
-        firstWaiting = (first.number, sinceMs)
-        return sinceMs
     }
 
     /// The last seq folded.

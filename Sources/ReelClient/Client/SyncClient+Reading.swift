@@ -65,12 +65,12 @@ extension SyncClient {
     /// checked without it.
     private func add(_ event: SyncEvent, to stream: StreamState, base: Seq, read: Int?) throws(ReelError) -> Int64 {
         do throws(ReelError) {
-            return try stream.add(event, base: base, read: read, nowMs: transport.nowMs, eventMaxBytes: eventBytes)
+            return try stream.add(event, base: base, read: read, wallMs: transport.wallMs, eventMaxBytes: eventBytes)
         } catch {
             guard let failure = stream.fold?.storedObjects?.failure, failure.isDamage else { throw error }
             try dropState(of: stream, failure)
             markDirty(stream)
-            return try stream.add(event, base: base, read: read, nowMs: transport.nowMs, eventMaxBytes: eventBytes)
+            return try stream.add(event, base: base, read: read, wallMs: transport.wallMs, eventMaxBytes: eventBytes)
         }
     }
 

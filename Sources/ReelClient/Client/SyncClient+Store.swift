@@ -133,7 +133,7 @@ extension SyncClient {
         let fresh = Outbox(seed: seed)
         let stored = try store.open(name, newSite: fresh.site)
         var entries = stored.entries
-        for index in entries.indices { entries[index].sinceMs = transport.nowMs }
+        for index in entries.indices { entries[index].sinceMs = transport.wallMs }
         var outbox = Outbox(site: stored.site, nextOp: stored.nextOp, entries: entries, seed: seed)
         // Answers to publishes of an earlier opening on this connection are then told from those of this one.
         outbox.generation = Int64(openings) << 32

@@ -8,14 +8,14 @@ extension Outbox {
     /// Queues an event, made on a fold of `base`, and returns the number of the entry that carries it.
     /// - Parameters:
     ///   - waits: the numbers of the entries whose rejection the event waits for.
-    ///   - nowMs: the time by the transport's clock.
+    ///   - wallMs: the time by the wall clock.
     ///   - rules: the facts that decide if an update may be merged; nil: it may not.
     ///   - holds: returns true for a change whose object is in the folded state.
     mutating func add(
         _ event: SyncEvent,
         base: Seq,
         waits: [Int64] = [],
-        nowMs: Int64 = 0,
+        wallMs: Int64 = 0,
         rules: MergeRules? = MergeRules(),
         holds: (SyncChange) -> Bool
     ) -> Int64 {
@@ -29,7 +29,7 @@ extension Outbox {
             return settleAtOnce()
         }
         let held = event.changes.indices.filter { event.changes[$0].kind != .delete && holds(event.changes[$0]) }
-        var entry = Entry(number: nextNumber, event: event, base: base, held: held, sinceMs: nowMs)
+        var entry = Entry(number: nextNumber, event: event, base: base, held: held, sinceMs: wallMs)
         if !waits.isEmpty {
             entry.waits = waits
             wait(entry.number, for: waits)

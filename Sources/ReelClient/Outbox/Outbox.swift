@@ -30,8 +30,8 @@ struct Outbox: Sendable {
         /// True if the entry was handed to a connection more than once, so that an earlier copy may still reach the
         /// log. Not stored: after a restart every entry with an op is handed over again.
         var isResent = false
-        /// The time by the transport's clock at which the event was added, or at which the store was opened if an
-        /// earlier run has added it. Not stored.
+        /// The time by the wall clock at which the event was added, or at which the stream was opened if an earlier run
+        /// has added it. Not stored.
         var sinceMs: Int64 = 0
     }
 

@@ -8,7 +8,7 @@ extension SyncClient {
 
     /// Returns the events of a stream up to a number.
     private func queue(of stream: StreamState, through last: Int64) -> [QueuedEvent] {
-        let (nowMs, wallMs, problem) = (transport.nowMs, transport.wallMs, problem(of: stream))
+        let (nowMs, problem) = (transport.nowMs, problem(of: stream))
         var events: [QueuedEvent] = []
         for entry in stream.outbox.entries {
             if entry.number > last { break }
@@ -18,7 +18,7 @@ extension SyncClient {
                 id: entry.number,
                 stream: stream.name.description,
                 event: entry.event,
-                sinceMs: wallMs - max(0, nowMs - entry.sinceMs),
+                sinceMs: entry.sinceMs,
                 state: state,
                 reason: problem ?? reason(of: entry, state, in: stream, nowMs: nowMs)
             )

@@ -95,7 +95,7 @@ extension SyncClient {
         if let first = stream.outbox.entries.first {
             status.pending = .init(
                 count: stream.outbox.entries.count,
-                sinceMs: stream.waitingSince(first, nowMs: transport.nowMs, wallMs: transport.wallMs),
+                sinceMs: first.sinceMs,
                 reason: waitingReason(of: first, in: stream)
             )
         }

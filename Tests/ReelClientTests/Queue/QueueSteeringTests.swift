@@ -198,6 +198,24 @@ import Testing
         await client.close()
     }
 
+    @Test("the time since which an event waits is the same in each list of the queue and in the status")
+    func constantAge() async throws {
+        let network = try FakeNetwork()
+        try await network.on { $0.down = ["a"] }
+        let client = try network.client()
+        let stream = try await client.open("s")
+        try await stream.publish(.insert("m", id: "0"))
+        let sinceMs = try #require(await stream.queue().first?.sinceMs)
+        // The wall clock and the monotonic clock drift apart, as when the user sets the clock.
+        for aheadMs: Int64 in [1, 1_000, 3_600_000] {
+            try await network.on { $0.wallAheadMs += aheadMs }
+            try await stream.publish(.update("m", id: "0", ["n": 1]))
+            #expect(await stream.queue().map(\.sinceMs) == [sinceMs])
+            #expect(stream.status.pending.sinceMs == sinceMs)
+        }
+        await client.close()
+    }
+
     private struct Wrong: Error {}
 }
 
