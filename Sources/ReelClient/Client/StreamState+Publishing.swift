@@ -44,7 +44,7 @@ extension StreamState {
             )
         }
         if let change = event.changes.first(where: { $0.kind != .delete && outbox.isCancelled($0) }) {
-            throw refusal(.deleted, of: change)
+            throw ReelError(refusing: change, .deleted)
         }
         let overlay = look()
         let changes = decidable(outbox.withoutCancelled(event).changes, overlay)
@@ -53,10 +53,12 @@ extension StreamState {
         case .rejected(.guard)
         where event.changes.contains { $0.guards.contains { $0.value > fold?.seq ?? .none } }: return []
         case .rejected(let code):
-            let index = changes.indices.first { index in
-                prediction(for: event, Array(changes[...index]), base, read, overlay) == .rejected(code)
+            func isRefused(_ changes: [SyncChange]) -> Bool {
+                prediction(for: event, changes, base, read, overlay) == .rejected(code)
             }
-            throw refusal(code, of: changes[index ?? 0])
+            let index = changes.indices.first { isRefused(Array(changes[...$0])) } ?? 0
+            let part = changes[index].parts(for: code).first { isRefused(changes[..<index] + [$0]) }
+            throw ReelError(refusing: changes[index], code, because: part)
         }
     }
 
@@ -89,23 +91,5 @@ extension StreamState {
             number: outbox.nextNumber,
             over: fold
         )
-    }
-
-    private func refusal(_ code: ErrorCode, of change: SyncChange) -> ReelError {
-        let name = ObjectName(change.model, id: change.id)
-        let message =
-            switch code {
-            case .deleted: "found \(name), which was deleted: make a new object with another id"
-            case .noObject where change.kind == .delete: "found a delete of \(name), which this stream does not have"
-            case .noObject: "found an update of \(name), which this stream does not have: insert it first"
-            case .guard: "found a guard of \(name) that does not hold: read the object again, and decide again"
-            case .type: "found an operation on \(name) that does not fit what the field holds"
-            case .range: "found a splice beyond a text of \(name), or a sum beyond the largest number"
-            case .stale: "found a splice in a text of \(name) that was replaced since: read the object again"
-            case .tooLarge:
-                "found \(name) with more than \(Limits.fields) fields or \(Limits.object) bytes, with this change"
-            default: "found \(name): \(code.entry.meaning)"
-            }
-        return ReelError(code, message)
     }
 }
