@@ -204,6 +204,17 @@ import Testing
         #expect(try JSONDecoder().decode(ReelError.self, from: JSONEncoder().encode(error)) == error)
     }
 
+    @Test("an event is printed as canonical JSON")
+    func printedEvent() {
+        let event = SyncEvent.update("task", id: "1", ["title": "Milk"], operations: ["n": .increment(2)])
+        let text = #"{"fields":{"title":"Milk"},"id":"1","model":"task","ops":{"n":{"inc":2}},"type":"update"}"#
+        #expect("\(event)" == text && String(describing: Optional(event)) == "Optional(\(text))")
+        #expect(
+            "\(SyncEvent.batch([.delete("task", id: "2")]))"
+                == #"{"events":[{"id":"2","model":"task","type":"delete"}],"type":"batch"}"#
+        )
+    }
+
     @Test("equal values have equal hashes, and the two spellings of a text are two names")
     func hashing() {
         #expect(JSONValue.integer(3) == .number(3) && JSONValue.integer(3).hashValue == JSONValue.number(3).hashValue)

@@ -45,6 +45,11 @@ extension SyncEvent {
     }
 }
 
+extension SyncEvent: CustomStringConvertible {
+    /// The event as canonical JSON (RFC 8785), in the form that `reel publish` takes.
+    public var description: String { String(decoding: encoded(base: nil), as: UTF8.self) }
+}
+
 extension SyncChange {
     /// Writes a change of a batch.
     fileprivate func write(to bytes: inout [UInt8]) {

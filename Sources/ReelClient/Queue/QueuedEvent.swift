@@ -46,6 +46,21 @@ public struct QueuedEvent: Sendable, Hashable, Codable, Identifiable {
     public let reason: Reason
 }
 
+extension QueuedEvent.Reason: CustomStringConvertible {
+    /// The reason in plain words. For a problem it is the message with the code, as of a `ReelError`.
+    public var description: String {
+        switch self {
+        case .problem(let code, let message): "\(message) (\(code.rawValue))"
+        case .reading: "the device first reads the stream up to its head"
+        case .turn: "earlier events are sent first, or the event is about to be sent"
+        case .pause(let ms): "the event is sent again in \(ms) ms"
+        case .rejection: "the stream has not rejected an earlier event of this device yet"
+        case .answer: "the node has not answered yet"
+        case .confirmation: "the device has not read the event back from the stream yet"
+        }
+    }
+}
+
 /// The error of a flush that did not end in time.
 public struct FlushTimeout: Error, Sendable, Hashable, CustomStringConvertible {
     /// The events that still wait, of those that waited when the flush began. They stay in the queue.

@@ -216,6 +216,34 @@ import Testing
         await client.close()
     }
 
+    @Test("the reason of a waiting event and the error of a flush are in plain words")
+    func plainWords() {
+        let reasons: [QueuedEvent.Reason] = [
+            .problem(.offline, message: "no node is connected"), .reading, .turn, .pause(ms: 200), .rejection, .answer,
+            .confirmation,
+        ]
+        #expect(
+            reasons.map { "\($0)" } == [
+                "no node is connected (offline)", "the device first reads the stream up to its head",
+                "earlier events are sent first, or the event is about to be sent", "the event is sent again in 200 ms",
+                "the stream has not rejected an earlier event of this device yet", "the node has not answered yet",
+                "the device has not read the event back from the stream yet",
+            ]
+        )
+        let event = QueuedEvent(
+            id: 1,
+            stream: "s",
+            event: .insert("m", id: "0"),
+            sinceMs: 0,
+            state: .waiting,
+            reason: reasons[0]
+        )
+        #expect(
+            FlushTimeout(waiting: [event, event]).description
+                == "2 own events wait after the deadline, the first in the stream s: waiting, no node is connected (offline)"
+        )
+    }
+
     private struct Wrong: Error {}
 }
 
