@@ -171,9 +171,9 @@ extension ErrorCode {
                 400,
                 .no,
                 "Not an address",
-                "An app gave the SDK a node that is not `http://HOST:PORT` or `https://HOST:PORT`, or a store without "
-                    + "a path.",
-                "Correct the address. The client opens `/v1/socket` and all other paths of a node itself."
+                "An app gave the SDK a node that is not `http://HOST:PORT` or `https://HOST:PORT`, a store without "
+                    + "a path, or a file of authorities without a certificate.",
+                "Correct the address or the path. The client opens `/v1/socket` and all other paths of a node itself."
             )
         case .closed:
             Entry(

@@ -134,6 +134,7 @@ import Testing
         }
         #expect(error?.code == .badAddress)
         #expect(error?.message.contains(node.debugDescription) == true)
+        #expect(error?.message.contains("a port from 1 to 65535") == true)
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
@@ -150,6 +151,21 @@ import Testing
         let client = try SyncClient(nodes: [], store: .memory, transport: transport)
         try await client.open("s").publish(.insert("m", id: "offline"))
         await client.close()
+    }
+
+    @Test("a file of authorities that is missing or holds no certificate is a bad address, with its path and its fault")
+    func badAuthorities() throws {
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        for content in [nil, "no certificate"] {
+            try content?.write(toFile: path, atomically: true, encoding: .utf8)
+            let error = #expect(throws: ReelError.self) { try NetTransport(authorities: path) }
+            #expect(error?.code == .badAddress)
+            let fault = content == nil ? "No such file" : "holds no certificate"
+            for text in [path.debugDescription, "expected the path of a PEM file", fault] {
+                #expect(error?.message.contains(text) == true, "\(text)")
+            }
+        }
     }
 
     @Test("a store needs the path of a file", arguments: ["", "a\0b"])

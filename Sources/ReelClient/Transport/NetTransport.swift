@@ -13,10 +13,17 @@ public final class NetTransport: SyncTransport {
     ///
     /// - Parameter authorities: the path of a PEM file with the authorities that are trusted for nodes at `https`; nil:
     ///   the authorities of the system.
-    /// - Throws: An error if there are no threads or file descriptors left, or if the file contains no certificate.
+    /// - Throws: A `ReelError` with the code `bad_address` if the file cannot be read or contains no certificate.
+    ///   Another error if the process has no thread or file descriptor left.
     public init(authorities: String? = nil) throws {
         trust = Result { () throws(NetError) in try TLSClient(authorities: authorities) }
-        if authorities != nil { _ = try trust.get() }
+        if let authorities, case .failure(let error) = trust {
+            let expected = "expected the path of a PEM file with certificates"
+            throw ReelError(
+                .badAddress,
+                "found the authorities \(authorities.debugDescription), \(expected): \(error.message)"
+            )
+        }
         let loop = try EventLoop()
         self.loop = loop
         ownLoop = loop
@@ -42,7 +49,8 @@ public final class NetTransport: SyncTransport {
     }
 
     private static func mismatch(_ node: String) -> String {
-        "found the node \(node.debugDescription), expected http://HOST:PORT or https://HOST:PORT without a path"
+        "found the node \(node.debugDescription), expected http://HOST:PORT or https://HOST:PORT without a path,"
+            + " and a port from 1 to 65535"
     }
 
     /// Opens a WebSocket to a node. The attempt fails after ten seconds.

@@ -53,7 +53,8 @@ import Testing
             }
         }
         let expected =
-            "found the node \(node.debugDescription), expected http://HOST:PORT or https://HOST:PORT without a path"
+            "found the node \(node.debugDescription), expected http://HOST:PORT or https://HOST:PORT without a path, and a"
+            + " port from 1 to 65535"
         try await eventually("both are told") { said.withLock { $0.count } == 2 }
         #expect(said.withLock { $0 } == [expected, expected])
     }
