@@ -88,7 +88,7 @@ import Testing
         await first.close()
         try await network.on { $0.down = ["a"] }
         let client = try network.client(nodes: hasNodes ? ["a"] : [], store: .file(path))
-        #expect(try await client.signOut(withinSeconds: hasNodes ? 1 : 3_000) == ["todo"])
+        #expect(try await client.signOut(deadline: .seconds(hasNodes ? 1 : 3_000)) == ["todo"])
         #expect(!FileManager.default.fileExists(atPath: path))
     }
 
@@ -100,7 +100,7 @@ import Testing
         let first = try network.client(store: .file(path))
         try await first.open("todo").publish(.insert("task", id: "1")).outcome()
         try await network.on { $0.dropsAcks = true }
-        let eraser = Task { try await first.signOut(withinSeconds: 1) }
+        let eraser = Task { try await first.signOut(deadline: .seconds(1)) }
         try await eventually { try await ends(network) == [true] }
         for suffix in ["", "-wal"] {
             try? FileManager.default.copyItem(atPath: path + suffix, toPath: copy + suffix)

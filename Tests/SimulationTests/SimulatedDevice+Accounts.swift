@@ -63,7 +63,7 @@ extension SimulatedDevice {
         world.trace(name, "erases the account of \(account.user)")
         Task(executorPreference: process) { [self] in
             do {
-                let staying = try await client.signOut(ifWaiting: .erase, withinSeconds: seconds)
+                let staying = try await client.signOut(ifWaiting: .erase, deadline: .seconds(seconds))
                 world.trace(name, "has erased it, sites stay in \(staying)")
             } catch let error as ReelError where error.message == "killed" {
                 // The store is unchanged, or empty for the next client.

@@ -4,8 +4,8 @@ internal import ReelCore
 extension SyncClient {
     /// The maximum time that a client without a file spends on ending its sites.
     static let closeMs: Int64 = 2_000
-    /// The maximum of `withinSeconds`.
-    static let signOutSecondsMax = 3_600
+    /// The maximum of the deadline of `signOut`.
+    static let signOutMsMax: Int64 = 3_600_000
 
     /// Commits all changes, and closes the connection. The queue stays in the store. Calls that wait throw `closed`,
     /// and so do later calls; the sequences of `changes()`, `notices()` and `statuses()` end.
@@ -50,7 +50,7 @@ extension SyncClient {
     ///
     /// - Parameters:
     ///   - waiting: the treatment of own events that wait.
-    ///   - seconds: the maximum time for ending the sites.
+    ///   - deadline: the longest time for ending the sites, at most an hour.
     /// - Returns: The names of the streams in which a site stays, because no node took its last event in time. An
     ///   operator can retire such a site.
     /// - Throws: `store_waits` with the number of events and their streams if own events wait and are not to be erased;
@@ -59,7 +59,7 @@ extension SyncClient {
     @discardableResult
     public func signOut(
         ifWaiting waiting: WaitingEvents = .refuse,
-        withinSeconds seconds: Int = 10
+        deadline: Duration = .seconds(10)
     ) async throws -> [String] {
         takeEnqueued()
         try checkOpen()
@@ -80,7 +80,7 @@ extension SyncClient {
             do throws(ReelError) { try begin(name, .snapshot) } catch { staying.append(name.description) }
         }
         discardQueues()
-        let ms = Int64(max(0, min(seconds, Self.signOutSecondsMax))) * 1_000
+        let ms = min(deadline.milliseconds, Self.signOutMsMax)
         staying += await endSites(of: Array(opened.values), ms: ms)
         if !isClosed { end(.closed) }
         if let failure = failure ?? resources.eraseFailure { throw failure }

@@ -93,7 +93,7 @@ import Testing
             _ = try await client.open("s")
             try await eventually { await client.isTidy }
             stopping.stop(after: kills)
-            let staying = try? await client.signOut(ifWaiting: .erase, withinSeconds: 0)
+            let staying = try? await client.signOut(ifWaiting: .erase, deadline: .zero)
             #expect((staying == nil) == stopping.isOver)
             await client.close()
             for user in ["bob", "ann"] where kills > 0 {
