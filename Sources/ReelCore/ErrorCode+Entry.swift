@@ -276,7 +276,8 @@ extension ErrorCode {
                 "Another user's store",
                 "The device's store belongs to another user than the one that the app or the token names. The client "
                     + "has not read, shown or sent anything of the store.",
-                "Open the store of this user. If the user has a new name, `SyncClient.adopt` gives the store to it."
+                "Use another file for each user, or let the former user sign out. If the user has a new name, "
+                    + "`SyncClient.adopt(store:from:to:)` gives the store to it."
             )
         case .storeWaits:
             Entry(
@@ -284,7 +285,8 @@ extension ErrorCode {
                 .changed,
                 "Events wait",
                 "The device's store still contains own events that the stream does not have.",
-                "Wait until the queue is empty, or allow that the events are discarded."
+                "Wait until the queue is empty, or discard the events: `forget(_:discardingQueue: true)` for a stream, "
+                    + "`signOut(ifWaiting: .erase)` for the account."
             )
         case .conflict:
             Entry(

@@ -36,7 +36,10 @@ import Testing
             let client = try network.client(store: .file(path, user: owner))
             try await client.open("todo").publish(.insert("task", id: "1"))
             await client.close()
-            #expect(code { _ = try network.client(store: .file(path, user: visitor)) } == .storeUser)
+            let error = #expect(throws: ReelError.self) { try network.client(store: .file(path, user: visitor)) }
+            #expect(error?.code == .storeUser)
+            let advice = visitor == nil ? "name the user of the store" : "`SyncClient.adopt(store:from:to:)`"
+            #expect(error?.message.contains(advice) == true)
             let again = try network.client(store: .file(path, user: owner))
             #expect(try await again.open("todo").pendingCount == 1)
             await again.close()
@@ -199,7 +202,10 @@ import Testing
         let typo = path + "-typo"
         #expect(code { try SyncClient.adopt(store: typo, from: nil, to: "anna") } == .storeFailed)
         #expect(!FileManager.default.fileExists(atPath: typo))
-        #expect(code { try SyncClient.adopt(store: path, from: "bob", to: "anna") } == .storeUser)
+        let wrong = #expect(throws: ReelError.self) { try SyncClient.adopt(store: path, from: "bob", to: "anna") }
+        #expect(wrong?.code == .storeUser)
+        let text = #"found `from: "bob"`, expected `from: "ann"`: the store belongs to the user "ann""#
+        #expect(wrong?.message == text)
         #expect(try SyncClient.adopt(store: path, from: "ann", to: "anna") == 2, "the last three are one event")
         #expect(try SyncClient.adopt(store: path, from: "ann", to: "anna") == 2, "once more does nothing")
         #expect(code { _ = try network.client(store: .file(path, user: "ann")) } == .storeUser)

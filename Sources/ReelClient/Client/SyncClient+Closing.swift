@@ -49,7 +49,8 @@ extension SyncClient {
         let stream = opened[name]
         let pendingCount = try stream?.outbox.entries.count ?? store?.queued(name) ?? 0
         let held = LocalStream(id: name.description, pendingCount: pendingCount)
-        if !discardingQueue, let error = ReelError(waitingIn: [held]) { throw error }
+        let call = "forget(_:discardingQueue: true)"
+        if !discardingQueue, let error = ReelError(waitingIn: [held], discardedBy: call) { throw error }
         var outcomes: [(publication: PublishHandle, outcome: PublishOutcome)] = []
         if let stream {
             settleCovered(stream)

@@ -64,7 +64,8 @@ extension SyncClient {
         takeEnqueued()
         try checkOpen()
         // A damaged store can be erased too.
-        if waiting == .refuse, let error = ReelError(waitingIn: try streams()) { throw error }
+        let call = "signOut(ifWaiting: .erase)"
+        if waiting == .refuse, let error = ReelError(waitingIn: try streams(), discardedBy: call) { throw error }
         isEnding = true
         do throws(ReelError) {
             try store?.signOut()
@@ -123,7 +124,11 @@ extension ReelError {
     private static let streamsNamed = 10
 
     /// Creates the error that own events wait in some of these streams; nil if no event waits.
-    init?(waitingIn held: [LocalStream]) {
+    ///
+    /// - Parameters:
+    ///   - held: the streams.
+    ///   - call: the call that discards the events.
+    init?(waitingIn held: [LocalStream], discardedBy call: String) {
         let waiting = held.filter { $0.pendingCount > 0 }
         if waiting.isEmpty { return nil }
         let count = waiting.reduce(0) { $0 + $1.pendingCount }
@@ -132,7 +137,7 @@ extension ReelError {
         self.init(
             .storeWaits,
             "found \(count) own events that wait (\(streams.joined(separator: ", "))): wait until they are sent, or"
-                + " allow that they are discarded"
+                + " discard them with `\(call)`"
         )
     }
 }

@@ -10,7 +10,7 @@ extension DeviceStore {
     func claim(for user: String?) throws(ReelError) {
         let owner = client.user
         guard owner != user else { return }
-        guard owner == nil, try isEmpty() else { throw ReelError(storeOf: owner, found: user) }
+        guard owner == nil, try isEmpty() else { throw ReelError(storeOf: owner, openedBy: user) }
         try give(to: user)
     }
 
@@ -18,7 +18,7 @@ extension DeviceStore {
     func adopt(from former: String?, to user: String) throws(ReelError) {
         let owner = client.user
         if owner == user { return }
-        guard owner == former else { throw ReelError(storeOf: owner, found: former) }
+        guard owner == former else { throw ReelError(storeOf: owner, adoptedFrom: former) }
         try give(to: user)
     }
 
@@ -46,8 +46,29 @@ extension DeviceStore {
 }
 
 extension ReelError {
-    fileprivate init(storeOf owner: String?, found user: String?) {
-        func name(_ user: String?) -> String { user.map { "the user \($0.debugDescription)" } ?? "no user" }
-        self.init(.storeUser, "the store belongs to \(name(owner)), found \(name(user))")
+    /// Creates the error that a client of `user` cannot open a store of `owner`; nil: no user.
+    fileprivate init(storeOf owner: String?, openedBy user: String?) {
+        let advice =
+            switch (owner, user) {
+            case (nil, _): "use another file, or give it to the user with `SyncClient.adopt(store:from:to:)`"
+            case (_, nil): "name the user of the store, or use another file"
+            default:
+                "use another file for each user, let the former user sign out, or call"
+                    + " `SyncClient.adopt(store:from:to:)` if the user has a new name"
+            }
+        self.init(.storeUser, "the store belongs to \(Self.name(owner)), found \(Self.name(user)): \(advice)")
+    }
+
+    /// Creates the error that `adopt` was called with another user than the owner of the store; nil: no user.
+    fileprivate init(storeOf owner: String?, adoptedFrom former: String?) {
+        let (found, expected) = (former?.debugDescription ?? "nil", owner?.debugDescription ?? "nil")
+        self.init(
+            .storeUser,
+            "found `from: \(found)`, expected `from: \(expected)`: the store belongs to \(Self.name(owner))"
+        )
+    }
+
+    private static func name(_ user: String?) -> String {
+        user.map { "the user \($0.debugDescription)" } ?? "no user"
     }
 }

@@ -28,6 +28,7 @@ import Testing
         await streams.1.close()
         let error = await #expect(throws: ReelError.self) { try await client.signOut() }
         #expect(error?.code == .storeWaits)
+        #expect(error?.message.hasSuffix("discard them with `signOut(ifWaiting: .erase)`") == true)
         #expect(error?.message.contains("3 own events that wait (s: 1, t: 2)") == true, "\(error!)")
         #expect(try streams.0.objects("m").count == 1)
         #expect(try await client.streams().map(\.pendingCount) == [1, 2])

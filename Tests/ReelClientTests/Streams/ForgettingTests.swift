@@ -68,6 +68,7 @@ import Testing
         if !isOpen { await stream.close() }
         let error = await #expect(throws: ReelError.self) { try await client.forget("s") }
         #expect(error?.code == .storeWaits && error?.message.contains("3 own events that wait (s: 3)") == true)
+        #expect(error?.message.hasSuffix("discard them with `forget(_:discardingQueue: true)`") == true)
         #expect(try await client.streams() == [.init(id: "s", pendingCount: 3)], "nothing has changed")
         if isOpen { #expect(try stream.objects("m").count == 3) }
         try await client.forget("s", discardingQueue: true)
