@@ -36,14 +36,14 @@ extension ObjectName: CustomStringConvertible {
 /// slow reader therefore delays no other reader, and misses only intermediate states.
 public struct ObjectChangeBatch: Sendable {
     /// The seq up to which the stream is folded.
-    public var seq: Seq
+    public internal(set) var seq: Seq
     /// The objects that look different. Each was made, changed or deleted by any device, or an own change of it is now
     /// confirmed.
-    public var objects: Set<ObjectName> = []
+    public internal(set) var objects: Set<ObjectName> = []
     /// True if a snapshot or a large delta has replaced the state. Then read every object again, not only `objects`.
-    public var isReset = false
+    public internal(set) var isReset = false
     /// Events that have arrived above a gap. They are folded once the gap is filled. At most the last 1,000 are listed.
-    public var seen: [DeliveredEvent] = []
+    public internal(set) var seen: [DeliveredEvent] = []
 
     static let seenMax = 1_000
 

@@ -16,28 +16,28 @@ public struct SyncObject: Sendable, Hashable, Identifiable {
     /// A field with its last writer.
     public struct Field: Sendable, Hashable {
         /// The value of the field.
-        public var value: JSONValue
+        public internal(set) var value: JSONValue
         /// The seq of the event that wrote the field last, which a guard names. Nil if that event waits in this
         /// device's queue and has no seq yet.
-        public var seq: Seq?
+        public internal(set) var seq: Seq?
         /// The site that wrote the field last.
-        public var site: Site
+        public internal(set) var site: Site
     }
 
     /// The object's model and id.
-    public var name: ObjectName
+    public internal(set) var name: ObjectName
     /// The object's name, which identifies it in its stream.
     public var id: ObjectName { name }
     /// The seq of the last event that was applied to the object. Nil if that event waits in this device's queue and has
     /// no seq yet.
-    public var seq: Seq?
+    public internal(set) var seq: Seq?
     /// True if the object is not fully confirmed: an own event that has changed it waits in the queue.
     public var isPending: Bool { seq == nil }
     /// The position up to which the stream was folded when the object was read. Pass it as the `base` of an event that
     /// is made from the object.
-    public var readAt: ReadPosition
+    public internal(set) var readAt: ReadPosition
     /// The fields by name.
-    public var fields: FieldMap<Field>
+    public internal(set) var fields: FieldMap<Field>
 
     /// The value of a field; nil if it is absent.
     public subscript(field: String) -> JSONValue? { fields[field]?.value }

@@ -40,29 +40,29 @@ public struct StreamStatus: Sendable, Hashable, Codable {
     /// `EnqueuedEvent.stored()`.
     public struct Pending: Sendable, Hashable, Codable {
         /// The number of events. Merged events count as one.
-        public var count = 0
+        public internal(set) var count = 0
         /// The time of the oldest of them, in milliseconds since 1970. For an event of an earlier run it is the time at
         /// which the stream was opened: the event is at least that old.
-        public var sinceMs: Int64?
+        public internal(set) var sinceMs: Int64?
         /// The reason why the oldest one still waits.
-        public var reason: QueuedEvent.Reason?
+        public internal(set) var reason: QueuedEvent.Reason?
     }
 
     /// The part of the stream that is here.
-    public var content = Content.neverSynced
+    public internal(set) var content = Content.neverSynced
     /// The way in which new events arrive.
-    public var connection = Connection.closed
+    public internal(set) var connection = Connection.closed
     /// The last seq of the partition up to which everything is folded; −1: nothing yet.
-    public var seq = Seq.none
+    public internal(set) var seq = Seq.none
     /// The identity of the log; nil until it is known. A seq has a meaning only together with its epoch.
-    public var epoch: Epoch?
+    public internal(set) var epoch: Epoch?
     /// The last time at which the device was up to date, in milliseconds since 1970 by the device's wall clock. Nil if
     /// it never was. If the process was killed, it is the time of the last change that was stored before.
-    public var upToDateMs: Int64?
+    public internal(set) var upToDateMs: Int64?
     /// The own events that wait.
-    public var pending = Pending()
+    public internal(set) var pending = Pending()
     /// The present problems of the stream. Those of the whole client are in `SyncStatus`.
-    public var problems: [SyncProblem] = []
+    public internal(set) var problems: [SyncProblem] = []
 
     /// The number of own events that wait.
     public var pendingCount: Int { pending.count }

@@ -3,13 +3,13 @@ internal import ReelCore
 /// The result of `SyncClient.syncOnce(deadline:)`.
 public struct SyncReport: Sendable, Hashable, Codable {
     /// True if every open stream is up to date, and no own event waits.
-    public var isComplete: Bool
+    public internal(set) var isComplete: Bool
     /// The number of events that were received for the first time.
-    public var received: Int64
+    public internal(set) var received: Int64
     /// The number of own events that have left the queue. Merged events count as one.
-    public var settled: Int
+    public internal(set) var settled: Int
     /// The status of the client at the end, with the events that still wait and the problems.
-    public var status: SyncStatus
+    public internal(set) var status: SyncStatus
 }
 
 extension SyncClient {

@@ -3,22 +3,22 @@ public import ReelCore
 /// The status of a client: its node, its deployment, its queue, and the present problems.
 public struct SyncStatus: Sendable, Hashable, Codable {
     /// The node that the client is connected with; nil: none.
-    public var connectedNode: String?
+    public internal(set) var connectedNode: String?
     /// The time since which the client has had no node, in milliseconds since 1970. Nil while it is connected, and
     /// before it has looked for one.
-    public var offlineSinceMs: Int64?
+    public internal(set) var offlineSinceMs: Int64?
     /// The deployment that the device belongs to, 16 hex digits; nil: it has met none.
-    public var deployment: String?
+    public internal(set) var deployment: String?
     /// Another deployment, which a node has named. The device sends nothing there; see `SyncClient.adopt(deployment:)`.
-    public var otherDeployment: String?
+    public internal(set) var otherDeployment: String?
     /// The number of own events that wait in open streams. Merged events count as one.
-    public var pendingCount = 0
+    public internal(set) var pendingCount = 0
     /// True if at least one stream is open, and every open stream is up to date. Streams that have failed do not count.
     /// Own events may still wait; see `pendingCount`.
-    public var isUpToDate = false
+    public internal(set) var isUpToDate = false
     /// The problems, those of the whole client first, then those of streams by name. A problem leaves the list when it
     /// is repaired.
-    public var problems: [SyncProblem] = []
+    public internal(set) var problems: [SyncProblem] = []
 }
 
 /// A reason why a part of the client does not work at the moment.
