@@ -1,4 +1,5 @@
 import ReelClient
+import ReelCore
 
 /// The unchanged Swift code of docs/guides/sdk.md and of the README. It is compiled here, and `SDKPageTests` compares
 /// and runs it.
@@ -43,7 +44,8 @@ enum SDKPage {
             case .neverSynced: print("nothing is here yet")
             case .loading(let bytes, let total): print("\(bytes) of \(total ?? 0) bytes have arrived")
             case .behind(let seqs): print(seqs ?? 0, "seqs behind, up to date at", status.upToDateMs ?? 0)
-            case .upToDate: print("up to date, seq", status.seq, status.connection)
+            case .upToDate where status.isUpToDate: print("up to date, seq", status.seq)
+            case .upToDate: print("complete up to seq", status.seq, "no news arrives:", status.connection)
             }
             if let reason = status.pending.reason { print(status.pending.count, "own events wait:", reason) }
         }
@@ -53,6 +55,7 @@ enum SDKPage {
     }
 
     static func background(_ client: SyncClient) async throws {
+        for held in try await client.streams() { try await client.open(held.id) }
         let report = try await client.syncOnce(deadline: .seconds(20))
         if !report.isComplete { print(report.status.pendingCount, report.status.problems) }
         await client.close()
@@ -94,6 +97,13 @@ enum SDKPage {
         try await todo.publish(.update("task", id: "1", ["done": true]))
         try await todo.publish(.update("task", id: "1", operations: ["views": .increment(1)]))
         try await todo.publish(.batch([.insert("task", id: "2"), .update("task", id: "1", ["count": 1])]))
+    }
+
+    static func fill(_ todo: SyncStream) async throws {
+        let (title, count, due): (String, Int, String?) = ("Bread", 2, nil)
+        var fields: FieldMap<JSONValue> = ["title": JSONValue(title), "count": JSONValue(count)]
+        fields["due"] = due.map { JSONValue($0) }
+        try await todo.publish(.insert("task", id: "3", fields))
     }
 
     static func draw(_ todo: SyncStream) async throws {

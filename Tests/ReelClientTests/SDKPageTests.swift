@@ -53,6 +53,8 @@ import Testing
         #expect(try await SDKPage.readApart(todo).agreed == todo.object("task", id: "1"))
         try await SDKPage.draw(todo)
         try await SDKPage.toggle(todo)
+        try await SDKPage.fill(todo)
+        #expect(try todo.object("task", id: "3")?.fields.names == ["count", "title"])
         #expect(try todo.object("task", id: "1")?["favourite"] == true)
         try await eventually { todo.status.pendingCount == 0 }
         #expect(try todo.objects("list").count == 1)

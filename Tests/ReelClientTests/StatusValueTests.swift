@@ -85,6 +85,21 @@ import Testing
         for await status in stream.statuses() { #expect(status.connection == .closed) }
     }
 
+    @Test("a stream that was closed or evicted has the status of one that was never opened")
+    func closedStream() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        for isEvicted in [false, true] {
+            let stream = try await client.open("s", from: .beginning)
+            try await stream.publish(.insert("m", id: "\(isEvicted)")).outcome()
+            #expect(stream.status.seq >= 0)
+            if isEvicted { try await client.evict("s") } else { await stream.close() }
+            #expect(stream.status == StreamStatus())
+            #expect(stream.status.content == .neverSynced && stream.status.connection == .closed)
+        }
+        await client.close()
+    }
+
     @Test("a stream that may not be read has failed, with its code")
     func failed() async throws {
         let network = try FakeNetwork()

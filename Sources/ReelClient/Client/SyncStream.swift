@@ -16,7 +16,7 @@ public enum StartPosition: Sendable {
 public struct LocalStream: Sendable, Hashable, Codable {
     /// The name of the stream, for `open`.
     public let id: String
-    /// The number of own events that wait in the stream; see `SyncStream.pendingCount`.
+    /// The number of own events that wait in the stream; see `StreamStatus.pendingCount`.
     public let pendingCount: Int
 }
 
@@ -64,7 +64,8 @@ public struct SyncStream: Sendable {
     }
 
     /// The status of the stream: its content, its connection, its position and its queue. It can be read on any thread
-    /// at any time, also after the stream was closed.
+    /// at any time. After the stream was closed, evicted or forgotten, it is the status of a stream that was never
+    /// opened: `neverSynced`, `closed`, and no position. After `SyncClient.close` it is the last status, with `closed`.
     public var status: StreamStatus { client.resources.board.stream(opening) }
 
     /// Returns the present status, and then the newest status after each change.
@@ -85,8 +86,8 @@ public struct SyncStream: Sendable {
     /// Returns the own events that wait, in order, including those of an earlier run. Their outcomes can be awaited.
     public func pending() async -> [PublishHandle] { await client.pending(of: opening) }
 
-    /// The changes from now on, batch by batch. A `SyncStream` holds the client, and this sequence does not: a task
-    /// that is to end with the client must keep only the sequence.
+    /// Returns the changes from now on, batch by batch. A `SyncStream` holds the client, and this sequence does not: a
+    /// task that is to end with the client must keep only the sequence.
     public func changes() async -> ObjectChanges { await client.changes(of: opening) }
 
     /// Waits until the stream is folded up to this seq.

@@ -13,9 +13,11 @@ public struct SyncReport: Sendable, Hashable, Codable {
 }
 
 extension SyncClient {
-    /// Sends what waits and reads what is new, for a background task with little time. Streams with waiting events are
-    /// opened. Returns as soon as every open stream is up to date and no own event waits, or after the deadline. The
-    /// client stays connected; `close` ends the connection.
+    /// Sends what waits and reads what is new, for a background task with little time. Returns as soon as every open
+    /// stream is up to date and no own event waits, or after the deadline.
+    ///
+    /// It reads only open streams, and opens those with waiting events. Open every other stream that it should read
+    /// before the call; `streams` lists them. The client stays connected; `close` ends the connection.
     ///
     /// - Parameter deadline: the longest time to take.
     /// - Returns: The work that was done, and the status at the end.
