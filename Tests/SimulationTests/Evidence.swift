@@ -242,7 +242,8 @@ extension World {
             case _ where found.isEmpty && evidence.replaced.contains(token): break
             default:
                 guard found.count == 1, let place = found.first else {
-                    return broken("\(token) was promised, and was consumed at \(found.map(\.seq))")
+                    let told = promise.outcome.map { "told \($0)" } ?? "told nothing"
+                    return broken("\(token) was promised and \(told), and was consumed at \(found.map(\.seq))")
                 }
                 switch promise.outcome {
                 case .applied(let seq) where seq != place.seq || place.judgement != .applied,
