@@ -220,8 +220,11 @@ import Testing
         await client.close()
     }
 
-    @Test("a device with a wrong partition count from a rogue node reads the state again at an honest node")
-    func wrongPartitionCount() async throws {
+    @Test(
+        "a device with a wrong partition count from a rogue node reads the state again at an honest node",
+        arguments: [false, true]
+    )
+    func wrongPartitionCount(isReopened: Bool) async throws {
         let partition = StreamName("s")!.partition(of: 3)
         let network = try network(
             hello: [Self.welcome(#""partitions":1"#, #""partitions":3"#)],
@@ -238,14 +241,22 @@ import Testing
             network.down = ["b"]
         }
         let client = try network.client(nodes: ["a", "b"])
-        let stream = try await client.open("s", from: .beginning)
+        var stream = try await client.open("s", from: .beginning)
         try await eventually("the rogue has shown a log without events") { await stream.seq == 1 }
         #expect(try stream.objects("m").isEmpty)
+        if isReopened {
+            await stream.close()
+            try await client.open("other")
+        }
         try await network.on { network in
             (network.down, network.hung) = (["a"], [])
             for connection in network.connections { connection.end("reset") }
         }
-        try await eventually("all is read") { try stream.objects("m").count == 2 }
+        if isReopened {
+            try await eventually { await client.connectedNode == "b" }
+            stream = try await client.open("s", from: .beginning)
+        }
+        try await eventually("all is read") { [stream] in try stream.objects("m").count == 2 }
         try await stream.publish(.insert("m", id: "own")).outcome()
         #expect(try stream.objects("m").count == 3)
         await client.close()

@@ -42,7 +42,7 @@ enum SDKPage {
         for await status in todo.statuses() {
             switch status.content {
             case .neverSynced: print("nothing is here yet")
-            case .loading(let bytes, let total): print("\(bytes) of \(total ?? 0) bytes have arrived")
+            case .loading(let bytes, let total): print("\(bytes) of \(total ?? bytes) bytes have arrived")
             case .behind(let seqs): print(seqs ?? 0, "seqs behind, up to date at", status.upToDateMs ?? 0)
             case .upToDate where status.isUpToDate: print("up to date, seq", status.seq)
             case .upToDate: print("complete up to seq", status.seq, "no news arrives:", status.connection)

@@ -52,6 +52,7 @@ final class ClientResources: @unchecked Sendable {
         dropLink()
         tokenQuestion?.task.cancel()
         tokenQuestion?.deadline.cancel()
+        tokenQuestion = nil
         inbox.close(error)
         // A call that throws the error is followed by no read that succeeds.
         content.end(error)

@@ -234,11 +234,18 @@ public actor SyncClient {
         if !hasLookedForUnused { planUpkeep() }
         if link == nil { connectNext() }
         let isOfFormerEpoch = leaveFormerEpoch(stream)
-        if let welcome = link?.welcome { _ = leaveOtherPartitions(stream, welcome) }
-        step(
-            stream,
-            .opened(.init(link: syncLink, hasPlace: hasPlace(stream), isOfFormerEpoch: isOfFormerEpoch))
+        let dropsState = link?.welcome.map { leaveOtherPartitions(stream, $0) } ?? false
+        // A state is dropped before the connection is known, as when a node sends `welcome`.
+        let opening = StreamSync.Opening(
+            link: dropsState ? nil : syncLink,
+            hasPlace: hasPlace(stream),
+            isOfFormerEpoch: isOfFormerEpoch
         )
+        step(stream, .opened(opening))
+        if dropsState, let syncLink {
+            step(stream, .stateDropped)
+            step(stream, .connectionOpened(syncLink, hasPlace: hasPlace(stream)))
+        }
         // The app can read the status when `open` returns.
         if isStatusDue { showStatus() }
         showStatus(of: stream)

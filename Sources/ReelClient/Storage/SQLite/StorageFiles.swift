@@ -43,8 +43,6 @@ struct StorageFiles: Sendable {
     private(set) var resolved: String
     /// True if there was a WAL with content next to the file before the storage was opened.
     let hadWAL: Bool
-    /// The size of the file in bytes before the storage was opened; 0: there was none.
-    let formerBytes: Int64
     private var file: Part?
     private var wal: Part?
 
@@ -71,7 +69,6 @@ struct StorageFiles: Sendable {
         }
         let walBytes = FileLook(resolved + "-wal")?.size ?? 0
         hadWAL = walBytes > 0
-        formerBytes = file?.size ?? 0
         // SQLite would delete the WAL of an empty file.
         guard !hadWAL || file?.size ?? 0 > 0 else {
             throw ReelError(

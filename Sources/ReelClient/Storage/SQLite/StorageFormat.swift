@@ -50,13 +50,13 @@ enum StorageFormat {
 
     /// Throws `store_damaged` if the file was cut within its last page. SQLite reads the missing part as zeros.
     private static func checkSize(_ files: StorageFiles, _ connection: Connection) throws {
-        // A WAL may have that page.
+        // A WAL may have that page. What a killed process had begun to write was rolled back by the first read.
         guard !files.hadWAL, let pageBytes = try connection.integer("PRAGMA page_size"),
-            !files.formerBytes.isMultiple(of: pageBytes)
+            let bytes = FileLook(files.path)?.size, !bytes.isMultiple(of: pageBytes)
         else { return }
         throw ReelError(
             .storeDamaged,
-            "the device's storage: found \(files.formerBytes) bytes in \(files.path), expected a multiple of"
+            "the device's storage: found \(bytes) bytes in \(files.path), expected a multiple of"
                 + " \(pageBytes): the file was cut"
         )
     }
