@@ -437,9 +437,12 @@ import Testing
         _ = outbox.takeNotices()
         let site = outbox.site
         outbox.bootstrapped(consumed: { $0 == site ? (1, 9) : nil }, seq: 12)
+        #expect(outbox.coveredCount == 2 && outbox.nextSendMs == nil)
+        for number in 1...3 { outbox.resolve(Int64(number), .unknown) }
         #expect(
             outbox.takeNotices() == [.settled(number: 1, .consumed(nil)), .settled(number: 2, .consumed(9))]
         )
+        #expect(outbox.coveredCount == 0)
         // A seq of the next log says nothing about the event's seq in this log.
         outbox.epochChanged(consumed: { $0 == site ? (2, 3) : nil }, seq: 5)
         #expect(outbox.takeNotices() == [.settled(number: 3, .consumed(nil))])

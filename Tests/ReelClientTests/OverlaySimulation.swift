@@ -83,7 +83,15 @@ struct OverlaySimulation {
         return stream.outbox.entries.last?.waits?.isEmpty == false ? number : nil
     }
 
+    /// Settles the entries that a snapshot has covered, as after an answer of a node.
+    mutating func resolve() {
+        for number in stream.outbox.entries.filter({ $0.covered != nil }).map(\.number) {
+            stream.outbox.resolve(number, .unknown)
+        }
+    }
+
     mutating func send() {
+        resolve()
         stream.placeReleased()
         let window = Outbox.Window(events: 3, bytes: 4_096)
         let parcel = stream.outbox.nextBatch(
@@ -165,11 +173,13 @@ struct OverlaySimulation {
         guard let fold = stream.view?.fold else { return }
         stream.placeReleased()
         var entries = Array(stream.outbox.entries)
-        for index in entries.indices { entries[index].acked = nil }
+        for index in entries.indices { (entries[index].acked, entries[index].covered) = (nil, nil) }
         let (site, nextOp) = (stream.outbox.site, stream.outbox.nextOp)
+        var outbox = Outbox(site: site, nextOp: nextOp, entries: entries, seed: random.next())
+        outbox.cover { site in fold.site(site).map { ($0.op, $0.seq) } }
         parcels = []
         look()
-        stream = Self.device(Outbox(site: site, nextOp: nextOp, entries: entries, seed: random.next()), fold)
+        stream = Self.device(outbox, fold)
         feed = stream.feeds.make()
     }
 
@@ -213,7 +223,7 @@ struct OverlaySimulation {
     func expected() -> Fold? {
         guard var fold = stream.fold else { return nil }
         var ops: [Site: Op] = [:]
-        for var entry in stream.outbox.entries {
+        for var entry in stream.outbox.entries where entry.covered == nil {
             let gone = entry.held.filter { place in
                 let change = entry.event.changes[place]
                 return stream.fold?.holds(model: change.model, id: change.id) == false

@@ -125,6 +125,13 @@ package final class ScriptedNode: SyncTransport, @unchecked Sendable {
         let request = start()
         loop.execute { [self] in
             guard !request.isEnded else { return }
+            if target.contains("/events?") {
+                // The node tells no outcomes.
+                request.cancel()
+                receive(.head(status: 404, length: nil))
+                receive(.body(Array(#"{"code":"not_found"}"#.utf8)))
+                return receive(.end)
+            }
             targets.append(target)
             guard let pieces = states(target, head) else {
                 request.cancel()

@@ -83,10 +83,6 @@ extension StreamState {
     func end(_ error: ReelError) {
         handles.cancelAll()
         sendTimer?.cancel()
-        let settled = Set(publications.keys.filter(covered.isSettled))
-        for (number, outcome) in covered.giveUp() where settled.contains(number) {
-            for publication in publications.removeValue(forKey: number) ?? [] { publication.settled(outcome) }
-        }
         for publication in publications.values.joined() { publication.closed(error) }
         for commit in commits { commit(error) }
         for waiter in waiters { waiter.continuation.resume(throwing: error) }

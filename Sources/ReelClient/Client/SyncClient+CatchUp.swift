@@ -182,9 +182,9 @@ extension SyncClient {
             stream.outbox.epochChanged(consumed: consumed, seq: fold.seq)
             stream.outbox.expressSent(over: fold)
         } else {
-            noteCovered(by: fold, after: before, stream)
             stream.outbox.bootstrapped(consumed: consumed, seq: fold.seq)
         }
+        noteCovered(by: fold, after: before, stream)
         stream.former = nil
         stream.isStateDue = true
         if loaded.isDelta, loaded.listsChanges {
@@ -211,6 +211,8 @@ extension SyncClient {
             epoch != welcome.epoch
         else { return false }
         stream.queueEpoch = nil
+        // The state of the new log shows which of the covered events that log has.
+        stream.forgetQuestions()
         stream.former = stream.view?.fold
         stream.view = nil
         stream.unwritten = []

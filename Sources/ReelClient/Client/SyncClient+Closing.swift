@@ -53,7 +53,6 @@ extension SyncClient {
         if !discardingQueue, let error = ReelError(waitingIn: [held], discardedBy: call) { throw error }
         var outcomes: [(publication: PublishHandle, outcome: PublishOutcome)] = []
         if let stream {
-            settleCovered(stream)
             outcomes = stream.takeOutcomesOfForgotten()
             end(stream)
         }

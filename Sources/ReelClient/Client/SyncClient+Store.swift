@@ -162,14 +162,17 @@ extension SyncClient {
                 )
                 stream.view = view.view
                 stream.storedSeq = stored.position?.stateSeq ?? .none
+                let fold = view.view.fold
+                stream.outbox.cover { site in fold.site(site).map { ($0.op, $0.seq) } }
+                noteCovered(by: fold, after: .none, stream)
             } else {
                 // Nodes also have the state, but only this device has the queue. So the queue is kept.
                 try store.forgetState(stored.row, epoch: stored.epoch)
             }
         }
-        if stream.view != nil || !outbox.entries.isEmpty {
+        if stream.view != nil || !stream.outbox.entries.isEmpty {
             stream.overlay = Overlay(
-                of: outbox,
+                of: stream.outbox,
                 over: stream.view?.fold,
                 stream: name,
                 isComplete: stream.sync.isComplete

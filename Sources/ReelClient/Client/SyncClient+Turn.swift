@@ -120,10 +120,6 @@ extension SyncClient {
             case .acked(let number, let seq): for item in stream.publications[number] ?? [] { item.acked(seq) }
             case .settled(let number, let outcome):
                 if outcome.isConsumed { note(.consumed(stream.name)) }
-                if case .consumed(let seq) = outcome, stream.covered.settled(number, seq) {
-                    if let seq { for item in stream.publications[number] ?? [] { item.acked(seq) } }
-                    continue
-                }
                 settle(number, outcome, stream)
             case .newSite(let was, let now):
                 notify(.newSite(stream: stream.name.description, was: was.description, now: now.description))

@@ -41,13 +41,14 @@ extension Outbox {
     /// The last event of a site that a state has consumed. Its seq is nil if it was in another log.
     typealias LastConsumed = (op: Op, seq: Seq?)
 
-    /// Called when a snapshot has replaced the own fold. Events that it covers were consumed. Acked events up to `seq`
-    /// that it does not cover were not consumed.
+    /// Called when a snapshot has replaced the own fold. Acked events up to `seq` that it does not cover were not
+    /// consumed. For each event that it covers, call `resolve` once it is known whose event has the op.
     mutating func bootstrapped(consumed: (Site) -> LastConsumed?, seq: Seq) {
-        removeAll { entry in
-            guard let author = entry.author, let last = consumed(author.site), last.op >= author.op else { return nil }
-            return .consumed(last.op == author.op ? last.seq : nil)
-        }
+        cover(by: consumed)
+        restart(consumed: consumed, seq: seq)
+    }
+
+    private mutating func restart(consumed: (Site) -> LastConsumed?, seq: Seq) {
         let unconsumed = entries.firstIndex { $0.acked.map { $0 <= seq } ?? false }
         let isCloned = consumed(site).map { $0.op >= nextOp } ?? false
         // States that follow each other must not make the queue wait for its answers each time.
@@ -61,13 +62,19 @@ extension Outbox {
     /// Called when another log has replaced the old one. Events that the new version vector covers were consumed. The
     /// rest is sent again on the new state, except for events that depend on the state that their author saw.
     mutating func epochChanged(consumed: (Site) -> LastConsumed?, seq: Seq) {
-        bootstrapped(consumed: { site in consumed(site).map { ($0.op, nil) } }, seq: .max)
+        // No node can tell the content of an event of the former log.
+        removeAll { entry in
+            guard let author = entry.author, let last = consumed(author.site) else { return nil }
+            return last.op >= author.op ? .consumed(nil) : nil
+        }
+        restart(consumed: consumed, seq: .max)
         leaveEndedSites { site in consumed(site).map { KnownSite(op: $0.op, seq: .none, isForeign: false) } }
         leaveSitesThatFellBack(consumed)
         let error = ReelError(.epochChanged, "it depends on seqs of a log that has ended")
         removeAll { $0.author == nil && $0.event.dependsOnBase ? .failed(error) : nil }
         for index in entries.indices {
             entries[index].base = seq
+            setCovered(nil, at: index)
             // The former log has not consumed the event. In the new log nothing was sent before this moment, and no
             // copy of a publish to the former log can reach it.
             if entries[index].author != nil { entries[index].firstSent = position?.moment }
@@ -105,13 +112,18 @@ extension Outbox {
             if entries[index].event.encoded(base: entries[index].base, author: author) == content {
                 return remove(at: index, outcome)
             }
-            // Another device used this site: its event has the op.
-            takeBackOp(at: index)
-            if author.site == site { takeNewSite() } else { refuseSplices() }
-            rewind()
+            anotherEventHasOp(ofEntryAt: index)
         } else if author.site == site, author.op >= nextOp {
             takeNewSite()
         }
+    }
+
+    /// Called when another device has used the site of an entry: its event has the op.
+    mutating func anotherEventHasOp(ofEntryAt index: EntryList.Index) {
+        let former = entries[index].author?.site
+        takeBackOp(at: index)
+        if former == site { takeNewSite() } else { refuseSplices() }
+        rewind()
     }
 
     /// Takes a new site for all later events. A device restored from a backup and its original use the same site.

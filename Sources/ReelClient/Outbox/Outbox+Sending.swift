@@ -33,7 +33,8 @@ extension Outbox {
     /// Nothing is sent again before all sent events are answered. Otherwise copies would fill the connection, and each
     /// answer to a copy could cause the next copy.
     var nextSendMs: Int64? {
-        guard !isHeld, conflicting == nil, hasBegun || inFlight == 0, index(behind: sentThrough) < entries.endIndex
+        guard !isHeld, conflicting == nil, coveredCount == 0, hasBegun || inFlight == 0,
+            index(behind: sentThrough) < entries.endIndex
         else {
             return nil
         }
@@ -133,7 +134,7 @@ extension Outbox {
             rewindsInARow = 0
             return
         }
-        guard seq > folded else { return sendAgain(afterMs: 0, nowMs: nowMs) }
+        guard seq > folded || entries[index].covered != nil else { return sendAgain(afterMs: 0, nowMs: nowMs) }
         entries[index].acked = seq
         rewindsInARow = 0
         notify(.acked(number: entries[index].number, seq: seq))
@@ -149,7 +150,7 @@ extension Outbox {
     ///   or token.
     mutating func nacked(_ author: EventID, _ error: ReelError, ref: Int64?, nowMs: Int64) {
         defer { answered() }
-        guard let index = index(of: author), entries[index].acked == nil else { return }
+        guard let index = index(of: author), entries[index].acked == nil, entries[index].covered == nil else { return }
         // A final error is valid for the event even if sending has restarted after the nack of an earlier publish. It
         // is not valid for a filler that has replaced the event meanwhile.
         let isFinal = error.retryMs == nil && !entries[index].event.isFiller

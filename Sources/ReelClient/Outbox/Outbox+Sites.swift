@@ -92,6 +92,8 @@ extension Outbox {
                 continue
             }
             switch deciding(entry, author.op) {
+            // It is not known yet if the event with the op is this one.
+            case .consumed where entry.covered != nil: break
             case .moved:
                 result.moved += 1
                 takeBackOp(at: index)

@@ -30,9 +30,18 @@ struct Outbox: Sendable {
         /// True if the entry was handed to a connection more than once, so that an earlier copy may still reach the
         /// log. Not stored: after a restart every entry with an op is handed over again.
         var isResent = false
+        /// The last event of its site that the folded state has consumed, if that state covers the op of this entry and
+        /// has not shown its content. Nil: the state does not cover the op. Not stored: the state shows it.
+        var covered: CoveredOp?
         /// The time by the wall clock at which the event was added, or at which the stream was opened if an earlier run
         /// has added it. Not stored.
         var sinceMs: Int64 = 0
+    }
+
+    /// An op that a folded state covers.
+    struct CoveredOp: Sendable, Equatable {
+        /// The seq of the event, if the state has it.
+        var seq: Seq?
     }
 
     /// A seq of an epoch, up to which a fold has read.
@@ -80,6 +89,8 @@ struct Outbox: Sendable {
     /// True if the stream has no room for another site, according to the fold.
     var waitsForRoom = false
     var entries = EntryList()
+    /// The number of covered entries. Nothing is sent until it is known whose events have their ops.
+    var coveredCount = 0
     /// No entry after this number has an op.
     var lastGiven: Int64 = 0
     var nextNumber: Int64 = 1
@@ -217,6 +228,7 @@ struct Outbox: Sendable {
     private mutating func noteRemoved(_ entry: Entry, _ outcome: PublishOutcome) {
         touch(entry, -1)
         if let author = entry.author { forget(author) }
+        if entry.covered != nil { coveredCount -= 1 }
         write(.remove(number: entry.number, isInStream: outcome.isApplied))
         notify(.settled(number: entry.number, outcome))
     }
@@ -235,6 +247,7 @@ struct Outbox: Sendable {
     /// Removes the op of an entry. The event was not consumed under it, and is sent as a new one of the present site.
     mutating func takeBackOp(at index: EntryList.Index) {
         if let author = entries[index].author { forget(author) }
+        setCovered(nil, at: index)
         (entries[index].author, entries[index].acked, entries[index].firstSent) = (nil, nil, nil)
         entries[index].isResent = false
         write(.put(entries[index]))

@@ -1,7 +1,8 @@
 internal import ReelCore
 
-/// Own events that a state has covered. The state shows that they were consumed, and not if they had an effect. A node
-/// is asked for their outcomes, one site of one state after the other.
+/// Own events that a state has covered. The state shows that their ops were consumed. It does not show if the events
+/// had an effect, nor if they are those of this device. A node is asked for their contents and outcomes, one site after
+/// the other.
 struct CoveredEvents: Sendable {
     /// An own event that a state has covered.
     struct Event: Sendable {
@@ -27,16 +28,8 @@ struct CoveredEvents: Sendable {
         fileprivate var pages = 0
     }
 
-    /// An event whose outcome is asked for.
-    private struct Awaited {
-        /// True if the queue has settled the event, so that only its outcome is missing.
-        var isSettled = false
-        /// The seq of the event as the state shows it.
-        var seq: Seq?
-    }
-
-    /// An outcome, and the number of its event in the queue.
-    typealias Settled = (number: Int64, outcome: PublishOutcome)
+    /// The number of an event in the queue, and the fact that decides about it.
+    typealias Found = (number: Int64, fact: Outbox.CoveredFact)
 
     /// The number of successive failures after which the outcomes stay unknown.
     static let attemptsMax = 8
@@ -46,8 +39,6 @@ struct CoveredEvents: Sendable {
     private static let pagesMax = 1_000
 
     private var questions: ArraySlice<Question> = []
-    /// The events that are asked for, by number.
-    private var awaited: [Int64: Awaited] = [:]
     private var failures = 0
 
     /// The present question; nil: all outcomes are known.
@@ -60,17 +51,9 @@ struct CoveredEvents: Sendable {
             var question = Question(site: site, epoch: epoch, last: last, position: after)
             for event in events {
                 question.events[event.author.op] = (event.number, Self.hash(event.content), event.after)
-                awaited[event.number] = Awaited()
             }
             questions.append(question)
         }
-    }
-
-    /// Records the seq of an event as the state shows it. Returns false if the outcome of the event is not awaited.
-    mutating func settled(_ number: Int64, _ seq: Seq?) -> Bool {
-        guard awaited[number] != nil else { return false }
-        awaited[number] = Awaited(isSettled: true, seq: seq)
-        return true
     }
 
     /// Takes the outcomes from an answer to the present question.
@@ -79,24 +62,26 @@ struct CoveredEvents: Sendable {
     ///   - events: the events of the answer, with their outcomes.
     ///   - to: the last seq that the answer proves.
     /// - Throws: `node_behind` for an answer that proves nothing new.
-    mutating func answered(_ events: [DeliveredEvent], to: Seq) throws(ReelError) -> [Settled] {
+    mutating func answered(_ events: [DeliveredEvent], to: Seq) throws(ReelError) -> [Found] {
         guard var question = questions.first else { return [] }
         guard to > question.position || question.position >= question.last else {
             throw ReelError(.nodeBehind, "found no events after seq \(question.position)")
         }
-        var found: [Settled] = []
+        var found: [Found] = []
         for event in events {
-            // A barrier of the partition has no site. An event with other content was made by another device.
+            // A barrier of the partition has no site.
             guard let (op, outcome, content) = Self.read(event, of: question.site),
-                let (number, hash, _) = question.events[op], hash == Self.hash(content)
+                let (number, hash, _) = question.events[op]
             else { continue }
+            let told: PublishOutcome
             switch outcome {
-            case .applied: found.append((number, .applied(event.seq)))
-            case .rejected(let code): found.append((number, .rejected(code, event.seq)))
+            case .applied: told = .applied(event.seq)
+            case .rejected(let code): told = .rejected(code, event.seq)
             default: continue
             }
+            // An event with other content was made by another device.
+            found.append((number, hash == Self.hash(content) ? .own(told) : .other))
             question.events[op] = nil
-            awaited[number] = nil
         }
         failures = 0
         question.position = max(question.position, to)
@@ -127,7 +112,7 @@ struct CoveredEvents: Sendable {
 
     /// Records a failed attempt. Returns the events for which no later attempt can help, and all events after the last
     /// attempt.
-    mutating func failed(_ error: ReelError) -> [Settled] {
+    mutating func failed(_ error: ReelError) -> [Found] {
         failures += 1
         switch error.code {
         case .truncated: return giveUpOldest()
@@ -143,7 +128,7 @@ struct CoveredEvents: Sendable {
     }
 
     /// Takes the events of the present question that may lie where the log was trimmed. Later ones may still be there.
-    private mutating func giveUpOldest() -> [Settled] {
+    private mutating func giveUpOldest() -> [Found] {
         guard var question = questions.first else { return [] }
         let left = question.events.filter { $0.value.after > question.position }
         guard let next = left.values.map(\.after).min() else { return giveUpQuestion() }
@@ -151,28 +136,20 @@ struct CoveredEvents: Sendable {
         question.events = left
         question.position = next
         questions[questions.startIndex] = question
-        return oldest.map { settle($0) }
+        return oldest.map { ($0.number, .unknown) }
     }
 
-    /// Removes an event, and returns it with the outcome that the state shows.
-    private mutating func settle(_ event: (number: Int64, hash: UInt64, after: Seq)) -> Settled {
-        (event.number, .consumed(awaited.removeValue(forKey: event.number)?.seq))
-    }
-
-    /// Takes the events of the present question with the outcomes that the state shows.
-    private mutating func giveUpQuestion() -> [Settled] {
+    /// Takes the events of the present question.
+    private mutating func giveUpQuestion() -> [Found] {
         failures = 0
         guard let question = questions.popFirst() else { return [] }
-        return question.events.values.map { settle($0) }
+        return question.events.values.map { ($0.number, .unknown) }
     }
 
-    /// Takes all events with the outcomes that the state shows.
-    mutating func giveUp() -> [Settled] {
-        var left: [Settled] = []
+    /// Takes all events.
+    private mutating func giveUp() -> [Found] {
+        var left: [Found] = []
         while !questions.isEmpty { left += giveUpQuestion() }
         return left
     }
-
-    /// True if the queue has settled the event, so that only its outcome is missing.
-    func isSettled(_ number: Int64) -> Bool { awaited[number]?.isSettled ?? false }
 }

@@ -9,18 +9,19 @@ extension SyncClient {
     /// The maximum number of events in an answer. They are of this device, and need not arrive again.
     private static let outcomesPerPage = 100
 
-    /// Notes the own events that a state has covered, so that their outcomes are asked for.
+    /// Asks for the contents and outcomes of the own events that a state has covered.
     ///
     /// - Parameters:
     ///   - fold: the state.
-    ///   - after: the last seq that was folded before it.
+    ///   - after: the last seq that was folded before it; none: it is not known.
     ///   - stream: the stream.
     func noteCovered(by fold: Fold, after: Seq, _ stream: StreamState) {
+        // Whatever was asked of a former state is asked of this one.
+        stream.forgetQuestions()
+        guard stream.outbox.coveredCount > 0 else { return }
         var events: [CoveredEvents.Event] = []
         for entry in stream.outbox.entries {
-            guard let author = entry.author, let site = fold.site(author.site), site.op >= author.op,
-                stream.publications[entry.number] != nil
-            else { continue }
+            guard let author = entry.author, entry.covered != nil else { continue }
             // An event that was sent from an earlier state may lie below the state that the device had at last.
             let sent = entry.firstSent.flatMap { $0.epoch == fold.epoch ? $0.seq : nil } ?? after
             let content = entry.event.encoded(base: entry.base, author: author)
@@ -65,7 +66,7 @@ extension SyncClient {
             }
             let outcomes = try stream.covered.answered(events.frame.events, to: events.to)
             stream.handles.cancelOutcomes()
-            settle(outcomes, stream)
+            resolve(outcomes, stream)
             askNextOutcomes()
         } catch {
             outcomesFailed(error, stream)
@@ -76,7 +77,7 @@ extension SyncClient {
     private func outcomesFailed(_ error: ReelError, _ stream: StreamState) {
         stream.handles.cancelOutcomes()
         guard link?.welcome != nil else { return }
-        settle(stream.covered.failed(error), stream)
+        resolve(stream.covered.failed(error), stream)
         if stream.covered.question != nil {
             let name = stream.name
             let pause = after(stream.covered.retryMs(after: error)) { client in
@@ -94,14 +95,11 @@ extension SyncClient {
         for stream in opened.values where stream.covered.question != nil { askOutcomes(stream) }
     }
 
-    /// Settles all covered events by what the state shows, because the stream is removed.
-    func settleCovered(_ stream: StreamState) {
-        stream.handles.cancelOutcomes()
-        settle(stream.covered.giveUp(), stream)
-    }
-
-    private func settle(_ outcomes: [(number: Int64, outcome: PublishOutcome)], _ stream: StreamState) {
-        for (number, outcome) in outcomes { settle(number, outcome, stream) }
+    private func resolve(_ found: [CoveredEvents.Found], _ stream: StreamState) {
+        if found.isEmpty { return }
+        // The events are sent again in the order of their ops.
+        for (number, fact) in found.sorted(by: { $0.number < $1.number }) { stream.outbox.resolve(number, fact) }
+        markDirty(stream)
     }
 
     /// Tells the app the outcome of an event.
@@ -111,5 +109,13 @@ extension SyncClient {
             guard outcome.isLoss else { continue }
             notify(.notApplied(stream: stream.name.description, item.event, outcome))
         }
+    }
+}
+
+extension StreamState {
+    /// Ends all questions for covered events.
+    func forgetQuestions() {
+        handles.cancelOutcomes()
+        covered = CoveredEvents()
     }
 }

@@ -48,6 +48,7 @@ extension SyncClient {
         nowMs: Int64
     ) -> QueuedEvent.Reason {
         switch state {
+        case _ where entry.covered != nil: return .confirmation
         case .acked: return .confirmation
         case .sent where entry.number <= stream.outbox.sentThrough: return .answer
         case .sent, .waiting:

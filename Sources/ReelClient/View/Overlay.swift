@@ -287,9 +287,12 @@ struct Overlay: Sendable {
 
     // MARK: Entries
 
-    /// Returns the event of an entry, encoded for the site that has sent it or will send it. Only splices and guards
-    /// depend on their base. Any other event gets the newest base, unless it was handed over and has become too old.
+    /// Returns the event of an entry, encoded for the site that has sent it or will send it; nil: it is not laid. Only
+    /// splices and guards depend on their base. Any other event gets the newest base, unless it was handed over and has
+    /// become too old.
     private mutating func taken(_ entry: Outbox.Entry) -> Laid? {
+        // The fold has the effect of a covered event, or an event of another device.
+        if entry.covered != nil { return nil }
         let isTooOld = entry.author != nil && entry.base < draft.horizon
         let base = isTooOld || entry.event.dependsOnBase ? entry.base : Self.firstSeq - 1
         let site = entry.author?.site ?? site
