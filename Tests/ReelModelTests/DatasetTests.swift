@@ -34,26 +34,31 @@ import Testing
 
     // MARK: Opening
 
-    @Test("a dataset with faults in its schemas is not opened, and says why") func faults() async throws {
-        struct Second: Model {
-            let id: ID<Second>
-            var a = ""
-            init(id: ID<Second>) { self.id = id }
-            static let schema = Schema<Second>("job") {
-                Field("a", \.a)
-                Field("b", \.a)
-            }
+    private struct Second: Model {
+        let id: ID<Second>
+        var a = ""
+        init(id: ID<Second>) { self.id = id }
+        static let schema = Schema<Second>("job") {
+            Field("a", \.a)
+            Field("b", \.a)
         }
+    }
+
+    @Test("a dataset with faults in its schemas is not opened, and says why") func faults() async throws {
         let client = try FakeNetwork().client(nodes: [])
         let error = await #expect(throws: SchemaError.self) {
             try await client.open("s", models: [Job.self, Second.self])
         }
         #expect(error?.faults == [.modelTwice(model: "job"), .propertyTwice(model: "job", fields: ["a", "b"])])
         #expect(try await client.streams().isEmpty)
-        let todo = try await client.open("s", models: [Job.self])
-        let unknown = await #expect(throws: SchemaError.self) { try await todo.insert(JobList(id: "1")) }
-        #expect(unknown?.faults == [.unknownModel(model: "list")])
         await client.close()
+    }
+
+    @Test("an object of a model that the dataset was not opened with is refused") func unknownModel() async throws {
+        try await offline { todo in
+            let error = await #expect(throws: SchemaError.self) { try await todo.insert(Second(id: "1")) }
+            #expect(error?.faults == [.unknownModel(model: "job")])
+        }
     }
 
     // MARK: Reading

@@ -110,10 +110,13 @@ final class SimulatedLink: @unchecked Sendable {
     /// Removes the device's end; its process has ended without a message.
     func forgetDevice() { receive = nil }
 
-    /// Removes the gateway's end; its process has ended.
+    /// Removes the gateway's end; its process has ended. The gateway's loop would otherwise keep the client, which keeps
+    /// this link and the gateway.
     func forgetGateway() {
-        client = nil
+        let client = client
+        self.client = nil
         isClosedByGateway = true
+        client?.closed()
     }
 
     // MARK: Directions

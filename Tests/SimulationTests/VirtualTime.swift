@@ -77,5 +77,9 @@ final class VirtualTime {
     }
 
     /// Drops all remaining actions.
-    func stop() { queue = [] }
+    func stop() {
+        // An action that repeats itself refers to itself.
+        for happening in queue { happening.cancel() }
+        queue = []
+    }
 }
