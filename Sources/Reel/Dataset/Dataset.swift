@@ -57,11 +57,13 @@ extension SyncClient {
     ///   - models: the models of the objects that are read and written.
     ///   - start: the position where reading begins on a device that holds nothing of the stream yet.
     /// - Throws: `SchemaError` with all faults of the schemas; then the stream is not opened. What `open` throws.
+    @inline(never)
     public func open(
         _ name: String,
         models: [any Model.Type],
         from start: StartPosition = .snapshot
     ) throws -> Dataset {
+        // The optimiser of Swift 6.3 crashes on some async functions into which it has inlined this one.
         try Dataset.check(models)
         return try Dataset(try open(name, from: start), models: models)
     }
