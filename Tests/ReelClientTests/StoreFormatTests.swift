@@ -149,11 +149,48 @@ import Testing
         do {
             let store = try DeviceStore(path: path)
             let row = try store.open(name, newSite: site).row
+            let outbox = Outbox(site: site, nextOp: 0, entries: [entry, other], seed: 1)
             try store.commit(durably: true) { (changes) throws(ReelError) in
-                store.write([.put(entry), .put(other)], of: name, row, &changes)
+                store.write([.put(entry), .put(other)], of: outbox, name, row, &changes)
             }
         }
         #expect(try DeviceStore(path: path).open(name, newSite: site).entries == [entry, other])
+    }
+
+    @Test(
+        "rows that a flipped bit hides from SQLite are found, and nothing is sent without them",
+        arguments: ["q", "s"]
+    )
+    func lostRows(kind: String) async throws {
+        let network = try FakeNetwork()
+        let path = temporaryPath()
+        defer { removeStore(path) }
+        let client = try network.client(nodes: [], store: .file(path))
+        for stream in ["r", "s"] {
+            let stream = try await client.open(stream)
+            for id in 0..<3 { try await stream.publish(.insert("m", id: "\(id)")) }
+        }
+        #expect(try await client.streams().map(\.pendingCount) == [3, 3])
+        try await client.forget("r", discardingQueue: true)
+        await client.close()
+        do {
+            let connection = try Connection(path: path, mode: .readWrite, busyMs: 5_000)
+            try connection.execute(
+                """
+                DELETE FROM pair WHERE key =
+                    (SELECT max(key) FROM pair WHERE substr(key, 1, 1) = CAST('\(kind)' AS BLOB))
+                """
+            )
+        }
+        let error = await #expect(throws: ReelError.self) {
+            try await network.client(nodes: [], store: .file(path)).open("s")
+        }
+        #expect(error?.code == .storeDamaged)
+        #expect(
+            error?.message.contains(
+                kind == "q" ? "found 2 waiting events of the stream s, expected 3" : "found 0 streams, expected 1"
+            ) == true
+        )
     }
 
     /// Makes a store of format 3 with one queued event.

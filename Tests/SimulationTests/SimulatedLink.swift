@@ -110,8 +110,8 @@ final class SimulatedLink: @unchecked Sendable {
     /// Removes the device's end; its process has ended without a message.
     func forgetDevice() { receive = nil }
 
-    /// Removes the gateway's end; its process has ended. The gateway's loop would otherwise keep the client, which keeps
-    /// this link and the gateway.
+    /// Removes the gateway's end; its process has ended. The gateway's loop would otherwise keep the client, and so the
+    /// link and the gateway.
     func forgetGateway() {
         let client = client
         self.client = nil

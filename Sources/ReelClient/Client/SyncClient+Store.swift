@@ -16,8 +16,18 @@ extension SyncClient {
                 || stream.unwrittenWrites.contains { if case .remove = $0 { false } else { true } }
         }
         noteUpToDate(streams, wallMs: heardMs)
-        let written = streams.filter(mustWriteState)
         show(streams, beforeCommit: true)
+        var (states, written) = (StorageChanges(), [StreamState]())
+        var damaged: [(stream: StreamState, error: ReelError)] = []
+        for stream in streams where mustWriteState(stream) {
+            do throws(ReelError) {
+                states.append(try changedRows(of: stream, in: store))
+                written.append(stream)
+            } catch {
+                guard error.isDamage else { throw error }
+                damaged.append((stream, error))
+            }
+        }
         try store.commit(durably: isPromise) { changes throws(ReelError) in
             if !logIsWritten {
                 store.changeClient(&changes) {
@@ -26,17 +36,11 @@ extension SyncClient {
                 }
             }
             for stream in streams {
-                store.write(stream.unwrittenWrites, of: stream.name, stream.row, &changes)
+                store.write(stream.unwrittenWrites, of: stream.outbox, stream.name, stream.row, &changes)
                 if stream.unwrittenEpoch { store.dropEvents(stream.row, &changes) }
                 for event in stream.unwritten { store.write(event: event.value, seq: event.seq, stream.row, &changes) }
             }
-            for stream in written {
-                let witness = stream.view?.witness
-                try stream.view?.withFold { (fold) throws(ReelError) in
-                    try store.write(&fold, witness: witness, stream.row, &changes)
-                }
-                stream.storedSeq = stream.seq
-            }
+            changes.append(states)
             for stream in streams { stream.position.map { store.write($0, stream.row, &changes) } }
         }
         logIsWritten = true
@@ -44,10 +48,23 @@ extension SyncClient {
         for stream in streams { (stream.unwrittenWrites, stream.unwritten) = ([], []) }
         for stream in written { stateIsWritten(stream, store) }
         show(streams, beforeCommit: false)
+        // The commit has stored the queue. The rest of a damaged state is read again from a node.
+        for (stream, error) in damaged { try dropState(of: stream, error) }
         turns += 1
         for stream in streams { stream.lastTurn = turns }
         boundCache(of: streams)
         if !store.unusedGenerations.isEmpty || streams.contains(where: \.isLayered) { planUpkeep() }
+    }
+
+    /// Returns the changed rows of a stream's state. The commit that follows must write them.
+    private func changedRows(of stream: StreamState, in store: DeviceStore) throws(ReelError) -> StorageChanges {
+        var changes = StorageChanges()
+        let witness = stream.view?.witness
+        try stream.view?.withFold { (fold) throws(ReelError) in
+            try store.write(&fold, witness: witness, stream.row, &changes)
+        }
+        stream.storedSeq = stream.seq
+        return changes
     }
 
     private func mustWriteState(_ stream: StreamState) -> Bool {

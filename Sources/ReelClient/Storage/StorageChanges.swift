@@ -34,6 +34,12 @@ public struct StorageChanges: Sendable {
         changes.append(.remove(key: key))
     }
 
+    /// Adds the changes of another list.
+    mutating func append(_ other: StorageChanges) {
+        bytes += other.bytes
+        changes += other.changes
+    }
+
     /// Adds a change that removes all keys in `start..<end`.
     public mutating func removeRange(from start: [UInt8], to end: [UInt8]) {
         bytes += start.count + end.count

@@ -59,14 +59,30 @@ extension DeviceStore {
     }
 
     /// Writes changes of the queue. Call it inside `commit`.
-    func write(_ writes: [Outbox.Write], of stream: StreamName, _ row: Int64, _ changes: inout StorageChanges) {
+    ///
+    /// - Parameters:
+    ///   - writes: the changes.
+    ///   - outbox: the queue after these changes.
+    ///   - stream: the name of the stream.
+    ///   - row: the number of the stream.
+    ///   - changes: the changes of the commit.
+    func write(
+        _ writes: [Outbox.Write],
+        of outbox: Outbox,
+        _ stream: StreamName,
+        _ row: Int64,
+        _ changes: inout StorageChanges
+    ) {
+        if writes.isEmpty { return }
         for write in writes {
             switch write {
             case .put(let entry): changes.seal(entry.content, for: StoreKey.entry(row, entry.number))
             case .remove(let number, _): changes.remove(StoreKey.entry(row, number))
-            case .site(let site, let next): self.write(site: site, nextOp: next, of: stream, row, &changes)
+            case .site: break
             }
         }
+        let known = StreamRow(row: row, site: outbox.site, nextOp: outbox.nextOp, queued: outbox.entries.count)
+        changes.seal(known.content, for: StoreKey.stream(stream))
     }
 }
 

@@ -35,7 +35,8 @@ extension DeviceStore {
         if let stored = try find(stream) { return stored }
         let row = reserveNumber()
         try commit(durably: true) { changes throws(ReelError) in
-            write(site: newSite, nextOp: 0, of: stream, row, &changes)
+            changes.seal(StreamRow(row: row, site: newSite).content, for: StoreKey.stream(stream))
+            changeClient(&changes) { $0.streams += 1 }
         }
         return Stored(row: row, site: newSite, nextOp: 0, entries: [])
     }
@@ -55,6 +56,14 @@ extension DeviceStore {
             nextOp: known.nextOp,
             entries: try entries(of: known.row, snapshot)
         )
+        // A flipped bit in a page of the file can hide rows from SQLite.
+        guard stored.entries.count == known.queued else {
+            throw ReelError.lostRows(
+                "waiting events of the stream \(stream)",
+                found: stored.entries.count,
+                expected: known.queued
+            )
+        }
         stored.epoch = position?.epoch
         stored.holdsState = found != nil && (position == nil || position?.position != nil)
         if let read = position?.position, read.partition == stream.partition(of: read.partitions) {
@@ -100,18 +109,9 @@ extension DeviceStore {
 
     /// Returns the number of waiting own events of a stream; nil if the store does not know the stream.
     func queued(_ stream: StreamName) throws(ReelError) -> Int? {
-        let snapshot = try storage.snapshot()
-        return try row(of: stream, snapshot).map { (known) throws(ReelError) in try queued(known.row, snapshot) }
-    }
-
-    private func queued(_ row: Int64, _ snapshot: any StorageSnapshot) throws(ReelError) -> Int {
-        var count = 0
-        let start = StoreKey.queue(row)
-        try snapshot.forEach(from: start, to: StoreKey.end(of: start)) { (_, _) throws(ReelError) in
-            count += 1
-            return true
+        try storage.snapshot().sealed(StoreKey.stream(stream)) { (content) throws(ReelError) in
+            try StreamRow(content).queued
         }
-        return count
     }
 
     /// True if the store knows no stream.
@@ -119,12 +119,23 @@ extension DeviceStore {
 
     /// Returns the number of waiting own events, by the name of each stream that the store knows.
     func queued() throws(ReelError) -> [String: Int] {
-        let snapshot = try storage.snapshot()
         var queued: [String: Int] = [:]
-        for (name, stream) in try streams(snapshot) {
-            queued[name.description] = try self.queued(stream.row, snapshot)
-        }
+        for (name, stream) in try streams(try storage.snapshot()) { queued[name.description] = stream.queued }
         return queued
+    }
+
+    /// Throws `store_damaged` if the storage does not hold as many streams as the client's row says.
+    func checkStreams() throws(ReelError) {
+        var found = 0
+        let start = StoreKey.streams
+        // A damaged row counts: its stream cannot be opened, and all others can.
+        try storage.snapshot().forEach(from: start, to: StoreKey.end(of: start)) { (_, _) throws(ReelError) in
+            found += 1
+            return true
+        }
+        guard found == client.streams else {
+            throw ReelError.lostRows("streams", found: found, expected: client.streams)
+        }
     }
 
     /// Returns the streams in which a site of the store was given an op.
@@ -133,10 +144,6 @@ extension DeviceStore {
     }
 
     // MARK: Writing, inside `commit`
-
-    func write(site: Site, nextOp: Op, of stream: StreamName, _ row: Int64, _ changes: inout StorageChanges) {
-        changes.seal(StreamRow(row: row, site: site, nextOp: nextOp).content, for: StoreKey.stream(stream))
-    }
 
     /// Writes the position up to which a stream was received, together with the events or the state that prove it.
     func write(_ position: Position, _ row: Int64, _ changes: inout StorageChanges) {
@@ -173,6 +180,7 @@ extension DeviceStore {
             removeState(row, &changes)
             changes.removeRange(from: StoreKey.queue(row), to: StoreKey.end(of: StoreKey.queue(row)))
             changes.remove(StoreKey.stream(stream))
+            changeClient(&changes) { $0.streams -= 1 }
         }
         unusedGenerations += layers
     }
@@ -199,9 +207,11 @@ struct StreamRow {
     var row: Int64
     var site: Site
     var nextOp: Op
+    /// The number of events in the queue.
+    var queued: Int
 
-    init(row: Int64, site: Site, nextOp: Op) {
-        (self.row, self.site, self.nextOp) = (row, site, nextOp)
+    init(row: Int64, site: Site, nextOp: Op = 0, queued: Int = 0) {
+        (self.row, self.site, self.nextOp, self.queued) = (row, site, nextOp, queued)
     }
 
     init(_ content: Bytes) throws(ReelError) {
@@ -210,7 +220,8 @@ struct StreamRow {
         guard let site = Site(try reader.text()), row > 0 else { throw reader.damaged("a stream") }
         self.site = site
         nextOp = try reader.number()
-        guard nextOp >= 0 else { throw reader.damaged("an op") }
+        queued = Int(try reader.number())
+        guard nextOp >= 0, queued >= 0 else { throw reader.damaged("an op") }
         try reader.end()
     }
 
@@ -219,6 +230,7 @@ struct StreamRow {
         writer.write(row)
         writer.write(Array(site.description.utf8))
         writer.write(nextOp)
+        writer.write(Int64(queued))
         return writer.bytes
     }
 }

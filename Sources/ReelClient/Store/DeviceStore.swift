@@ -26,6 +26,7 @@ final class DeviceStore {
             try snapshot.sealed(StoreKey.client) { (content) throws(ReelError) in try ClientRow(content) }
             ?? ClientRow()
         firstNumber = client.nextNumber
+        try checkStreams()
     }
 
     /// Commits everything that `body` writes, all or nothing.
@@ -37,10 +38,17 @@ final class DeviceStore {
     ///   failed.
     func commit(durably: Bool, _ body: (inout StorageChanges) throws(ReelError) -> Void) throws(ReelError) {
         var changes = StorageChanges()
-        try body(&changes)
-        if hasReservedNumbers { changeClient(&changes) { _ in } }
-        guard !changes.isEmpty else { return }
-        try storage.commit(changes, durably: durably)
+        let streams = client.streams
+        do throws(ReelError) {
+            try body(&changes)
+            if hasReservedNumbers { changeClient(&changes) { _ in } }
+            guard !changes.isEmpty else { return }
+            try storage.commit(changes, durably: durably)
+        } catch {
+            // The stream was neither added nor removed. A number that was taken stays so.
+            client.streams = streams
+            throw error
+        }
         hasReservedNumbers = false
     }
 
@@ -56,6 +64,8 @@ final class DeviceStore {
         var deployment: Deployment?
         /// The next number of a stream or of a generation.
         var nextNumber: Int64 = 1
+        /// The number of streams.
+        var streams = 0
     }
 
     /// Changes the client's row. Call it inside `commit`.
@@ -83,7 +93,8 @@ extension DeviceStore.ClientRow {
         let text = try row.optionalText()
         deployment = text.flatMap { Deployment($0) }
         nextNumber = try row.number()
-        guard logNumber >= 0, nextNumber > 0, (text == nil) == (deployment == nil) else {
+        streams = Int(try row.number())
+        guard logNumber >= 0, nextNumber > 0, streams >= 0, (text == nil) == (deployment == nil) else {
             throw row.damaged("a client")
         }
         try row.end()
@@ -95,6 +106,7 @@ extension DeviceStore.ClientRow {
         row.write(user)
         row.write(deployment?.description)
         row.write(nextNumber)
+        row.write(Int64(streams))
         return row.bytes
     }
 }

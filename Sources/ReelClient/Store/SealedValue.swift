@@ -97,4 +97,12 @@ extension ReelError {
                 + " store away, and do not delete it"
         )
     }
+
+    static func lostRows(_ rows: String, found: Int, expected: Int) -> ReelError {
+        ReelError(
+            .storeDamaged,
+            "the device's store: found \(found) \(rows), expected \(expected): rows are lost; move the store away, and"
+                + " do not delete it"
+        )
+    }
 }

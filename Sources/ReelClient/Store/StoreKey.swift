@@ -5,9 +5,9 @@ internal import ReelCore
 ///
 /// | key | value |
 /// | --- | --- |
-/// | `c` | the client: log number, user, deployment, the next number for streams and generations |
+/// | `c` | the client: log number, user, deployment, the next stream or generation number, the number of streams |
 /// | `x` | empty; the user has signed out, and the next client that opens the store removes everything |
-/// | `s` stream name | the number of the stream, the device's site in it, and the next op |
+/// | `s` stream name | the number of the stream, the device's site in it, the next op, and the length of the queue |
 /// | `p` stream | the position up to which the stream was received |
 /// | `t` stream | the generations of the stream's objects, with seq, digest and head of the folded state |
 /// | `l` stream | the progress of a load: the same of the state that is being received |

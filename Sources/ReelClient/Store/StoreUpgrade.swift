@@ -17,9 +17,9 @@ struct StoreUpgrade {
     ///   tables cannot be read.
     static func pairs(of connection: Connection, format: Int64) throws(SQLiteError) -> StorageChanges {
         var upgrade = StoreUpgrade(connection: connection, format: format)
-        let nextNumber = try upgrade.addStreams()
-        try upgrade.addEntries()
-        try upgrade.addClient(nextNumber: nextNumber)
+        let queued = try upgrade.addEntries()
+        let (count, nextNumber) = try upgrade.addStreams(queued)
+        try upgrade.addClient(streams: count, nextNumber: nextNumber)
         return upgrade.changes
     }
 
@@ -30,9 +30,9 @@ struct StoreUpgrade {
     /// True if each row has a hash.
     private var hasHashes: Bool { format >= 3 }
 
-    private mutating func addClient(nextNumber: Int64) throws(SQLiteError) {
+    private mutating func addClient(streams: Int, nextNumber: Int64) throws(SQLiteError) {
         var client = DeviceStore.ClientRow()
-        client.nextNumber = nextNumber
+        (client.streams, client.nextNumber) = (streams, nextNumber)
         if format == 1 {
             client.logNumber = Int(try connection.integer("SELECT ifnull(max(number), 0) FROM log") ?? 0)
         } else {
@@ -55,31 +55,36 @@ struct StoreUpgrade {
         changes.seal(client.content, for: StoreKey.client)
     }
 
-    /// Adds the streams, and returns a number that none of them has.
-    private mutating func addStreams() throws(SQLiteError) -> Int64 {
+    /// Adds the streams with the lengths of their queues. Returns the number of streams, and a number that none of them
+    /// has.
+    private mutating func addStreams(_ queued: [Int64: Int]) throws(SQLiteError) -> (count: Int, nextNumber: Int64) {
         let select = try connection.prepare(
             "SELECT row, name, site, next_op, epoch\(hasHashes ? ", site_hash" : "") FROM stream"
         )
         defer { select.reset() }
-        var nextNumber: Int64 = 1
+        var (count, nextNumber): (Int, Int64) = (0, 1)
         while try select.step() {
             let (row, name, text, nextOp) = (select.integer(0), select.text(1), select.text(2), select.integer(3))
             guard let stream = StreamName(name), let site = Site(text), (0...largestInteger).contains(nextOp), row > 0,
                 !hasHashes || select.integer(5) == StoreRowHash.site(of: name, text, nextOp: nextOp)
             else { throw Self.damaged("stream", name) }
-            changes.seal(StreamRow(row: row, site: site, nextOp: nextOp).content, for: StoreKey.stream(stream))
+            let known = StreamRow(row: row, site: site, nextOp: nextOp, queued: queued[row] ?? 0)
+            changes.seal(known.content, for: StoreKey.stream(stream))
+            count += 1
             if let epoch = select.optionalText(4).flatMap({ Epoch($0) }) {
                 changes.seal(PositionRow(epoch: epoch, position: nil).content, for: StoreKey.position(row))
             }
             nextNumber = max(nextNumber, row + 1)
         }
-        return nextNumber
+        return (count, nextNumber)
     }
 
-    private mutating func addEntries() throws(SQLiteError) {
+    /// Adds the queues, and returns their lengths by the numbers of their streams.
+    private mutating func addEntries() throws(SQLiteError) -> [Int64: Int] {
         let names = format == 1 ? EntryColumns.format1Names : EntryColumns.names
         let select = try connection.prepare("SELECT stream, \(names)\(hasHashes ? ", hash" : "") FROM outbox")
         defer { select.reset() }
+        var queued: [Int64: Int] = [:]
         while try select.step() {
             let row = select.integer(0)
             let columns = EntryColumns(select, from: 1, isOfFormat1: format == 1)
@@ -87,7 +92,9 @@ struct StoreUpgrade {
                 throw Self.damaged("outbox", "\(columns.number), \(String(decoding: columns.event, as: UTF8.self))")
             }
             changes.seal(entry.content, for: StoreKey.entry(row, entry.number))
+            queued[row, default: 0] += 1
         }
+        return queued
     }
 
     private static func damaged(_ table: String, _ found: String) -> SQLiteError {

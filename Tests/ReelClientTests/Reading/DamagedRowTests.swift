@@ -43,6 +43,23 @@ import Testing
         }
     }
 
+    @Test("a damaged row below a delta, which only a commit reads, makes the device read the state again")
+    func belowDelta() async throws {
+        try await withDamage(isBelowDelta: true) { network, client, stream in
+            #expect(try stream.object("m", id: Self.victim)?["n"] == 8)
+            await client.setCacheBytes(1)
+            try await network.on { network in
+                network.author(
+                    .update("m", id: Self.victim, ["n": 9, "text": .string(String(repeating: "x", count: 5_000))])
+                )
+                network.pushAll()
+            }
+            let publication = try await stream.publish(.insert("m", id: "own"))
+            try await publication.outcome()
+            try await expectHealed(network, client, stream, ["n": 9])
+        }
+    }
+
     @Test("a read of two streams drops the state of the damaged one only")
     func twoStreams() async throws {
         try await withDamage(missed: [.insert("m", id: "later")], isOffline: true) { network, client, stream in
@@ -110,9 +127,11 @@ import Testing
     /// - Parameters:
     ///   - missed: events that are appended while the device is closed.
     ///   - isOffline: true if no node answers the client.
+    ///   - isBelowDelta: true if a delta that is stored above the row has changed the object.
     private func withDamage(
         missed: [SyncEvent] = [],
         isOffline: Bool = false,
+        isBelowDelta: Bool = false,
         _ body: (FakeNetwork, SyncClient, SyncStream) async throws -> Void
     ) async throws {
         let network = try FakeNetwork()
@@ -129,15 +148,34 @@ import Testing
             for id in 0..<3 { try await whole.publish(.insert("m", id: "\(id)")).outcome() }
         }
         await first.close()
+        if isBelowDelta {
+            try await network.on { network in
+                network.author(.update("m", id: Self.victim, ["n": 8]))
+                // The rows of a large delta are written as they arrive, in the order of their ids.
+                for id in 0..<1_100 { network.author(.insert("m", id: "w\(id)")) }
+                network.skip(Int(StreamSync.deltaFromSeqs))
+                // The pause before the rows of a delta are moved down.
+                network.heldPauses = [10]
+            }
+            let second = try network.client(store: .file(path))
+            let stream = try await second.open("s")
+            try await eventually { await second.statistics.deltas == 1 }
+            try await eventually { await stream.seq > 100 }
+            await second.close()
+        }
         do {
             let connection = try Connection(path: path, mode: .readWrite, busyMs: 5_000)
             try connection.execute(
                 """
                 UPDATE pair SET \(StoredStateTests.Damage.flipped.change)
-                WHERE substr(key, 1, 1) = CAST('o' AS BLOB) AND instr(key, CAST('\(Self.victim)' AS BLOB)) > 0
+                WHERE key = (SELECT min(key) FROM pair
+                    WHERE substr(key, 1, 1) = CAST('o' AS BLOB) AND instr(key, CAST('\(Self.victim)' AS BLOB)) > 0)
                 """
             )
             #expect(connection.changes == 1)
+            let rows = "substr(key, 1, 1) = CAST('o' AS BLOB) AND instr(key, CAST('\(Self.victim)' AS BLOB)) > 0"
+            let count = try connection.integer("SELECT count(*) FROM pair WHERE \(rows)")
+            #expect(count == (isBelowDelta ? 2 : 1), "rows of the object")
         }
         try await network.on { network in
             for event in missed { network.author(event) }
@@ -164,6 +202,10 @@ import Testing
         }
         try await eventually { await stream.digest() == expected }
     }
+}
+
+extension SyncClient {
+    fileprivate func setCacheBytes(_ bytes: Int) { cacheBytes = bytes }
 }
 
 extension FakeNetwork {
