@@ -147,6 +147,23 @@ enum SDKPage {
         }
     }
 
+    /// What a part of an app has made from the objects, with the token of the last changes.
+    protocol Saved {
+        var token: ChangeToken? { get set }
+        mutating func replaceAll(_ objects: [SyncObject])
+        mutating func put(_ object: SyncObject)
+        mutating func remove(_ name: ObjectName)
+    }
+
+    static func follow(_ todo: SyncStream, _ saved: inout some Saved) async throws {
+        let changes = try await todo.changes(since: saved.token)
+        if changes.isReset { saved.replaceAll(try changes.snapshot.objects("task")) }
+        for change in changes.objects {
+            if let object = change.object { saved.put(object) } else { saved.remove(change.name) }
+        }
+        saved.token = changes.token
+    }
+
     static func listenWithoutHolding(
         _ todo: SyncStream,
         show: @escaping @Sendable (Set<ObjectName>) async -> Void

@@ -8,6 +8,19 @@ public struct ModelObjects<M: Model>: Sendable {
     public var problems: [ModelProblem] = []
 }
 
+extension ModelObjects {
+    /// Reads objects of the model.
+    init(_ objects: [SyncObject], _ schema: Schema<M>) {
+        for object in objects {
+            do throws(ModelProblem) {
+                values.append(try schema.value(of: object))
+            } catch {
+                problems.append(error)
+            }
+        }
+    }
+}
+
 extension ModelObjects: Equatable where M: Equatable {}
 
 // Reading. No call waits for a network, and any thread can make it.
@@ -32,14 +45,6 @@ extension Dataset {
     /// - Throws: `SchemaError` for a model that the dataset was not opened with. What `SyncStream.objects` throws.
     public func objects<M: Model>(of model: M.Type) throws -> ModelObjects<M> {
         let schema = try schema(of: model)
-        var found = ModelObjects<M>()
-        for object in try stream.objects(schema.name) {
-            do throws(ModelProblem) {
-                found.values.append(try schema.value(of: object))
-            } catch {
-                found.problems.append(error)
-            }
-        }
-        return found
+        return ModelObjects(try stream.objects(schema.name), schema)
     }
 }

@@ -32,7 +32,7 @@ extension StreamState {
             changed = readable.add(changes, of: fold)
         }
         if isReplaced { readable.isReplaced = true }
-        let tells = !feeds.isEmpty
+        let tells = !feeds.isEmpty || recorder != nil
         let news = overlay.follow(
             writes,
             of: outbox,
@@ -42,9 +42,14 @@ extension StreamState {
             isComplete: sync.isComplete,
             tells: tells
         )
-        if tells { self.news.formUnion(news) }
-        if tells, replacement == .listed, let changes, let fold {
-            self.news.formUnion(changes.objects.map(fold.key(ofObject:)) + changes.forgottenObjects)
+        if tells {
+            var (news, listed) = (news, changed)
+            if replacement == .listed, let changes, let fold {
+                listed = Set(changes.objects.map(fold.key(ofObject:)) + changes.forgottenObjects)
+                news.formUnion(listed)
+            }
+            self.news.formUnion(news)
+            recorder?.note(news, folded: listed, isReplaced: replacement == .whole)
         }
         readable.add(&overlay)
     }

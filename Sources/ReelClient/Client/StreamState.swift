@@ -39,6 +39,8 @@ final class StreamState {
     var replacement: Replacement?
     /// The objects that look different since the readers of changes were last told.
     var news: Set<Overlay.Key> = []
+    /// The recorder of visible changes; nil: no app has asked for the changes since a token.
+    var recorder: ChangeRecorder?
     /// The time since which a node owes an answer to published events; nil if no sent event waits for an answer.
     var unansweredSinceMs: Int64?
 

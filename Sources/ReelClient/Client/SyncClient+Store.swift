@@ -16,7 +16,9 @@ extension SyncClient {
                 || stream.unwrittenWrites.contains { if case .remove = $0 { false } else { true } }
         }
         noteUpToDate(streams, wallMs: heardMs)
+        let before = contentBeforeTurn(of: streams)
         show(streams, beforeCommit: true)
+        let histories = try historyRows(since: before, store)
         var (states, written) = (StorageChanges(), [StreamState]())
         var damaged: [(stream: StreamState, error: ReelError)] = []
         for stream in streams where mustWriteState(stream) {
@@ -41,6 +43,7 @@ extension SyncClient {
                 for event in stream.unwritten { store.write(event: event.value, seq: event.seq, stream.row, &changes) }
             }
             changes.append(states)
+            changes.append(histories)
             for stream in streams { stream.position.map { store.write($0, stream.row, &changes) } }
         }
         logIsWritten = true
@@ -204,6 +207,7 @@ extension SyncClient {
         // The queue was laid over objects of the store. The snapshot that they were read from would keep the file from
         // shrinking, and the WAL from starting again, until the stream changes.
         stream.fold?.storedObjects?.refresh()
+        stream.recorder = try store.history(stored.row).map(ChangeRecorder.init)
         show([stream], beforeCommit: false)
         stream.cutLoad = try store.readLoad(name, stored.row)
         if stream.cutLoad != nil { stream.progress = LoadProgress() }
@@ -252,7 +256,7 @@ extension SyncClient {
         if let failure { throw failure }
         (stream.view, stream.former, stream.queueEpoch) = (nil, nil, epoch)
         (stream.unwritten, stream.isStateDue, stream.replacedLayers, stream.storedSeq) = ([], false, [], .none)
-        (stream.cutLoad, stream.unwrittenEpoch) = (nil, false)
+        (stream.cutLoad, stream.unwrittenEpoch, stream.recorder) = (nil, false, nil)
         stream.overlay = Overlay(of: stream.outbox, over: nil, stream: stream.name, isComplete: false)
         stream.readable = ReadableChanges()
         stream.outbox.connected()

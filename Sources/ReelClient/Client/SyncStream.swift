@@ -90,6 +90,21 @@ public struct SyncStream: Sendable {
     /// task that is to end with the client must keep only the sequence.
     public func changes() async -> ObjectChanges { await client.changes(of: opening) }
 
+    /// Returns the objects that look different now than at a token, also across restarts of the app. Each part of an app
+    /// can keep its own token. It stores the token of the answer together with what it has made from the changes, and
+    /// passes it to the next call. `changes()` tells when another call is worth while; a missed batch only delays.
+    ///
+    /// The device records changes from the first call on, at most 65,536 of them. It does not know the changes since an
+    /// older token, nor those over a load of the first state, an eviction or a damaged store. Then the answer is a
+    /// reset: read all objects of its snapshot.
+    ///
+    /// - Parameter token: the token of the last answer; nil: there is none yet, and the answer is a reset.
+    /// - Returns: The changes, at most about 1,000 objects at a time. Call again while `hasMore` is true.
+    /// - Throws: `closed` if the stream or the client is closed. A code that begins with `store_` if the store failed.
+    public func changes(since token: ChangeToken?) async throws -> StreamChanges {
+        try await client.changes(since: token, of: opening)
+    }
+
     /// Waits until the stream is folded up to this seq.
     ///
     /// - Throws: `closed` if the stream or the client is closed first. `epoch_changed` if the log of the seq ends.

@@ -52,7 +52,11 @@ public struct StreamSnapshot: Sendable {
     ///   - id: the id of the object, unique within its model.
     /// - Throws: `store_damaged` for a damaged object, another code that begins with `store_` if the store failed.
     public func object(_ model: String, id: String) throws(ReelError) -> SyncObject? {
-        let key = Fold.key(model: model, id: id)
+        try object(Fold.key(model: model, id: id))
+    }
+
+    /// Returns the object of a key of the fold.
+    func object(_ key: Overlay.Key) throws(ReelError) -> SyncObject? {
         if let changed = changed(key) { return object(of: changed?.state) }
         return try reporting { () throws(ReelError) in
             guard let row = try StoredObject.find(key, stream.layers, storage)?.row else { return nil }
@@ -87,6 +91,25 @@ public struct StreamSnapshot: Sendable {
             if let object = object(of: changed?.state) { objects.append(object) }
         }
         return objects.sorted { $0.name.id.utf8.lexicographicallyPrecedes($1.name.id.utf8) }
+    }
+
+    /// True if the storage may hold objects of the stream.
+    var hasStoredObjects: Bool { !stream.layers.isEmpty }
+
+    /// Returns the keys of all objects that may differ from those of a later moment; nil if there are more than `max`.
+    func keysNotShared(with later: StreamSnapshot, max: Int) throws(ReelError) -> Set<Overlay.Key>? {
+        var keys = Set(later.stream.unwritten.keys).union(later.stream.own.keys)
+        keys.formUnion(Set(stream.unwritten.keys).union(stream.own.keys))
+        for (moment, other) in [(self, later), (later, self)] {
+            for layer in moment.stream.layers where !other.stream.layers.contains(layer) {
+                let (start, prefix) = (StoreKey.object(layer, []), StoreKey.object(layer, []).count)
+                try moment.storage.forEach(from: start, to: StoreKey.end(of: start)) { (key, _) throws(ReelError) in
+                    keys.insert(Array(key[prefix...]))
+                    return keys.count <= max
+                }
+            }
+        }
+        return keys.count <= max ? keys : nil
     }
 
     /// Reports an error that `body` throws because an object is damaged.

@@ -198,6 +198,8 @@ extension DeviceStore {
     /// Removes what names the received data of a stream, and the events after its folded state.
     private func removeState(_ row: Int64, _ changes: inout StorageChanges) {
         for key in [StoreKey.state(row), StoreKey.load(row), StoreKey.position(row)] { changes.remove(key) }
+        // Nobody can tell then which objects have changed.
+        changes.removeRange(from: StoreKey.history(row), to: StoreKey.end(of: StoreKey.history(row)))
         dropEvents(row, &changes)
     }
 }

@@ -12,6 +12,8 @@ internal import ReelCore
 /// | `t` stream | the generations of the stream's objects, with seq, digest and head of the folded state |
 /// | `l` stream | the progress of a load: the same of the state that is being received |
 /// | `q` stream, number | an event of the queue |
+/// | `h` stream | the history of the stream's visible changes, if an app asks for them |
+/// | `h` stream, number | a row of the history: a random tag, and the objects that have changed |
 /// | `e` stream, seq | an event that was received after the folded state |
 /// | `o` generation, key | an object or tombstone |
 /// | `a` generation, seq, key | empty; an object or tombstone that the horizon changes at this seq |
@@ -36,6 +38,8 @@ enum StoreKey {
     static func load(_ stream: Int64) -> Key { key("l", stream) }
     static func queue(_ stream: Int64) -> Key { key("q", stream) }
     static func entry(_ stream: Int64, _ number: Int64) -> Key { key("q", stream, number) }
+    static func history(_ stream: Int64) -> Key { key("h", stream) }
+    static func history(_ stream: Int64, _ number: Int64) -> Key { key("h", stream, number) }
     static func events(_ stream: Int64) -> Key { key("e", stream) }
     static func event(_ stream: Int64, _ seq: Seq) -> Key { key("e", stream, seq) }
     static func object(_ generation: Int64, _ object: [UInt8]) -> Key {

@@ -1,0 +1,129 @@
+internal import ReelCore
+
+// The histories of visible changes, for the streams whose changes an app asks for.
+extension DeviceStore {
+    /// Returns the history of a stream; nil if there is none, or if it is damaged.
+    func history(_ row: Int64) throws(ReelError) -> HistoryRow? {
+        do throws(ReelError) {
+            return try storage.snapshot().sealed(StoreKey.history(row)) { (content) throws(ReelError) in
+                try HistoryRow(content)
+            }
+        } catch {
+            guard error.isDamage else { throw error }
+            return nil
+        }
+    }
+
+    /// Adds records to a history, and removes its oldest rows beyond the limits. Call it inside `commit`.
+    ///
+    /// - Parameters:
+    ///   - records: the records of a turn; nil: they are not known, so that the history begins after them.
+    ///   - history: the history, which gets the rows.
+    ///   - row: the number of the stream.
+    ///   - changes: the changes of the commit.
+    ///   - tag: returns a random number for each row.
+    /// - Throws: A code that begins with `store_` if the oldest rows cannot be read.
+    func add(
+        _ records: [ChangeRecord]?,
+        to history: inout HistoryRow,
+        _ row: Int64,
+        _ changes: inout StorageChanges,
+        tag: () -> UInt32
+    ) throws(ReelError) {
+        if let records {
+            for start in stride(from: 0, to: records.count, by: HistoryRow.recordsPerRow) {
+                let part = records[start..<min(records.count, start + HistoryRow.recordsPerRow)]
+                let content = ChangeRecord.content(of: part)
+                history.nextTag = tag()
+                var sealed = RowWriter([])
+                sealed.write(Int64(history.nextTag))
+                changes.seal(sealed.bytes + content, for: StoreKey.history(row, history.next))
+                history.next += 1
+                history.records += part.count
+                history.bytes += content.count
+            }
+            if history.records > HistoryRow.recordsMax || history.bytes > HistoryRow.bytesMax {
+                try shorten(&history, row, &changes)
+            }
+        } else {
+            cut(&history, row, tag: tag(), &changes)
+        }
+        changes.seal(history.content, for: StoreKey.history(row))
+    }
+
+    /// Removes all rows. Tokens that the history has given are too old then.
+    private func cut(_ history: inout HistoryRow, _ row: Int64, tag: UInt32, _ changes: inout StorageChanges) {
+        history.next += 1
+        changes.removeRange(from: StoreKey.history(row, 0), to: StoreKey.history(row, history.next))
+        history.nextTag = tag
+        (history.first, history.firstTag) = (history.next, history.nextTag)
+        (history.records, history.bytes) = (0, 0)
+    }
+
+    /// Removes the oldest rows, until three quarters of the limits are left.
+    private func shorten(_ history: inout HistoryRow, _ row: Int64, _ changes: inout StorageChanges) throws(ReelError) {
+        var (first, tag, records, bytes) = (history.first, history.firstTag, history.records, history.bytes)
+        let (start, end) = (StoreKey.history(row, history.first), StoreKey.history(row, history.next))
+        try storage.snapshot().forEach(from: start, to: end) { (key, value) throws(ReelError) in
+            guard let number = StoreKey.number(in: key, at: 9), let content = SealedValue.open(value, for: key) else {
+                throw ReelError.damagedStore(key)
+            }
+            var reader = RowReader(content)
+            tag = UInt32(truncatingIfNeeded: try reader.number())
+            records -= try reader.count()
+            bytes -= content.count
+            first = number + 1
+            return records > HistoryRow.recordsMax / 4 * 3 || bytes > HistoryRow.bytesMax / 4 * 3
+        }
+        changes.removeRange(from: start, to: StoreKey.history(row, first))
+        (history.first, history.firstTag) = (first, tag)
+        (history.records, history.bytes) = (max(0, records), max(0, bytes))
+    }
+
+    /// Reads the records after a token.
+    ///
+    /// - Parameters:
+    ///   - token: the token.
+    ///   - history: the history.
+    ///   - row: the number of the stream.
+    ///   - max: the number of records after which reading ends.
+    /// - Returns: The changes, and the token after them; nil if the history does not have everything after the token.
+    /// - Throws: A code that begins with `store_` if the storage failed.
+    func changes(
+        since token: ChangeToken,
+        _ history: HistoryRow,
+        _ row: Int64,
+        max: Int
+    ) throws(ReelError) -> (merged: MergedChanges, token: ChangeToken)? {
+        guard token.history == history.id, (history.first...history.next).contains(token.number) else { return nil }
+        if token.number == history.first, token.tag != history.firstTag { return nil }
+        var merged = MergedChanges()
+        var (number, tag, count) = (token.number, token.tag, 0)
+        // The row before the token shows whether the store still has what the token was made from.
+        let start = StoreKey.history(row, Swift.max(history.first, number - 1))
+        let end = StoreKey.history(row, history.next)
+        var isKnown = token.number == history.first
+        do throws(ReelError) {
+            try storage.snapshot().forEach(from: start, to: end) { (key, value) throws(ReelError) in
+                guard let found = StoreKey.number(in: key, at: 9), let content = SealedValue.open(value, for: key)
+                else { throw ReelError.damagedStore(key) }
+                var reader = RowReader(content)
+                let foundTag = UInt32(truncatingIfNeeded: try reader.number())
+                if found == token.number - 1 {
+                    isKnown = foundTag == token.tag
+                    return isKnown
+                }
+                guard found == number else { throw ReelError.damagedStore(key) }
+                let records = try ChangeRecord.records(in: &reader)
+                merged.add(records)
+                (number, tag, count) = (found + 1, foundTag, count + records.count)
+                return count < max
+            }
+        } catch {
+            guard error.isDamage else { throw error }
+            return nil
+        }
+        guard isKnown, count >= max || number == history.next else { return nil }
+        return (merged, ChangeToken(history: history.id, number: number, tag: tag))
+    }
+}
