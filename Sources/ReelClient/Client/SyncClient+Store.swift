@@ -120,6 +120,12 @@ extension SyncClient {
         if let unwritten { shown.unwritten = unwritten }
     }
 
+    /// Returns a stream as readers will see it at the end of the turn.
+    func moment(inTurnOf stream: StreamState) throws(ReelError) -> StreamSnapshot {
+        let unwritten = stream.readable.isReplaced ? stream.fold?.unwrittenObjects() ?? [:] : nil
+        return try content.moment(of: stream.opening, damageReport) { show(stream, unwritten: unwritten, in: &$0) }
+    }
+
     // MARK: The cache
 
     /// Evicts objects that are equal to their rows, if the objects in memory exceed the limit. Objects of the streams
