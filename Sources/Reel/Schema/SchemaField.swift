@@ -5,14 +5,6 @@ public struct SchemaField<M: Model>: Sendable {
     /// The kind of a field, which says how concurrent changes merge.
     enum Kind: Sendable {
         case constant, value, counter, mergedSet, text, bytes, reference, order
-
-        /// True if changes are operations. An absent field then counts as 0 or as empty, whatever the default is.
-        var isMerged: Bool {
-            switch self {
-            case .counter, .mergedSet, .text, .bytes: true
-            case .constant, .value, .reference, .order: false
-            }
-        }
     }
 
     /// Reads the JSON value of the field into the property.
