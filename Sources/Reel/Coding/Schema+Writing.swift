@@ -160,15 +160,3 @@ extension Schema {
         }
     }
 }
-
-extension SchemaField.Kind {
-    /// The JSON value of a property whose field is absent.
-    fileprivate var absent: JSONValue {
-        switch self {
-        case .counter: 0
-        case .mergedSet: []
-        case .text, .bytes: ""
-        case .constant, .value, .reference, .order: .null
-        }
-    }
-}

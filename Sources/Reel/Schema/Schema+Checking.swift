@@ -35,15 +35,9 @@ extension Schema {
     private func badDefaults() -> [SchemaFault] {
         let model = M(id: ID("default"))
         return fields.compactMap { field in
-            let expected: JSONValue
-            switch field.kind {
-            case .counter: expected = 0
-            case .mergedSet: expected = []
-            case .text, .bytes: expected = ""
-            case .constant, .value, .reference, .order:
-                guard field.isOptional else { return nil }
-                expected = .null
-            }
+            let expected = field.kind.absent
+            // A property that is never absent after its first write can have any default.
+            if expected == .null, !field.isOptional { return nil }
             do throws(FieldValueError) {
                 let found = try field.write(model)
                 if found == expected { return nil }

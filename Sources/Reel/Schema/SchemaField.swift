@@ -5,6 +5,16 @@ public struct SchemaField<M: Model>: Sendable {
     /// The kind of a field, which says how concurrent changes merge.
     enum Kind: Sendable {
         case constant, value, counter, mergedSet, text, bytes, reference, order
+
+        /// The JSON value that an absent field stands for in the stream. The first operation counts on it.
+        var absent: JSONValue {
+            switch self {
+            case .counter: 0
+            case .mergedSet: []
+            case .text, .bytes: ""
+            case .constant, .value, .reference, .order: .null
+            }
+        }
     }
 
     /// Reads the JSON value of the field into the property.
