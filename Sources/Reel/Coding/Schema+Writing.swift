@@ -88,7 +88,8 @@ extension Schema {
                 } else {
                     // An operation counts on the field of the same name, so the former value is taken along.
                     let value = try self.stored(field, of: new)
-                    change.fields[field.name] = operation.applied(to: stored) ?? value ?? JSONValue.null
+                    let applied = operation.applied(to: stored ?? .null, isAbsentSafe: true)
+                    change.fields[field.name] = applied ?? value ?? JSONValue.null
                 }
                 continue
             }

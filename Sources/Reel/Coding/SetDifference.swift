@@ -38,15 +38,12 @@ enum SetDifference {
         return .change(add: try sorted(added), remove: remove)
     }
 
-    /// Returns the JSON values of elements in the order of their canonical bytes, in which the stream keeps them.
+    /// Returns the JSON values of elements in the order in which the stream keeps them.
     private static func sorted<Element: FieldValue>(
         _ elements: some Sequence<Element>
     ) throws(FieldValueError) -> [JSONValue] {
-        var values: [(json: JSONValue, text: String)] = []
-        for element in elements {
-            let json = try element.json()
-            values.append((json, json.description))
-        }
-        return values.sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }.map(\.json)
+        var values: [JSONValue] = []
+        for element in elements { values.append(try element.json()) }
+        return ElementSet(values).sorted
     }
 }
