@@ -167,6 +167,17 @@ import Testing
         )
     }
 
+    @Test("the removal of most of a large set takes no time that grows with its square") func largeSet() throws {
+        let old = Set(0..<100_000)
+        let present = try SetDifference.json(of: old)
+        let operation = try SetDifference.operation(from: old, to: [7], in: present)
+        guard case .change(let add, let remove) = operation else {
+            Issue.record("found \(String(describing: operation))")
+            return
+        }
+        #expect(add.isEmpty && remove.count == 99_999 && !remove.contains(7))
+    }
+
     @Test("a count beyond ±2^53 and a change that no number holds are problems") func bigCounts() throws {
         let limit = 9_007_199_254_740_992
         #expect(throws: FieldValueError.self) { try CounterDifference.operation(from: limit, to: limit + 1) }

@@ -31,9 +31,12 @@ enum SetDifference {
         let (added, removed) = (new.subtracting(old), old.subtracting(new))
         if added.isEmpty, removed.isEmpty { return nil }
         var remove = try sorted(removed)
+        var named = Set(remove)
         // The stream compares bytes: an element may be stored in another form, such as another spelling of “é”.
-        for json in present?.array ?? [] where !remove.contains(json) && !removed.isEmpty {
-            if let element = try Element(json: json), removed.contains(element) { remove.append(json) }
+        for json in removed.isEmpty ? [] : present?.array ?? [] where !named.contains(json) {
+            guard let element = try Element(json: json), removed.contains(element) else { continue }
+            named.insert(json)
+            remove.append(json)
         }
         return .change(add: try sorted(added), remove: remove)
     }
