@@ -1,13 +1,13 @@
 internal import ReelClient
+internal import ReelCore
 
 extension Schema {
     /// Returns all faults of the schema. `Dataset` refuses a schema with a fault.
     public func faults() -> [SchemaFault] { badNames() + clashes() + badDefaults() }
 
     private func badNames() -> [SchemaFault] {
-        ([name] + fields.map(\.name) + fields.compactMap(\.formerly)).filter { !(1...128 ~= $0.utf8.count) }.map {
-            .badName(model: name, name: $0)
-        }
+        let names = [name] + fields.map(\.name) + fields.compactMap(\.formerly)
+        return names.filter { !(1...Limits.name ~= $0.utf8.count) }.map { .badName(model: name, name: $0) }
     }
 
     private func clashes() -> [SchemaFault] {
