@@ -180,10 +180,10 @@ import Testing
 
     @Test("a count beyond ±2^53 and a change that no number holds are problems") func bigCounts() throws {
         let limit = 9_007_199_254_740_992
-        #expect(throws: FieldValueError.self) { try CounterDifference.operation(from: limit, to: limit + 1) }
-        #expect(throws: FieldValueError.self) { try CounterDifference.operation(from: -limit, to: limit - 1) }
-        #expect(throws: FieldValueError.self) { try CounterDifference.operation(from: .min, to: limit) }
-        #expect(try CounterDifference.operation(from: -1, to: limit - 1) == .increment(Double(limit)))
+        #expect(throws: FieldValueError.self) { try Schema<Job>.increment(from: limit, to: limit + 1) }
+        #expect(throws: FieldValueError.self) { try Schema<Job>.increment(from: -limit, to: limit - 1) }
+        #expect(throws: FieldValueError.self) { try Schema<Job>.increment(from: .min, to: limit) }
+        #expect(try Schema<Job>.increment(from: -1, to: limit - 1) == .increment(Double(limit)))
     }
 
     // MARK: Replacements
