@@ -1,0 +1,9 @@
+/// The objects of a model, and those that it cannot read.
+public struct ModelObjects<M: Model>: Sendable {
+    /// The values, sorted by the bytes of their ids.
+    public var values: [M] = []
+    /// The objects that the model cannot read, in the same order. They stay in the stream as they are.
+    public var problems: [ModelProblem] = []
+}
+
+extension ModelObjects: Equatable where M: Equatable {}
