@@ -104,9 +104,9 @@ extension Dataset {
     /// Removes references to deleted objects from the sets of all objects of a model. `resolve` leaves such references
     /// out in any case, so this only makes the sets smaller.
     ///
-    /// Each event changes at most 100 objects. A reference stays if its target has not arrived yet, and if the
-    /// stream has forgotten that the target was deleted. An object that the model cannot read stays as it is, and is one
-    /// of the `problems` of the result.
+    /// Each event changes at most 100 objects. A reference stays if its target has not arrived yet, and if the stream
+    /// has forgotten that the target was deleted. An object that the model cannot read stays as it is, and is one of
+    /// the `problems` of the result.
     ///
     /// - Parameter references: a set of the schema.
     /// - Returns: A handle for each event, and the objects that cannot be read.

@@ -34,7 +34,10 @@ public enum SchemaFault: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .badName(let model, let name):
-            "found a name of \(name.utf8.count) bytes in the model \(model.debugDescription), expected 1 to \(Limits.name)"
+            """
+            found a name of \(name.utf8.count) bytes in the model \(model.debugDescription), \
+            expected 1 to \(Limits.name)
+            """
         case .modelTwice(let model): "found two models of the name \(model)"
         case .unknownModel(let model): "found the model \(model), with which the dataset was not opened"
         case .unknownProperty(let model): "found a property that the schema of the model \(model) does not name"
