@@ -6,7 +6,7 @@ public import ReelCore
 public struct PresentObjects {
     private let stream: StreamState
     private let overlay: Overlay
-    /// Returns the stream as readers will see it at the end of the turn.
+    /// Returns the stream with the changes of this turn.
     private let moment: () throws(ReelError) -> StreamSnapshot
 
     init(_ stream: StreamState, moment: @escaping () throws(ReelError) -> StreamSnapshot) {

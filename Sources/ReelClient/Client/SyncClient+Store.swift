@@ -120,10 +120,14 @@ extension SyncClient {
         if let unwritten { shown.unwritten = unwritten }
     }
 
-    /// Returns a stream as readers will see it at the end of the turn.
+    /// Returns a stream as readers will see it at the end of the turn, but without a first state that still arrives.
     func moment(inTurnOf stream: StreamState) throws(ReelError) -> StreamSnapshot {
         let unwritten = stream.readable.isReplaced ? stream.fold?.unwrittenObjects() ?? [:] : nil
-        return try content.moment(of: stream.opening, damageReport) { show(stream, unwritten: unwritten, in: &$0) }
+        return try content.moment(of: stream.opening, damageReport) { shown in
+            show(stream, unwritten: unwritten, in: &shown)
+            // Events are made and checked without these objects.
+            if stream.fold == nil { shown.layers = [] }
+        }
     }
 
     // MARK: The cache
