@@ -68,7 +68,7 @@ extension Dataset {
     ///
     /// Another device may attach an object before it hears of the delete: `orphans` finds it. The method can also be
     /// called for an object that was deleted, and then deletes what still refers to it. An object that its model cannot
-    /// read stays, with everything that refers to it, and is one of the `problems` of the result.
+    /// read stays, and is one of the `problems` of the result. Objects that refer only to it stay too.
     ///
     /// Each search reads all objects of the models, and the client waits for it. There is one search for one event, and
     /// there are usually two for several events.
