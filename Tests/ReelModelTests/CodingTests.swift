@@ -167,12 +167,23 @@ import Testing
         )
     }
 
+    @Test("the removal of most of a large set takes no time that grows with its square") func largeSet() throws {
+        let old = Set(0..<100_000)
+        let present = try SetDifference.json(of: old)
+        let operation = try SetDifference.operation(from: old, to: [7], in: present)
+        guard case .change(let add, let remove) = operation else {
+            Issue.record("found \(String(describing: operation))")
+            return
+        }
+        #expect(add.isEmpty && remove.count == 99_999 && !remove.contains(7))
+    }
+
     @Test("a count beyond ±2^53 and a change that no number holds are problems") func bigCounts() throws {
         let limit = 9_007_199_254_740_992
-        #expect(throws: FieldValueError.self) { try CounterDifference.operation(from: limit, to: limit + 1) }
-        #expect(throws: FieldValueError.self) { try CounterDifference.operation(from: -limit, to: limit - 1) }
-        #expect(throws: FieldValueError.self) { try CounterDifference.operation(from: .min, to: limit) }
-        #expect(try CounterDifference.operation(from: -1, to: limit - 1) == .increment(Double(limit)))
+        #expect(throws: FieldValueError.self) { try Schema<Job>.increment(from: limit, to: limit + 1) }
+        #expect(throws: FieldValueError.self) { try Schema<Job>.increment(from: -limit, to: limit - 1) }
+        #expect(throws: FieldValueError.self) { try Schema<Job>.increment(from: .min, to: limit) }
+        #expect(try Schema<Job>.increment(from: -1, to: limit - 1) == .increment(Double(limit)))
     }
 
     // MARK: Replacements

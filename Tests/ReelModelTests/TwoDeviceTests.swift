@@ -107,6 +107,12 @@ import Testing
             try await one.delete(original.id, if: .unchanged(\.isExpanded, since: present))
         }
         #expect(outside?.kind == .property)
+        var other = Job(id: "2")
+        other.label = present.label
+        let foreign = await #expect(throws: ModelProblem.self) {
+            try await one.update(original.id, if: .unchanged(\.label, since: other)) { $0.votes += 1 }
+        }
+        #expect(foreign?.kind == .id && foreign?.object == ObjectName("job", id: "1"))
         try await one.delete(original.id, if: .unchanged(\.label, since: present))
         try await heal(one)
         #expect(try one.object(original.id) == nil)

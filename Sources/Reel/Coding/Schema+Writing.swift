@@ -88,7 +88,8 @@ extension Schema {
                 } else {
                     // An operation counts on the field of the same name, so the former value is taken along.
                     let value = try self.stored(field, of: new)
-                    change.fields[field.name] = operation.applied(to: stored) ?? value ?? JSONValue.null
+                    let applied = operation.applied(to: stored ?? .null, isAbsentSafe: true)
+                    change.fields[field.name] = applied ?? value ?? JSONValue.null
                 }
                 continue
             }
@@ -157,18 +158,6 @@ extension Schema {
             return try body()
         } catch {
             throw ModelProblem(error, ObjectName(name, id: id.text), field: field.name)
-        }
-    }
-}
-
-extension SchemaField.Kind {
-    /// The JSON value of a property whose field is absent.
-    fileprivate var absent: JSONValue {
-        switch self {
-        case .counter: 0
-        case .mergedSet: []
-        case .text, .bytes: ""
-        case .constant, .value, .reference, .order: .null
         }
     }
 }

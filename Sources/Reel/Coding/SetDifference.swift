@@ -31,22 +31,22 @@ enum SetDifference {
         let (added, removed) = (new.subtracting(old), old.subtracting(new))
         if added.isEmpty, removed.isEmpty { return nil }
         var remove = try sorted(removed)
+        var named = Set(remove)
         // The stream compares bytes: an element may be stored in another form, such as another spelling of “é”.
-        for json in present?.array ?? [] where !remove.contains(json) && !removed.isEmpty {
-            if let element = try Element(json: json), removed.contains(element) { remove.append(json) }
+        for json in removed.isEmpty ? [] : present?.array ?? [] where !named.contains(json) {
+            guard let element = try Element(json: json), removed.contains(element) else { continue }
+            named.insert(json)
+            remove.append(json)
         }
         return .change(add: try sorted(added), remove: remove)
     }
 
-    /// Returns the JSON values of elements in the order of their canonical bytes, in which the stream keeps them.
+    /// Returns the JSON values of elements in the order in which the stream keeps them.
     private static func sorted<Element: FieldValue>(
         _ elements: some Sequence<Element>
     ) throws(FieldValueError) -> [JSONValue] {
-        var values: [(json: JSONValue, text: String)] = []
-        for element in elements {
-            let json = try element.json()
-            values.append((json, json.description))
-        }
-        return values.sorted { $0.text.utf8.lexicographicallyPrecedes($1.text.utf8) }.map(\.json)
+        var values: [JSONValue] = []
+        for element in elements { values.append(try element.json()) }
+        return ElementSet(values).sorted
     }
 }

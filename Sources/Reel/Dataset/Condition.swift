@@ -15,7 +15,8 @@ public struct Condition<M: Model>: Sendable {
     ///
     /// - Parameters:
     ///   - keyPaths: the properties, which must be in the schema.
-    ///   - original: the value from which the write was made.
+    ///   - original: the value from which the write was made. The write throws `ModelProblem` if it is the value of
+    ///     another object than the one that is written.
     public static func unchanged(_ keyPaths: any PartialKeyPath<M> & Sendable..., since original: M) -> Condition {
         Condition(keyPaths: keyPaths, original: original)
     }
@@ -26,6 +27,14 @@ public struct Condition<M: Model>: Sendable {
     ///   - schema: the schema of the model.
     ///   - object: the object as this device shows it.
     func guards(_ schema: Schema<M>, _ object: SyncObject) throws -> FieldMap<Int64> {
+        guard original.id == M.ID(object.name.id) else {
+            throw ModelProblem(
+                .id,
+                object.name,
+                found: "a condition made from the object \(original.id)",
+                expected: "a value of the object that is written"
+            )
+        }
         let present = try schema.value(of: object)
         var guards: FieldMap<Int64> = [:]
         for keyPath in keyPaths {

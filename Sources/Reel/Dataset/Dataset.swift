@@ -22,6 +22,11 @@ public struct Dataset: Sendable {
     /// - Throws: `SchemaError` with all faults of the schemas.
     public init(_ stream: SyncStream, models: [any Model.Type]) throws(SchemaError) {
         try Self.check(models)
+        self.init(stream, checked: models)
+    }
+
+    /// Creates the typed view of a stream with models that were checked.
+    fileprivate init(_ stream: SyncStream, checked models: [any Model.Type]) {
         (self.stream, self.models) = (stream, models)
     }
 
@@ -64,7 +69,9 @@ extension SyncClient {
         from start: StartPosition = .snapshot
     ) throws -> Dataset {
         // The optimiser of Swift 6.3 crashes on some async functions into which it has inlined this one.
+
+        // The check comes first, because a stream of models with faults is not opened.
         try Dataset.check(models)
-        return try Dataset(try open(name, from: start), models: models)
+        return Dataset(try open(name, from: start), checked: models)
     }
 }

@@ -1,12 +1,10 @@
 public import ReelClient
+internal import ReelCore
 
 /// The id of an object of one model. Ids of two models are two types, so that one cannot be passed for the other.
 ///
 /// An id is a text of 1 to 128 bytes. Two ids are equal if their UTF-8 bytes are equal.
 public struct ID<M: Model>: Sendable {
-    /// The maximum length of an id in bytes of UTF-8.
-    static var bytesMax: Int { 128 }
-
     /// The id as the stream has it.
     public let text: String
 
@@ -60,16 +58,16 @@ extension ID: Codable {
 extension ID: FieldValue {
     /// Creates the id of a stored text.
     public init?(json: JSONValue) throws(FieldValueError) {
-        guard let text = json.string, 1...Self.bytesMax ~= text.utf8.count else {
-            throw FieldValueError(found: json.excerpt, expected: "an id of 1 to \(Self.bytesMax) bytes")
+        guard let text = json.string, 1...Limits.name ~= text.utf8.count else {
+            throw FieldValueError(found: json.excerpt, expected: "an id of 1 to \(Limits.name) bytes")
         }
         self.init(text)
     }
 
     /// Returns the text.
     public func json() throws(FieldValueError) -> JSONValue {
-        guard 1...Self.bytesMax ~= text.utf8.count else {
-            throw FieldValueError(found: JSONValue(text).excerpt, expected: "an id of 1 to \(Self.bytesMax) bytes")
+        guard 1...Limits.name ~= text.utf8.count else {
+            throw FieldValueError(found: JSONValue(text).excerpt, expected: "an id of 1 to \(Limits.name) bytes")
         }
         return .string(text)
     }

@@ -1,13 +1,13 @@
 internal import ReelClient
+internal import ReelCore
 
 extension Schema {
     /// Returns all faults of the schema. `Dataset` refuses a schema with a fault.
     public func faults() -> [SchemaFault] { badNames() + clashes() + badDefaults() }
 
     private func badNames() -> [SchemaFault] {
-        ([name] + fields.map(\.name) + fields.compactMap(\.formerly)).filter { !(1...128 ~= $0.utf8.count) }.map {
-            .badName(model: name, name: $0)
-        }
+        let names = [name] + fields.map(\.name) + fields.compactMap(\.formerly)
+        return names.filter { !(1...Limits.name ~= $0.utf8.count) }.map { .badName(model: name, name: $0) }
     }
 
     private func clashes() -> [SchemaFault] {
@@ -35,15 +35,9 @@ extension Schema {
     private func badDefaults() -> [SchemaFault] {
         let model = M(id: ID("default"))
         return fields.compactMap { field in
-            let expected: JSONValue
-            switch field.kind {
-            case .counter: expected = 0
-            case .mergedSet: expected = []
-            case .text, .bytes: expected = ""
-            case .constant, .value, .reference, .order:
-                guard field.isOptional else { return nil }
-                expected = .null
-            }
+            let expected = field.kind.absent
+            // A property that is never absent after its first write can have any default.
+            if expected == .null, !field.isOptional { return nil }
             do throws(FieldValueError) {
                 let found = try field.write(model)
                 if found == expected { return nil }

@@ -58,9 +58,22 @@ extension Schema {
             let plain = SchemaField(.counter, name, keyPath, formerly: formerly)
             field = SchemaField(.counter, name, keyPath, formerly: formerly, read: plain.read, write: plain.write) {
                 (old, new, _) throws(FieldValueError) in
-                try CounterDifference.operation(from: old[keyPath: keyPath], to: new[keyPath: keyPath])
+                try increment(from: old[keyPath: keyPath], to: new[keyPath: keyPath])
             }
         }
+    }
+
+    /// Returns the increment that turns one count into another; nil if both are equal.
+    ///
+    /// - Throws: `FieldValueError` if the stream cannot hold the new count or the increment exactly.
+    static func increment(from old: Int, to new: Int) throws(FieldValueError) -> FieldOperation? {
+        if old == new { return nil }
+        _ = try new.json()
+        let (amount, overflows) = new.subtractingReportingOverflow(old)
+        guard !overflows, let exact = Double(exactly: amount) else {
+            throw FieldValueError(found: "a change from \(old) to \(new)", expected: "a change of at most 2^53")
+        }
+        return .increment(exact)
     }
 
     /// A set in which concurrent insertions and removals merge. A change of the property sends only the elements that

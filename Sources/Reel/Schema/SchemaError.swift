@@ -1,3 +1,5 @@
+internal import ReelCore
+
 /// The error of models that cannot be opened. It names all faults at once.
 public struct SchemaError: Error, Sendable, Hashable, CustomStringConvertible {
     /// The faults, at least one.
@@ -15,6 +17,8 @@ public enum SchemaFault: Sendable, Hashable, CustomStringConvertible {
     case modelTwice(model: String)
     /// A `Dataset` was opened without the model.
     case unknownModel(model: String)
+    /// The schema does not name a property that a call was given.
+    case unknownProperty(model: String)
     /// Two fields have this name.
     case fieldTwice(model: String, field: String)
     /// Two fields have the same property.
@@ -30,9 +34,13 @@ public enum SchemaFault: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .badName(let model, let name):
-            "found a name of \(name.utf8.count) bytes in the model \(model.debugDescription), expected 1 to 128"
+            """
+            found a name of \(name.utf8.count) bytes in the model \(model.debugDescription), \
+            expected 1 to \(Limits.name)
+            """
         case .modelTwice(let model): "found two models of the name \(model)"
         case .unknownModel(let model): "found the model \(model), with which the dataset was not opened"
+        case .unknownProperty(let model): "found a property that the schema of the model \(model) does not name"
         case .fieldTwice(let model, let field): "found two fields of the name \(field) in the model \(model)"
         case .propertyTwice(let model, let fields):
             "found the fields \(fields.joined(separator: ", ")) of one property in the model \(model)"

@@ -6,11 +6,13 @@ public struct SchemaField<M: Model>: Sendable {
     enum Kind: Sendable {
         case constant, value, counter, mergedSet, text, bytes, reference, order
 
-        /// True if changes are operations. An absent field then counts as 0 or as empty, whatever the default is.
-        var isMerged: Bool {
+        /// The JSON value that an absent field stands for in the stream. The first operation counts on it.
+        var absent: JSONValue {
             switch self {
-            case .counter, .mergedSet, .text, .bytes: true
-            case .constant, .value, .reference, .order: false
+            case .counter: 0
+            case .mergedSet: []
+            case .text, .bytes: ""
+            case .constant, .value, .reference, .order: .null
             }
         }
     }

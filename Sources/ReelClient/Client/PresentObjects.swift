@@ -6,9 +6,12 @@ public import ReelCore
 public struct PresentObjects {
     private let stream: StreamState
     private let overlay: Overlay
+    /// Returns the stream with the changes of this turn.
+    private let moment: () throws(ReelError) -> StreamSnapshot
 
-    init(_ stream: StreamState) {
+    init(_ stream: StreamState, moment: @escaping () throws(ReelError) -> StreamSnapshot) {
         self.stream = stream
+        self.moment = moment
         overlay = stream.look()
     }
 
@@ -22,6 +25,13 @@ public struct PresentObjects {
         guard let state = try state(model, id), !state.isDeleted else { return nil }
         return SyncObject(state, readAt: stream.readPosition)
     }
+
+    /// Returns all objects of a model, sorted by the bytes of their ids. The time and the memory that it takes follow
+    /// the number of these objects, and the client waits meanwhile.
+    ///
+    /// - Parameter model: the model of the objects.
+    /// - Throws: A code that begins with `store_` if the store failed or an object is damaged.
+    public func objects(_ model: String) throws(ReelError) -> [SyncObject] { try moment().objects(model) }
 
     /// Returns true if the object was deleted and the stream still remembers it. A new object needs another id.
     ///

@@ -123,6 +123,16 @@ extension SyncClient {
         if let unwritten { shown.unwritten = unwritten }
     }
 
+    /// Returns a stream as readers will see it at the end of the turn, but without a first state that still arrives.
+    func moment(inTurnOf stream: StreamState) throws(ReelError) -> StreamSnapshot {
+        let unwritten = stream.readable.isReplaced ? stream.fold?.unwrittenObjects() ?? [:] : nil
+        return try content.moment(of: stream.opening, damageReport) { shown in
+            show(stream, unwritten: unwritten, in: &shown)
+            // Events are made and checked without these objects.
+            if stream.fold == nil { shown.layers = [] }
+        }
+    }
+
     // MARK: The cache
 
     /// Evicts objects that are equal to their rows, if the objects in memory exceed the limit. Objects of the streams

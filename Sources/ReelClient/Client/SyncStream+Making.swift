@@ -43,7 +43,7 @@ extension SyncClient {
         // If nothing is queued, no turn releases the snapshot of the storage.
         defer { if !stream.isDirty { stream.fold?.storedObjects?.refresh() } }
         do {
-            return try body(PresentObjects(stream))
+            return try body(PresentObjects(stream) { () throws(ReelError) in try self.moment(inTurnOf: stream) })
         } catch {
             if let failure = stream.fold?.storedObjects?.failure, failure.isDamage {
                 try dropState(of: stream, failure)

@@ -68,8 +68,9 @@ extension FieldOperation {
     }
 
     /// Returns the value that the fold makes of a field that holds `value`; nil if the fold would reject the operation.
+    /// `null` stands for an absent field.
     /// - Parameter isAbsentSafe: true if a splice may write an absent field plainly: no other device knows the object.
-    func applied(to value: JSONValue, isAbsentSafe: Bool) -> JSONValue? {
+    package func applied(to value: JSONValue, isAbsentSafe: Bool) -> JSONValue? {
         switch (self, value) {
         case (.increment(let amount), .null): return .number(amount)
         case (.increment(let amount), .number), (.increment(let amount), .integer):
@@ -93,41 +94,5 @@ extension FieldOperation {
             text = new
         }
         return .string(text)
-    }
-}
-
-/// Values that differ in their canonical bytes, in the order in which they were added.
-private struct ElementSet {
-    private var places: [[UInt8]: Int] = [:]
-    private var elements: [(key: [UInt8], value: JSONValue)?] = []
-
-    init(_ values: [JSONValue]) { add(values) }
-
-    var values: [JSONValue] { elements.compactMap { $0?.value } }
-
-    /// The values in the order in which the fold keeps a set.
-    var sorted: [JSONValue] {
-        elements.compactMap { $0 }.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map(\.value)
-    }
-
-    mutating func add(_ values: [JSONValue]) {
-        for value in values {
-            let key = Self.key(value)
-            guard places[key] == nil else { continue }
-            places[key] = elements.count
-            elements.append((key, value))
-        }
-    }
-
-    mutating func remove(_ values: [JSONValue]) {
-        for value in values {
-            if let place = places.removeValue(forKey: Self.key(value)) { elements[place] = nil }
-        }
-    }
-
-    private static func key(_ value: JSONValue) -> [UInt8] {
-        var bytes: [UInt8] = []
-        value.write(to: &bytes)
-        return bytes
     }
 }

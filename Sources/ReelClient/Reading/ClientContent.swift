@@ -72,6 +72,22 @@ final class ClientContent: Sendable {
             return moment
         }
     }
+
+    /// Returns the content of one stream with changes that readers do not see yet.
+    ///
+    /// - Parameters:
+    ///   - opening: the opening of the stream.
+    ///   - report: called when an object of the moment is damaged.
+    ///   - change: makes the changes.
+    func moment(
+        of opening: StreamOpening,
+        _ report: @escaping StreamSnapshot.DamageReport,
+        changedBy change: (inout Stream) -> Void
+    ) throws(ReelError) -> StreamSnapshot {
+        var stream = state.withLock { $0.streams[opening.name] } ?? Stream()
+        change(&stream)
+        return StreamSnapshot(opening.name, stream: stream, storage: try storage.snapshot(), report: report)
+    }
 }
 
 extension ReelError {

@@ -28,6 +28,33 @@ import Testing
         await client.close()
     }
 
+    @Test("the list of a model has the same objects as single reads, at each moment") func lists() async throws {
+        try await Seeds.runAsync(5) { seed in
+            var random = SeededNumbers(seed)
+            let network = try FakeNetwork(seed: seed)
+            let clients = [try network.client(nodes: ["a"], seed: 5), try network.client(nodes: ["b"], seed: 6)]
+            var streams: [SyncStream] = []
+            for client in clients { streams.append(try await client.open("s")) }
+            for _ in 0..<60 {
+                let index = random.below(2)
+                let (kind, id) = (random.below(8), "\(random.below(6))")
+                if kind == 0 { try await network.on { if $0.down.isEmpty { $0.kill("b") } else { $0.down = [] } } }
+                if kind == 1 {
+                    try await clients[index].evict("s")
+                    streams[index] = try await clients[index].open("s")
+                }
+                // An event that waits, or arrives, in the same turn.
+                _ = try? streams[index].enqueue(kind < 5 ? .insert("m", id: id, ["n": 1]) : .delete("m", id: id))
+                try await streams[index].publish { objects in
+                    let single = try (0..<6).compactMap { try objects.object("m", id: "\($0)") }
+                    #expect(try objects.objects("m") == single, "REEL_SEED=\(seed)")
+                    return nil
+                }
+            }
+            for client in clients { await client.close() }
+        }
+    }
+
     @Test("without an event nothing is queued, and the outcome is superseded") func nothing() async throws {
         let client = try FakeNetwork().client(nodes: [])
         let stream = try await client.open("s")
