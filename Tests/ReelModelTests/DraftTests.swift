@@ -98,6 +98,43 @@ import Testing
         await close()
     }
 
+    @Test("own edits on the main actor and a loop there never come between each other") @MainActor
+    func isolation() async throws {
+        let (one, two) = try await begin(note: "😀é\r\n")
+        let (draft, other) = (try one.draft(of: id, \.note), try two.draft(of: id, \.note))
+        var view = draft.text
+        let changes = draft.remoteChanges
+        let loop = Task { @MainActor in
+            var count = 0
+            for await change in changes {
+                view = DraftText.replaced(view, change.utf16, change.text)
+                #expect(view == draft.text)
+                count += 1
+            }
+            return count
+        }
+        var random = SeededNumbers(TestSeed.value)
+        for _ in 0..<300 {
+            var (range, text) = DraftText.edit(of: view, &random)
+            #expect(view == draft.text)
+            try draft.replace(utf16: range, with: text)
+            view = DraftText.replaced(view, range, text)
+            while other.takeRemoteChange() != nil {}
+            (range, text) = DraftText.edit(of: other.text, &random)
+            try other.replace(utf16: range, with: text)
+            if random.oneIn(3) { try await other.flush() }
+            await Task.yield()
+        }
+        try await draft.flush()
+        try await other.flush()
+        try await heal(one, two)
+        try await shows(other, try #require(try one.object(id)?.note))
+        while !view.utf8.elementsEqual(other.text.utf8) { try await Task.sleep(for: .milliseconds(2)) }
+        loop.cancel()
+        #expect(await loop.value > 0)
+        await close()
+    }
+
     @Test("a loop ends when the draft is released, and edits that were not queued are queued nevertheless")
     func released() async throws {
         let (one, _) = try await begin(note: "ab")
@@ -176,6 +213,36 @@ import Testing
         try await draft.flush()
         try await heal(one, two)
         #expect(try two.object(id)?.note == "azzz" && draft.problem == nil)
+        await close()
+    }
+
+    @Test("an edit of an earlier run that the stream rejects is handed back to the next draft")
+    func rejectedAfterRestart() async throws {
+        let file = try LosableFile()
+        let third = try network.client(nodes: ["c"], store: .file(file.path), seed: 7)
+        let (one, _) = try await begin(note: "one")
+        var dataset = try await open(third)
+        try await heal(one, dataset)
+        try await cut(["c"])
+        let draft = try dataset.draft(of: id, \.note)
+        try draft.replace(utf16: 3..<3, with: " two")
+        try await draft.flush()
+        await third.close()
+        _ = try await one.stream.publish(.update("job", id: "1", ["note": "zzz"])).outcome()
+        let again = try network.client(nodes: ["c"], store: .file(file.path), seed: 8)
+        dataset = try await open(again)
+        let next = try dataset.draft(of: id, \.note)
+        #expect(next.text == "one two")
+        try next.replace(utf16: 7..<7, with: "!")
+        try await next.flush()
+        try await heal(one, dataset)
+        try await shows(next, "zzz")
+        var refused = ""
+        try await eventually("the edits are refused") {
+            refused += next.takeRefused().map(\.text).joined()
+            return refused == " two!"
+        }
+        await again.close()
         await close()
     }
 

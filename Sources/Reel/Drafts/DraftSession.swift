@@ -2,42 +2,6 @@ internal import ReelClient
 internal import ReelCore
 internal import Synchronization
 
-/// The field that a draft edits.
-struct DraftField: Sendable {
-    var object: ObjectName
-    var name: String
-    var formerly: String?
-
-    /// Returns the content of the field.
-    func content<Content: DraftContent>(of object: SyncObject) throws(ModelProblem) -> Content {
-        do throws(FieldValueError) {
-            return try Content(stored: object[name] ?? formerly.flatMap { object[$0] })
-        } catch {
-            throw ModelProblem(error, self.object, field: name)
-        }
-    }
-
-    /// Returns the event that performs own edits on the field of an object.
-    ///
-    /// - Parameters:
-    ///   - edits: the edits.
-    ///   - object: the object as the client shows it.
-    ///   - old: the content of the field.
-    ///   - new: the content after the edits.
-    func event<Content: DraftContent>(
-        _ edits: Patch<Content>,
-        of object: SyncObject,
-        from old: Content,
-        to new: Content
-    ) -> SyncEvent {
-        if object[name] == nil, let formerly, object[formerly] != nil {
-            // A splice counts on the field of the same name, so the former content is taken along.
-            return .update(self.object.model, id: self.object.id, [name: .string(new.wireText)])
-        }
-        return .update(self.object.model, id: self.object.id, operations: [name: .splice(old.splices(edits))])
-    }
-}
-
 /// The engine of a draft: it queues own edits, and takes the edits of others, one after the other.
 ///
 /// Each round is one call of `SyncStream.publish(making:)`. In the turn of the client that queues the event, it reads
@@ -60,6 +24,8 @@ final class DraftSession<View: DraftView>: Sendable {
         /// True if a round must follow.
         var isDue = false
         var isRunning = false
+        /// True if a round has begun.
+        var hasBegun = false
         var isClosed = false
         var problem: (any Error)?
         var flushes: [(edits: Int, continuation: CheckedContinuation<Void, any Error>)] = []
@@ -212,7 +178,11 @@ final class DraftSession<View: DraftView>: Sendable {
     }
 
     private func round() async {
-        state.withLock { $0.isDue = false }
+        let isFirst = state.withLock { state in
+            defer { (state.isDue, state.hasBegun) = (false, true) }
+            return !state.hasBegun
+        }
+        if isFirst { await takePending() }
         do {
             let handle = try await stream.publish { [self] present in try step(present) }
             ended(handle)
@@ -248,19 +218,16 @@ final class DraftSession<View: DraftView>: Sendable {
 
     private func ended(_ handle: PublishHandle) {
         let hasEvent = !handle.event.changes.isEmpty
-        let (flushes, confirms) = state.withLock { state in
+        let flushes = state.withLock { state in
             if hasEvent { state.log.sendingEnded(state.next) }
             state.next = nil
             if let storing = state.storing { state.stored = storing }
             if !state.log.local.isEmpty { state.isDue = true }
             report(nil, &state)
-            if hasEvent { state.unconfirmed.append(handle) }
-            let confirms = hasEvent && !state.isConfirming && !state.isClosed
-            if confirms { state.isConfirming = true }
-            return (takeFlushes(&state), confirms)
+            return takeFlushes(&state)
         }
         for flush in flushes { flush.resume() }
-        if confirms { confirm() }
+        if hasEvent { confirm([handle]) }
     }
 
     private func failed(_ error: any Error) {
@@ -289,8 +256,26 @@ final class DraftSession<View: DraftView>: Sendable {
 
     // MARK: Outcomes
 
+    /// Waits for the outcomes of edits that an earlier draft has queued, also in an earlier run of the app.
+    private func takePending() async {
+        confirm(
+            await stream.pending().filter { handle in
+                handle.event.changes.contains { change in
+                    ObjectName(change.model, id: change.id) == field.object && change.operations[field.name] != nil
+                }
+            }
+        )
+    }
+
     /// Waits for the outcomes of queued edits. The task does not hold the session.
-    private func confirm() {
+    private func confirm(_ handles: [PublishHandle]) {
+        let begins = state.withLock { state in
+            state.unconfirmed += handles
+            if state.unconfirmed.isEmpty || state.isConfirming || state.isClosed { return false }
+            state.isConfirming = true
+            return true
+        }
+        guard begins else { return }
         let task = Task { [weak self] in
             while let handle = self?.nextUnconfirmed() {
                 guard let outcome = try? await handle.outcome() else { return }
@@ -309,7 +294,9 @@ final class DraftSession<View: DraftView>: Sendable {
 
     private func settle(_ handle: PublishHandle, _ outcome: PublishOutcome) {
         state.withLock { state in
-            state.unconfirmed = state.unconfirmed.dropFirst()
+            state.unconfirmed.removeFirst()
+            // Elements removed at the front are released only when the rest is copied.
+            if state.unconfirmed.isEmpty { state.unconfirmed = [] }
             let error: ReelError
             switch outcome {
             case .applied, .consumed, .superseded: return

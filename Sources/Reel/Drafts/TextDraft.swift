@@ -21,8 +21,11 @@ public import ReelCore
 /// call `replace` and run the loop over `remoteChanges` there, so that no edit comes between a change and the view.
 ///
 /// An own edit stays in the text and is tried again if it cannot be queued; `problem` tells why. An edit that the
-/// stream rejects later leaves the text as a remote change, and `takeRefused` returns what was typed. Edits that are
-/// not queued when the last reference to the draft is released are still queued.
+/// stream rejects later leaves the text as a remote change, and `takeRefused` returns what was typed. When the draft is
+/// released, edits that are not queued yet are queued, unless there is a problem. Before a write that depends on the
+/// text, such as `Dataset.update` of the same field, await `flush`.
+///
+/// A draft holds its client.
 public final class TextDraft: Sendable {
     /// An edit of another author, for the view of the draft.
     public struct Change: Sendable, Hashable {
@@ -98,7 +101,8 @@ public final class TextDraft: Sendable {
 
     /// Returns what was typed since the last call and is not in the stream for good: the stream has rejected the edit,
     /// no node accepts it, or its outcome is unknown. The text of the draft no longer has it, except if the outcome is
-    /// unknown. An edit that only deletes is not listed.
+    /// unknown. An edit that only deletes is not listed. Edits that were queued before the draft was made, and whose
+    /// outcome was still open then, are included.
     public func takeRefused() -> [Refusal] {
         session.takeRefused().map { Refusal(text: $0.text, error: $0.error) }
     }
