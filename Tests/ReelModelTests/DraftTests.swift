@@ -137,10 +137,14 @@ import Testing
 
     @Test("a loop ends when the draft is released, and edits that were not queued are queued nevertheless")
     func released() async throws {
-        let (one, _) = try await begin(note: "ab")
+        let (one, two) = try await begin(note: "a")
         var draft: TextDraft? = try one.draft(of: id, \.note)
         let changes = try #require(draft?.remoteChanges)
         let loop = Task { for await _ in changes {} }
+        try await two.update(id) { $0.note = "ab" }
+        try await eventually("the loop runs") { draft?.text == "ab" }
+        // Long enough for the loop to wait again, in most runs.
+        try await Task.sleep(for: .milliseconds(5))
         try draft?.replace(utf16: 2..<2, with: "c")
         draft = nil
         await loop.value
@@ -272,7 +276,8 @@ import Testing
         try draft.replace(utf16: 0..<0, with: long)
         let error = await #expect(throws: ReelError.self) { try await draft.flush() }
         #expect(error?.code == .tooLarge)
-        #expect(draft.text.utf8.count == long.utf8.count)
+        await #expect(throws: ReelError.self) { try await draft.flush() }
+        #expect(draft.takeRemoteChange() == nil && draft.text.utf8.count == long.utf8.count)
         try draft.replace(utf16: 100..<long.utf16.count, with: "end")
         try await draft.flush()
         try await heal(one, two)
