@@ -250,6 +250,30 @@ import Testing
         await close()
     }
 
+    @Test("a draft continues in a new epoch, and an edit that depends on the former one is handed back")
+    func newEpoch() async throws {
+        let (one, two) = try await begin(note: "one")
+        let draft = try one.draft(of: id, \.note)
+        try await cut(["a"])
+        try draft.replace(utf16: 3..<3, with: " two")
+        try await draft.flush()
+        try await two.update(id) { $0.note = "one!" }.outcome()
+        try await network.on { $0.goOver(to: Epoch(2), lagging: []) }
+        try await network.on { $0.down = [] }
+        try await shows(draft, "one!")
+        var refused: [TextDraft.Refusal] = []
+        try await eventually("the edit is refused") {
+            refused += draft.takeRefused()
+            return refused.map(\.text) == [" two"]
+        }
+        #expect(refused.first?.error.code == .epochChanged)
+        try draft.replace(utf16: 4..<4, with: "?")
+        try await draft.flush()
+        try await eventually("the edit arrives") { try two.object(id)?.note == "one!?" }
+        #expect(draft.problem == nil && draft.text == "one!?")
+        await close()
+    }
+
     @Test("a field that holds no text is reported until it holds one") func noText() async throws {
         let (one, two) = try await begin(note: "ab")
         let draft = try one.draft(of: id, \.note)
