@@ -37,10 +37,13 @@ import Testing
         var text: String { String(repeating: rawValue, count: 100_000 / rawValue.count) }
     }
 
-    @Test("10,000 keys in a long text beside another author", arguments: Kind.allCases, [0, 1])
-    func keys(_ kind: Kind, pauseMs: Int) async throws {
+    /// The pace and the places of the keys.
+    enum Manner: CaseIterable { case burst, pauses, jumps }
+
+    @Test("many keys in a long text beside another author", arguments: Kind.allCases, Manner.allCases)
+    func keys(_ kind: Kind, _ manner: Manner) async throws {
         let text = kind.text
-        let count = (pauseMs == 0 ? 10_000 : 1_000) * effort
+        let count = (manner == .burst ? 10_000 : 1_000) * effort
         let network = try FakeNetwork()
         let (first, second) = (try network.client(nodes: ["a"], seed: 5), try network.client(nodes: ["b"], seed: 6))
         let one = try await first.open("s", models: [Job.self], from: .beginning)
@@ -65,14 +68,15 @@ import Testing
         own.selection = place..<place
         for key in 0..<count {
             let letter = ["a", "b", "ß", "😀", "\n", " "][key % 6]
+            if manner == .jumps { own.selection = (key * 7_919 % 80_000)..<(key * 7_919 % 80_000) }
             place = own.selection.lowerBound
-            if key % 16 == 15 {
+            if key % 16 == 15, manner != .jumps {
                 try times.measure { try own.replace(utf16: place - 1..<place, with: "") }
             } else {
                 try times.measure { try own.replace(utf16: place..<place, with: letter) }
             }
             if key % 8 == 0 { takes.measure { while own.takeRemoteChange() != nil {} } }
-            if pauseMs > 0 { try await Task.sleep(for: .milliseconds(pauseMs)) }
+            if manner != .burst { try await Task.sleep(for: .milliseconds(1)) }
         }
         author.cancel()
         let others = try await author.value
@@ -88,7 +92,7 @@ import Testing
             let text = try one.object(job.id)?.note ?? ""
             return [own.text, other.text].allSatisfy { $0.utf8.elementsEqual(text.utf8) }
         }
-        let what = "\(kind), pause \(pauseMs) ms, \(head) events, \(others) others"
+        let what = "\(kind), \(manner), \(head) events, \(others) others"
         times.report("key, \(what)")
         takes.report("take, \(what)")
         #expect(times.mean < 2_000_000)
