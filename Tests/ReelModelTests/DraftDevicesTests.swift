@@ -150,4 +150,44 @@ import Testing
     func random() async throws {
         try await Seeds.runAsync(20) { seed in try await run(seed) }
     }
+
+    @Test("random edits of bytes on two devices with cuts end in equal bytes") func bytes() async throws {
+        try await Seeds.runAsync(10) { seed in
+            var random = SeededNumbers(seed)
+            let network = try FakeNetwork()
+            let clients = [
+                try network.client(nodes: ["a"], seed: 1_000), try network.client(nodes: ["b"], seed: 2_000),
+            ]
+            let (id, one) = (ID<Job>("1"), try await clients[0].open("s", models: [Job.self], from: .beginning))
+            let two = try await clients[1].open("s", models: [Job.self], from: .beginning)
+            _ = try await one.insert(Job(id: id)).outcome()
+            try await two.stream.waitUntil(seq: 0)
+            let drafts = [try one.draft(of: id, \.data), try two.draft(of: id, \.data)]
+            for _ in 0..<100 {
+                let (draft, name) = (random.pick(drafts), random.pick(["a", "b"]))
+                let count = draft.bytes.count
+                let start = random.below(count + 1)
+                let end = min(count, start + random.below(4))
+                let bytes = (0..<random.below(5)).map { _ in UInt8.random(in: 0...255, using: &random) }
+                try draft.replace(start..<end, with: bytes)
+                if random.oneIn(3) { _ = draft.takeRemoteChange() }
+                if random.oneIn(4) { try await draft.flush() }
+                if random.oneIn(8) { try await network.on { if $0.down.remove(name) == nil { $0.kill(name) } } }
+            }
+            try await network.on { $0.down = [] }
+            for draft in drafts { try await draft.flush() }
+            for dataset in [one, two] { try await dataset.stream.flush(deadline: .seconds(60)) }
+            let head = try await network.on { $0.head }
+            for dataset in [one, two] { try await dataset.stream.waitUntil(seq: head) }
+            let data = try one.object(id)?.data
+            for draft in drafts {
+                try await eventually("equal bytes, REEL_SEED=\(seed)") {
+                    while draft.takeRemoteChange() != nil {}
+                    return draft.bytes == data
+                }
+                #expect(draft.problem == nil, "REEL_SEED=\(seed)")
+            }
+            for client in clients { await client.close() }
+        }
+    }
 }

@@ -207,6 +207,7 @@ import Testing
         _ = try await two.stream.publish(.update("job", id: "1", ["note": "zzz"])).outcome()
         try await heal(one, two)
         try await shows(draft, "zzz")
+        try await eventually("the problem") { (draft.problem as? ReelError)?.code == .stale }
         var refused: [TextDraft.Refusal] = []
         try await eventually("the edit is refused") {
             refused += draft.takeRefused()

@@ -56,8 +56,8 @@ public final class BytesDraft: Sendable {
     /// takes the place of `remoteChanges`.
     public func takeRemoteChange() -> Change? { session.take() }
 
-    /// The reason why own edits are not queued, or why the field can no longer be edited; nil: there is none. The
-    /// errors are those of `TextDraft.problem`.
+    /// The reason why own edits are not queued, or why the stream has refused edits that `takeRefused` returns; nil:
+    /// there is none. The errors are those of `TextDraft.problem`.
     public var problem: (any Error)? { session.problem }
 
     /// The values of `problem` from now on, for one loop. It gets the newest value, and ends when the draft is

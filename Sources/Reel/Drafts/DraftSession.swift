@@ -27,7 +27,9 @@ final class DraftSession<View: DraftView>: Sendable {
         /// True if a round has begun.
         var hasBegun = false
         var isClosed = false
-        var problem: (any Error)?
+        /// The reason why the last round has failed.
+        var failure: (any Error)?
+        var problem: (any Error)? { failure ?? refused.first?.error }
         var flushes: [(edits: Int, continuation: CheckedContinuation<Void, any Error>)] = []
         var waiters: [(number: Int, continuation: CheckedContinuation<Void, Never>)] = []
         var waits = 0
@@ -248,10 +250,10 @@ final class DraftSession<View: DraftView>: Sendable {
         return state.flushes.filter { $0.edits <= stored }.map(\.continuation)
     }
 
-    private func report(_ error: (any Error)?, _ state: inout State) {
-        if error == nil, state.problem == nil { return }
-        state.problem = error
-        problemFeed.yield(error)
+    private func report(_ failure: (any Error)?, _ state: inout State) {
+        if failure == nil, state.failure == nil { return }
+        state.failure = failure
+        problemFeed.yield(state.problem)
     }
 
     // MARK: Outcomes
@@ -305,6 +307,7 @@ final class DraftSession<View: DraftView>: Sendable {
             case .failed(let failure), .unknown(let failure): error = failure
             }
             state.refused.append((handle.event, error))
+            problemFeed.yield(state.problem)
         }
     }
 
@@ -312,8 +315,10 @@ final class DraftSession<View: DraftView>: Sendable {
     /// with the errors. Texts that follow each other are joined.
     func takeRefused() -> [(text: String, error: ReelError)] {
         let refused = state.withLock { state in
-            defer { state.refused = [] }
-            return state.refused
+            let refused = state.refused
+            state.refused = []
+            if !refused.isEmpty { problemFeed.yield(state.problem) }
+            return refused
         }
         var (texts, end) = ([(text: String, error: ReelError)](), Int64(-1))
         for (event, error) in refused {

@@ -87,11 +87,13 @@ public final class TextDraft: Sendable {
     /// is for a view that is updated at a moment of its own, and takes the place of `remoteChanges`.
     public func takeRemoteChange() -> Change? { session.take() }
 
-    /// The reason why own edits are not queued, or why the field can no longer be edited; nil: there is none.
+    /// The reason why own edits are not queued, or why the stream has refused edits that `takeRefused` returns; nil:
+    /// there is none.
     ///
     /// It is a `ReelError`: `deleted` or `no_object` if the object is gone, `too_large` if the text is too long for
     /// the stream, `closed` if the stream or the client is closed, or another code of `SyncStream.publish`. It is a
-    /// `ModelProblem` if the field holds no text. The draft keeps its text, takes further edits, and tries again with
+    /// `ModelProblem` if the field holds no text. After a refusal it is the code of the rejection, such as `stale`, until
+    /// `takeRefused` is called. The draft keeps its text, takes further edits, and tries again with
     /// each edit and with each change of the object.
     public var problem: (any Error)? { session.problem }
 
