@@ -41,29 +41,11 @@ enum TextDifference {
 
         /// Creates the edit. Nil if both texts have the same bytes.
         init?(from old: String, to new: String) {
-            var (old, new) = (old, new)
-            var prefix = old.withUTF8 { old in new.withUTF8 { Replacement.commonPrefix(old, $0) } }
-            let (oldBytes, newBytes) = (old.utf8.count, new.utf8.count)
-            if prefix == oldBytes, prefix == newBytes { return nil }
-            // The scalar after the prefix is the same in both texts once the prefix was shortened. So a second round
-            // finds the same place in both.
-            for _ in 0..<2 {
-                prefix = old.clusterOffset(notAfter: prefix)
-                prefix = new.clusterOffset(notAfter: prefix)
-            }
-            let start = prefix
-            var suffix = old.withUTF8 { old in new.withUTF8 { Replacement.commonSuffix(old, $0, after: start) } }
-            // The boundaries in a long row of flags depend on its beginning. If they do not meet, the rest is replaced.
-            for round in 0... {
-                let shorter = oldBytes - old.clusterOffset(notBefore: oldBytes - suffix)
-                let both = newBytes - new.clusterOffset(notBefore: newBytes - shorter)
-                if both == suffix { break }
-                suffix = round < 8 ? both : 0
-            }
-            let oldStart = old.utf8.index(old.startIndex, offsetBy: prefix)
-            let oldEnd = old.utf8.index(old.endIndex, offsetBy: -suffix)
-            let newStart = new.utf8.index(new.startIndex, offsetBy: prefix)
-            let newEnd = new.utf8.index(new.endIndex, offsetBy: -suffix)
+            guard let bytes = changedBytes(from: old, to: new) else { return nil }
+            let oldStart = old.utf8.index(old.startIndex, offsetBy: bytes.start)
+            let oldEnd = old.utf8.index(oldStart, offsetBy: bytes.removed)
+            let newStart = new.utf8.index(new.startIndex, offsetBy: bytes.start)
+            let newEnd = new.utf8.index(newStart, offsetBy: bytes.inserted)
             text = String(new[newStart..<newEnd])
             scalars = Replacement(
                 start: old.unicodeScalars.distance(from: old.startIndex, to: oldStart),
@@ -72,26 +54,57 @@ enum TextDifference {
             )
         }
     }
+
+    /// Returns the smallest replacement of bytes between two texts that splits no grapheme cluster of either. Nil if
+    /// both texts have the same bytes.
+    ///
+    /// - Parameters:
+    ///   - old: the text before the edit.
+    ///   - new: the text after the edit.
+    static func changedBytes(from old: String, to new: String) -> Replacement? {
+        var (old, new) = (old, new)
+        var prefix = old.withUTF8 { old in new.withUTF8 { Replacement.commonPrefix(old, $0) } }
+        let (oldBytes, newBytes) = (old.utf8.count, new.utf8.count)
+        if prefix == oldBytes, prefix == newBytes { return nil }
+        // The scalar after the prefix is the same in both texts once the prefix was shortened. So a second round finds
+        // the same place in both.
+        for _ in 0..<2 {
+            prefix = old.clusterOffset(notAfter: prefix)
+            prefix = new.clusterOffset(notAfter: prefix)
+        }
+        let start = prefix
+        var suffix = old.withUTF8 { old in new.withUTF8 { Replacement.commonSuffix(old, $0, after: start) } }
+        // The boundaries in a long row of flags depend on its beginning. If they do not meet, the rest is replaced.
+        for round in 0... {
+            let shorter = oldBytes - old.clusterOffset(notBefore: oldBytes - suffix)
+            let both = newBytes - new.clusterOffset(notBefore: newBytes - shorter)
+            if both == suffix { break }
+            suffix = round < 8 ? both : 0
+        }
+        return Replacement(start: start, removed: oldBytes - start - suffix, inserted: newBytes - start - suffix)
+    }
 }
 
 extension String {
     /// Returns the last boundary of a grapheme cluster at or before an index.
-    fileprivate func clusterBoundary(notAfter index: Index) -> Index {
+    func clusterBoundary(notAfter index: Index) -> Index {
         index == endIndex ? index : self.index(before: self.index(after: index))
     }
 
     /// Returns the first boundary of a grapheme cluster at or after an index.
-    fileprivate func clusterBoundary(notBefore index: Index) -> Index {
+    func clusterBoundary(notBefore index: Index) -> Index {
         let before = clusterBoundary(notAfter: index)
         return before == index ? index : self.index(after: before)
     }
 
-    fileprivate func clusterOffset(notAfter offset: Int) -> Int {
+    /// Returns the last boundary of a grapheme cluster at or before an offset in bytes.
+    func clusterOffset(notAfter offset: Int) -> Int {
         let index = clusterBoundary(notAfter: utf8.index(startIndex, offsetBy: offset))
         return utf8.distance(from: startIndex, to: index)
     }
 
-    fileprivate func clusterOffset(notBefore offset: Int) -> Int {
+    /// Returns the first boundary of a grapheme cluster at or after an offset in bytes.
+    func clusterOffset(notBefore offset: Int) -> Int {
         let index = clusterBoundary(notBefore: utf8.index(startIndex, offsetBy: offset))
         return utf8.distance(from: startIndex, to: index)
     }

@@ -1,0 +1,11 @@
+/// The content that the view of a draft shows.
+protocol DraftView: Sendable {
+    associatedtype Content: DraftContent
+    /// An edit of another author, in the form that an app performs on its view.
+    associatedtype Change: Sendable
+
+    init(_ content: Content)
+
+    /// Performs an edit of another author.
+    mutating func perform(_ hunk: Patch<Content>.Hunk) -> Change
+}
