@@ -40,6 +40,15 @@ extension Schema {
     }
 }
 
+extension Schema {
+    /// Returns true if two values of one object were read from equal fields.
+    func isEqual(_ a: M, _ b: M) -> Bool {
+        fields.allSatisfy { field in
+            do throws(FieldValueError) { return try field.write(a) == field.write(b) } catch { return false }
+        }
+    }
+}
+
 extension SchemaField {
     /// Returns the stored value of the field, under its former name until it is written under its present one.
     func stored(_ value: (String) -> JSONValue?) -> JSONValue? { value(name) ?? formerly.flatMap(value) }

@@ -13,6 +13,8 @@ public struct Dataset: Sendable {
     public let stream: SyncStream
     /// The models that the dataset was opened with.
     public let models: [any Model.Type]
+    /// The objects that running queries share.
+    let live: LiveDatasetReference
 
     /// Creates the typed view of a stream.
     ///
@@ -22,7 +24,7 @@ public struct Dataset: Sendable {
     /// - Throws: `SchemaError` with all faults of the schemas.
     public init(_ stream: SyncStream, models: [any Model.Type]) throws(SchemaError) {
         try Self.check(models)
-        (self.stream, self.models) = (stream, models)
+        (self.stream, self.models, live) = (stream, models, LiveDatasetReference(stream.content))
     }
 
     /// Throws an error with all faults of the models.

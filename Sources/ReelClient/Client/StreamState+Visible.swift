@@ -32,7 +32,7 @@ extension StreamState {
             changed = readable.add(changes, of: fold)
         }
         if isReplaced { readable.isReplaced = true }
-        let tells = !feeds.isEmpty
+        let tells = !feeds.isEmpty || !observers.isEmpty
         let news = overlay.follow(
             writes,
             of: outbox,
@@ -42,11 +42,18 @@ extension StreamState {
             isComplete: sync.isComplete,
             tells: tells
         )
-        if tells { self.news.formUnion(news) }
+        if tells { tell(news) }
         if tells, replacement == .listed, let changes, let fold {
-            self.news.formUnion(changes.objects.map(fold.key(ofObject:)) + changes.forgottenObjects)
+            tell(changes.objects.map(fold.key(ofObject:)) + changes.forgottenObjects)
         }
+        // An observer that comes before the changes are shown has not asked for their names.
+        if !tells || replacement == .whole { unshown.isReset = true }
         readable.add(&overlay)
+    }
+
+    private func tell(_ news: some Sequence<Overlay.Key>) {
+        self.news.formUnion(news)
+        unshown.keys.formUnion(news)
     }
 
     /// Reports to the queue which of the changed objects exist now.

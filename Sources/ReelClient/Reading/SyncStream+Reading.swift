@@ -86,9 +86,13 @@ extension SyncClient {
         if let foreign = streams.first(where: { $0.client !== self }) {
             throw ReelError(.closed, "found the stream \(foreign.id) of another client, expected one of this client")
         }
-        let moment = try content.moment(of: streams.map(\.opening)) { [weak self] name, layers, error in
+        return try body(try content.moment(of: streams.map(\.opening), damageReport))
+    }
+
+    /// Tells the client that a reader has found a damaged object.
+    nonisolated var damageReport: StreamSnapshot.DamageReport {
+        { [weak self] name, layers, error in
             Task { [weak self] in await self?.foundDamage(in: name, layers, error) }
         }
-        return try body(moment)
     }
 }
