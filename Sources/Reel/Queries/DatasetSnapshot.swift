@@ -28,8 +28,8 @@ public struct DatasetSnapshot: Sendable {
 
     /// Returns all objects of a model, and the problems of those that it cannot read.
     ///
-    /// - Throws: `SchemaError` for a model that the dataset was not opened with. A code that begins with `store_` if the
-    ///   store failed.
+    /// - Throws: `SchemaError` for a model that the dataset was not opened with. A code that begins with `store_` if
+    ///   the store failed.
     public func objects<M: Model>(of model: M.Type) throws -> ModelObjects<M> {
         let schema = try dataset.schema(of: model)
         var found = ModelObjects<M>()

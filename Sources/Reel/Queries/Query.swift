@@ -109,7 +109,7 @@ public struct Query<M: Model>: Sendable {
     }
 }
 
-/// What a query asks for.
+/// The objects and the order that a query asks for.
 struct QueryDefinition<M: Model>: Sendable {
     var condition = QueryCondition<M>()
     var order = ObjectOrder<M>()

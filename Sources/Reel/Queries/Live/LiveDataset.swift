@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// The decoded objects that the running queries of a dataset share, all of one moment of the stream.
 ///
-/// Nothing runs by itself: a reader that waits is resumed when the stream has changed, and then brings the objects up
-/// to date. So no work is done for a reader that does not ask. The queries hold their model and the model holds this
+/// It has no task. A reader that waits is resumed when the stream has changed, and then brings the objects up to date.
+/// So no work is done for a reader that does not ask. The queries hold their model and the model holds this
 /// object, which therefore ends with the last query. It does not hold the client.
 ///
 /// A lock guards the state of this object, its models, their indexes and their queries.

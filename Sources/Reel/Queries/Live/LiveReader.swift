@@ -25,7 +25,7 @@ class LiveReader<Element: Sendable> {
 
 /// Reads the rows of a query.
 final class RowsReader<M: Model>: LiveReader<QueryRows<M>> {
-    /// What the loop has seen last.
+    /// The last result that the loop has got.
     struct Seen: Sendable {
         fileprivate struct State: Sendable, Equatable {
             let version: Int
