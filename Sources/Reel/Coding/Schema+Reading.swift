@@ -9,7 +9,7 @@ extension Schema {
         guard object.name.model == name else {
             throw ModelProblem(.model, object.name, found: "an object of another model", expected: "the model \(name)")
         }
-        return try value(id: object.name.id) { object.fields[$0]?.value }
+        return try value(id: object.name.id) { object[$0] }
     }
 
     /// Returns the value of the object whose fields `stored` returns by name.

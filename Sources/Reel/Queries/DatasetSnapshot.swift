@@ -63,9 +63,9 @@ public struct DatasetSnapshot: Sendable {
     ) throws -> QueryRows<M> {
         let isBeyond = try cursor?.isBeyond(query.definition.order)
         let all = try objects(of: M.self)
-        var found: [LoadedObject<M>] = []
+        var found: [LoadedObject] = []
         for value in all.values where try query.definition.condition.includes(value) {
-            let object = LoadedObject(value)
+            let object = TypedObject(value)
             if isBeyond?(object) != true { found.append(object) }
         }
         return QueryRows(

@@ -55,7 +55,7 @@ extension Query {
     ) throws -> GroupCounts<Group> {
         let rows = try all().rows()
         var counts: [Group: Int] = [:]
-        for object in rows.objects { counts.count(1, in: object.value[keyPath: keyPath]) }
+        for object in rows.objects { counts.count(1, in: object.value(M.self)[keyPath: keyPath]) }
         return GroupCounts(counts: counts, isComplete: rows.isComplete)
     }
 
@@ -65,23 +65,24 @@ extension Query {
     ///   - countMax: the maximum number of objects; nil: all.
     ///   - cursor: the place after which the objects begin; nil: the beginning.
     ///   - model: the decoded objects.
-    private func first(_ countMax: Int?, after cursor: QueryCursor?, of model: LiveModel<M>) throws -> [LoadedObject<M>]
-    {
+    private func first(_ countMax: Int?, after cursor: QueryCursor?, of model: LiveModel<M>) throws -> [LoadedObject] {
         let (condition, order) = (definition.condition, definition.order)
         let isBeyond = try cursor?.isBeyond(order)
-        var found: [LoadedObject<M>] = []
+        var found: [LoadedObject] = []
         if let equality = condition.equalities.first, let index = model.runningIndex(for: equality) {
-            found = try equality.find(index).filter { try isBeyond?($0) != true && condition.includes($0.value) }
+            found = try equality.find(index).filter {
+                try isBeyond?($0) != true && condition.includes($0.value(M.self))
+            }
         } else if let index = model.runningIndex(over: order) {
             try index.objects.forEach(after: isBeyond) { object in
                 if found.count == countMax { return false }
-                if try condition.includes(object.value) { found.append(object) }
+                if try condition.includes(object.value(M.self)) { found.append(object) }
                 return true
             }
             return found
         } else {
             try model.sorted.forEach { object in
-                if isBeyond?(object) != true, try condition.includes(object.value) { found.append(object) }
+                if isBeyond?(object) != true, try condition.includes(object.value(M.self)) { found.append(object) }
                 return true
             }
         }

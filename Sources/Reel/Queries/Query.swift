@@ -52,7 +52,7 @@ public struct Query<M: Model>: Sendable {
         by keyPaths: repeat any KeyPath<M, each Value> & Sendable,
         order direction: Direction = .ascending
     ) -> Query {
-        var keys: [SortKey<M>] = []
+        var keys: [SortKey] = []
         repeat keys.append(SortKey(each keyPaths, isDescending: direction == .descending) { $0 < $1 })
         return sorted(by: keys)
     }
@@ -66,7 +66,7 @@ public struct Query<M: Model>: Sendable {
         by keyPaths: repeat any KeyPath<M, (each Value)?> & Sendable,
         order direction: Direction = .ascending
     ) -> Query {
-        var keys: [SortKey<M>] = []
+        var keys: [SortKey] = []
         repeat keys.append(
             SortKey(each keyPaths, isDescending: direction == .descending) { a, b in
                 guard let b else { return false }
@@ -99,7 +99,7 @@ public struct Query<M: Model>: Sendable {
         }
     }
 
-    private func sorted(by keys: [SortKey<M>]) -> Query { changed { $0.order.keys += keys } }
+    private func sorted(by keys: [SortKey]) -> Query { changed { $0.order.keys += keys } }
 
     private func changed(_ body: (inout QueryDefinition<M>) -> Void) -> Query {
         var query = self
@@ -112,7 +112,7 @@ public struct Query<M: Model>: Sendable {
 /// The objects and the order that a query asks for.
 struct QueryDefinition<M: Model>: Sendable {
     var condition = QueryCondition<M>()
-    var order = ObjectOrder<M>()
+    var order = ObjectOrder()
     /// The maximum number of rows; nil: all.
     var rowsMax: Int?
     /// Identifies the query among the running ones of its dataset.

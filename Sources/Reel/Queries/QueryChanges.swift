@@ -28,15 +28,15 @@ public struct QueryChanges: Sendable, Hashable {
 extension QueryChanges {
     /// Returns the changes between two lists of rows. The time follows the number of rows between the first and the
     /// last one that differ.
-    init<M: Model>(from old: [LoadedObject<M>], to new: [LoadedObject<M>]) {
+    init(from old: [LoadedObject], to new: [LoadedObject]) {
         let start = zip(old, new).prefix { $0 === $1 }.count
         let rest = min(old.count, new.count) - start
         let end = zip(old.reversed(), new.reversed()).prefix(rest).prefix { $0 === $1 }.count
-        var places: [ID<M>: Int] = [:]
-        for offset in start..<(old.count - end) { places[old[offset].id] = offset }
+        var places: [ObjectKey: Int] = [:]
+        for offset in start..<(old.count - end) { places[old[offset].key] = offset }
         var kept: [Move] = []
         for offset in start..<(new.count - end) {
-            guard let former = places.removeValue(forKey: new[offset].id) else {
+            guard let former = places.removeValue(forKey: new[offset].key) else {
                 insertions.append(offset)
                 continue
             }

@@ -21,9 +21,9 @@ struct Equality<M: Model>: Sendable {
     let keyPath: any PartialKeyPath<M> & Sendable
     let holds: @Sendable (M) -> Bool
     /// Returns a new index over the property.
-    let makeIndex: @Sendable () -> any KeyPathIndex<M>
+    let makeIndex: @Sendable () -> any KeyPathIndex
     /// Returns the objects of an index that have the value, sorted by the bytes of their ids.
-    let find: @Sendable (any KeyPathIndex<M>) -> [LoadedObject<M>]
+    let find: @Sendable (any KeyPathIndex) -> [LoadedObject]
 
     init<Value: Hashable & Sendable>(_ keyPath: any KeyPath<M, Value> & Sendable, _ value: Value) {
         self.keyPath = keyPath

@@ -19,29 +19,29 @@ public struct QueryCursor: Sendable, Hashable, Codable {
 
 extension QueryCursor {
     /// Creates the cursor of an object.
-    init<M: Model>(_ object: LoadedObject<M>, _ order: ObjectOrder<M>) throws(FieldValueError) {
+    init(_ object: LoadedObject, _ order: ObjectOrder) throws(FieldValueError) {
         var keys: [JSONValue] = []
-        for key in order.keys { keys.append(try key.json(object.value)) }
-        (self.keys, id) = (keys, object.id.text)
+        for key in order.keys { keys.append(try key.json(object)) }
+        (self.keys, id) = (keys, object.key.text)
     }
 
     /// Returns a function that returns true for an object that does not come after the cursor.
-    func isBeyond<M: Model>(_ order: ObjectOrder<M>) throws(FieldValueError) -> (LoadedObject<M>) -> Bool {
+    func isBeyond(_ order: ObjectOrder) throws(FieldValueError) -> (LoadedObject) -> Bool {
         guard keys.count == order.keys.count else {
             throw FieldValueError(
                 found: "a cursor with \(keys.count) sort keys",
                 expected: "a cursor of a query with \(order.keys.count)"
             )
         }
-        var comparisons: [(M) -> Int] = []
+        var comparisons: [(LoadedObject) -> Int] = []
         for (key, json) in zip(order.keys, keys) { comparisons.append(try key.comparison(json)) }
-        let id = ID<M>(id)
+        let key = ObjectKey(id)
         return { object in
             for comparison in comparisons {
-                let result = comparison(object.value)
+                let result = comparison(object)
                 if result != 0 { return result < 0 }
             }
-            return object.id <= id
+            return object.key <= key
         }
     }
 }

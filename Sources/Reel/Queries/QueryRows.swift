@@ -4,7 +4,7 @@ public import ReelCore
 ///
 ///     List(rows) { task in Text(task.title) }
 public struct QueryRows<M: Model>: Sendable {
-    let objects: [LoadedObject<M>]
+    let objects: [LoadedObject]
     /// The objects that the model cannot read, sorted by the bytes of their ids. They are no rows, and they stay in the
     /// stream as they are.
     public let problems: [ModelProblem]
@@ -16,12 +16,12 @@ public struct QueryRows<M: Model>: Sendable {
     /// element, and in the result of a single read.
     public internal(set) var changes: QueryChanges
 
-    init(_ objects: [LoadedObject<M>], problems: [ModelProblem], isComplete: Bool, seq: Seq) {
+    init(_ objects: [LoadedObject], problems: [ModelProblem], isComplete: Bool, seq: Seq) {
         (self.objects, self.problems, self.isComplete, self.seq) = (objects, problems, isComplete, seq)
         changes = QueryChanges(insertions: Array(objects.indices))
     }
 
-    init(_ objects: [LoadedObject<M>], _ model: LiveModel<M>) {
+    init(_ objects: [LoadedObject], _ model: LiveModel<M>) {
         self.init(
             objects,
             problems: model.problems,
@@ -31,7 +31,7 @@ public struct QueryRows<M: Model>: Sendable {
     }
 
     /// The values of the rows.
-    public var values: [M] { objects.map(\.value) }
+    public var values: [M] { objects.map { $0.value(M.self) } }
 }
 
 extension QueryRows: RandomAccessCollection {
@@ -40,5 +40,5 @@ extension QueryRows: RandomAccessCollection {
     /// The number of rows.
     public var endIndex: Int { objects.count }
     /// The row at an offset.
-    public subscript(offset: Int) -> M { objects[offset].value }
+    public subscript(offset: Int) -> M { objects[offset].value(M.self) }
 }

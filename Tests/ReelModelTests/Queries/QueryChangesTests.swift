@@ -5,10 +5,10 @@ import Testing
 
 /// The pure parts of queries.
 @Suite struct QueryChangesTests {
-    private func object(_ number: Int, _ votes: Int) -> LoadedObject<Job> {
+    private func object(_ number: Int, _ votes: Int) -> LoadedObject {
         var job = Job(id: ID("\(number)"))
         job.votes = votes
-        return LoadedObject(job)
+        return TypedObject(job)
     }
 
     @Test("the changes between two lists, applied to the first, give the second") func changes() {
@@ -21,7 +21,7 @@ import Testing
                 switch random.below(4) {
                 case 0: if !new.isEmpty { new.remove(at: random.below(new.count)) }
                 case 1:
-                    guard let added = pool.first(where: { object in !new.contains { $0.id == object.id } }) else {
+                    guard let added = pool.first(where: { object in !new.contains { $0.key == object.key } }) else {
                         break
                     }
                     new.insert(added, at: random.below(new.count + 1))
@@ -31,7 +31,7 @@ import Testing
                     }
                 default:
                     let place = random.below(new.count)
-                    if !new.isEmpty { new[place] = LoadedObject(new[place].value) }
+                    if !new.isEmpty { new[place] = TypedObject(new[place].value(Job.self)) }
                 }
             }
             let changes = QueryChanges(from: old, to: new)
@@ -54,8 +54,8 @@ import Testing
             // A `<` that contradicts itself must not lose objects.
             let isWrong = random.oneIn(4)
             let precedes: @Sendable (Int, Int) -> Bool = { isWrong ? ($0 ^ $1) & 5 > 1 : $0 < $1 }
-            let order = ObjectOrder<Job>(keys: [SortKey(\.votes, isDescending: random.oneIn(2), precedes)])
-            var array: [LoadedObject<Job>] = []
+            let order = ObjectOrder(keys: [SortKey(\Job.votes, isDescending: random.oneIn(2), precedes)])
+            var array: [LoadedObject] = []
             var chunks = SortedChunks(sorted: array, by: order)
             for number in 0..<3_000 {
                 if random.oneIn(3), !array.isEmpty {
@@ -69,16 +69,16 @@ import Testing
             }
             let listed = chunks.first(.max)
             #expect(chunks.count == array.count && listed.count == array.count, "REEL_SEED=\(seed)")
-            #expect(Set(listed.map(\.id)) == Set(array.map(\.id)), "REEL_SEED=\(seed)")
+            #expect(Set(listed.map(\.key)) == Set(array.map(\.key)), "REEL_SEED=\(seed)")
             if isWrong { return }
             array.sort(by: order.precedes)
             #expect(listed.elementsEqual(array, by: ===), "REEL_SEED=\(seed)")
-            #expect(order.sorted(array.sorted { $0.id < $1.id }).elementsEqual(array, by: ===), "REEL_SEED=\(seed)")
-            let some = order.first(20, of: array.sorted { $0.id < $1.id })
+            #expect(order.sorted(array.sorted { $0.key < $1.key }).elementsEqual(array, by: ===), "REEL_SEED=\(seed)")
+            let some = order.first(20, of: array.sorted { $0.key < $1.key })
             #expect(some.elementsEqual(array.prefix(20), by: ===), "REEL_SEED=\(seed)")
             #expect(chunks.first(20).elementsEqual(array.prefix(20), by: ===), "REEL_SEED=\(seed)")
             let place = random.below(array.count)
-            var rest: [LoadedObject<Job>] = []
+            var rest: [LoadedObject] = []
             try chunks.forEach(after: { !order.precedes(array[place], $0) }) { object in
                 rest.append(object)
                 return rest.count < 30

@@ -28,7 +28,7 @@ final class LiveCounts<M: Model, Group: Hashable & Sendable>: LiveView, @uncheck
         }
     }
 
-    func apply(_ changes: [ObjectChange<M>]) {
+    func apply(_ changes: [ObjectChange]) {
         attempt {
             for change in changes {
                 if let old = change.old, let group = groups.removeValue(forKey: ObjectIdentifier(old)) {
@@ -39,9 +39,10 @@ final class LiveCounts<M: Model, Group: Hashable & Sendable>: LiveView, @uncheck
         }
     }
 
-    private func add(_ object: LoadedObject<M>) throws {
-        guard try condition.includes(object.value) else { return }
-        let group = object.value[keyPath: keyPath]
+    private func add(_ object: LoadedObject) throws {
+        let value = object.value(M.self)
+        guard try condition.includes(value) else { return }
+        let group = value[keyPath: keyPath]
         groups[ObjectIdentifier(object)] = group
         counts.count(1, in: group)
     }

@@ -64,7 +64,7 @@ final class LiveDataset: @unchecked Sendable {
 
     /// Brings all models to the present moment.
     private func refresh() throws {
-        let models = self.models.values.compactMap(\.model)
+        let models = self.models.values.compactMap { $0.model }
         try observation.read(always: models.contains { !$0.isLoaded }) { snapshot, changes in
             let names = changes.isReset ? nil : changes.objects
             for model in models { try model.update(snapshot, changed: names) }

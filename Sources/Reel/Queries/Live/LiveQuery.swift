@@ -7,18 +7,18 @@ final class LiveQuery<M: Model>: LiveView, @unchecked Sendable {
     /// Held, because it identifies the query while it exists.
     private let identity: QueryIdentity
     private let condition: QueryCondition<M>
-    private let order: ObjectOrder<M>
+    private let order: ObjectOrder
     private let rowsMax: Int?
     /// The shared index over the order; nil for a query with an index over a property.
-    private var all: OrderIndex<M>?
-    private var index: (any KeyPathIndex<M>)?
+    private var all: OrderIndex?
+    private var index: (any KeyPathIndex)?
     /// The included objects; nil: they were not collected yet, or the query has no condition.
-    private var included: SortedChunks<M>?
+    private var included: SortedChunks?
     private var members: Set<ObjectIdentifier> = []
     /// The number of objects at the beginning of the order among which `rows` are all that are included.
     private var walked = 0
 
-    private(set) var rows: [LoadedObject<M>] = []
+    private(set) var rows: [LoadedObject] = []
     /// The number of times that `rows` has changed.
     private(set) var version = 0
     /// The error of a filter, which has ended the query.
@@ -39,7 +39,7 @@ final class LiveQuery<M: Model>: LiveView, @unchecked Sendable {
         (included, members, walked) = (nil, [], 0)
         attempt {
             if let equality = condition.equalities.first, let index {
-                collect(order.sorted(try equality.find(index).filter { try condition.includes($0.value) }))
+                collect(order.sorted(try equality.find(index).filter { try condition.includes($0.value(M.self)) }))
             } else if let all, !condition.isEmpty {
                 rows = []
                 try walk(all.objects) { _ in rows.count != rowsMax }
@@ -60,25 +60,25 @@ final class LiveQuery<M: Model>: LiveView, @unchecked Sendable {
 
     /// Appends included objects to the rows, in order, from where the last walk has stopped until `continues` returns
     /// false.
-    private func walk(_ objects: SortedChunks<M>, _ continues: (LoadedObject<M>) -> Bool) throws {
+    private func walk(_ objects: SortedChunks, _ continues: (LoadedObject) -> Bool) throws {
         var place = 0
         try objects.forEach { object in
             defer { place += 1 }
             if place < walked { return true }
             guard continues(object) else { return false }
-            if try condition.includes(object.value) { rows.append(object) }
+            if try condition.includes(object.value(M.self)) { rows.append(object) }
             walked += 1
             return true
         }
     }
 
-    func apply(_ changes: [ObjectChange<M>]) {
+    func apply(_ changes: [ObjectChange]) {
         if failure != nil { return }
         var isChanged = false
         attempt {
             for change in changes {
                 let old = condition.isEmpty ? change.old : take(change.old)
-                let new = try change.new.flatMap { try condition.includes($0.value) ? $0 : nil }
+                let new = try change.new.flatMap { try condition.includes($0.value(M.self)) ? $0 : nil }
                 if let new, included != nil {
                     included?.insert(new)
                     members.insert(ObjectIdentifier(new))
@@ -90,18 +90,18 @@ final class LiveQuery<M: Model>: LiveView, @unchecked Sendable {
     }
 
     /// Removes an object from the included ones, and returns it; nil if it is not one of them.
-    private func take(_ object: LoadedObject<M>?) -> LoadedObject<M>? {
+    private func take(_ object: LoadedObject?) -> LoadedObject? {
         guard let object, members.remove(ObjectIdentifier(object)) != nil else { return nil }
         included?.remove(object)
         return object
     }
 
-    private func concernsRows(_ object: LoadedObject<M>) -> Bool {
+    private func concernsRows(_ object: LoadedObject) -> Bool {
         guard let rowsMax, rows.count == rowsMax else { return true }
         return rows.last.map { !order.precedes($0, object) } ?? false
     }
 
-    private func collect(_ objects: [LoadedObject<M>]) {
+    private func collect(_ objects: [LoadedObject]) {
         included = SortedChunks(sorted: objects, by: order)
         members = Set(objects.lazy.map(ObjectIdentifier.init))
     }

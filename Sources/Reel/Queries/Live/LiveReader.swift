@@ -34,7 +34,7 @@ final class RowsReader<M: Model>: LiveReader<QueryRows<M>> {
         }
 
         fileprivate let state: State
-        fileprivate let rows: [LoadedObject<M>]
+        fileprivate let rows: [LoadedObject]
     }
 
     let query: LiveQuery<M>

@@ -2,16 +2,16 @@
 ///
 /// The order must be strict: no two elements are equal in it. A wrong order, such as that of a `<` that contradicts
 /// itself, makes removals slow and the place of elements arbitrary.
-struct SortedChunks<M: Model> {
+struct SortedChunks {
     /// The size at which a chunk is split in two.
-    private static var chunkMax: Int { 512 }
+    private static let chunkMax = 512
 
-    private var chunks: [[LoadedObject<M>]]
+    private var chunks: [[LoadedObject]]
     private(set) var count: Int
-    private let order: ObjectOrder<M>
+    private let order: ObjectOrder
 
     /// Creates the list of objects that are sorted already.
-    init(sorted objects: [LoadedObject<M>], by order: ObjectOrder<M>) {
+    init(sorted objects: [LoadedObject], by order: ObjectOrder) {
         self.order = order
         count = objects.count
         chunks = stride(from: 0, to: objects.count, by: Self.chunkMax / 2).map {
@@ -19,9 +19,9 @@ struct SortedChunks<M: Model> {
         }
     }
 
-    var last: LoadedObject<M>? { chunks.last?.last }
+    var last: LoadedObject? { chunks.last?.last }
 
-    mutating func insert(_ object: LoadedObject<M>) {
+    mutating func insert(_ object: LoadedObject) {
         count += 1
         if chunks.isEmpty { return chunks.append([object]) }
         let chunk = self.chunk(for: object)
@@ -33,14 +33,14 @@ struct SortedChunks<M: Model> {
     }
 
     /// Removes this very object. Has no effect if it is not in the list.
-    mutating func remove(_ object: LoadedObject<M>) {
+    mutating func remove(_ object: LoadedObject) {
         guard let (chunk, index) = find(object) else { return }
         count -= 1
         chunks[chunk].remove(at: index)
         if chunks[chunk].isEmpty { chunks.remove(at: chunk) }
     }
 
-    private func find(_ object: LoadedObject<M>) -> (chunk: Int, index: Int)? {
+    private func find(_ object: LoadedObject) -> (chunk: Int, index: Int)? {
         if chunks.isEmpty { return nil }
         let chunk = self.chunk(for: object)
         let index = position(of: object, in: chunk)
@@ -52,8 +52,8 @@ struct SortedChunks<M: Model> {
     }
 
     /// Returns the first objects, at most `count`.
-    func first(_ count: Int) -> [LoadedObject<M>] {
-        var objects: [LoadedObject<M>] = []
+    func first(_ count: Int) -> [LoadedObject] {
+        var objects: [LoadedObject] = []
         objects.reserveCapacity(min(count, self.count))
         for chunk in chunks where objects.count < count { objects += chunk.prefix(count - objects.count) }
         return objects
@@ -67,8 +67,8 @@ struct SortedChunks<M: Model> {
     ///   - body: gets an object.
     /// - Throws: The error of a closure.
     func forEach(
-        after isBefore: ((LoadedObject<M>) throws -> Bool)? = nil,
-        _ body: (LoadedObject<M>) throws -> Bool
+        after isBefore: ((LoadedObject) throws -> Bool)? = nil,
+        _ body: (LoadedObject) throws -> Bool
     ) throws {
         var (first, skipped) = (0, 0)
         if let isBefore {
@@ -82,12 +82,12 @@ struct SortedChunks<M: Model> {
     }
 
     /// Returns the chunk in which an object is or belongs.
-    private func chunk(for object: LoadedObject<M>) -> Int {
-        let chunk = chunks.partitioned { $0.last.map { order.precedes($0, object) } ?? true }
+    private func chunk(for object: LoadedObject) -> Int {
+        let chunk = chunks.partitioned { chunk in chunk.last.map { order.precedes($0, object) } ?? true }
         return min(chunk, chunks.count - 1)
     }
 
-    private func position(of object: LoadedObject<M>, in chunk: Int) -> Int {
+    private func position(of object: LoadedObject, in chunk: Int) -> Int {
         chunks[chunk].partitioned { order.precedes($0, object) }
     }
 }
