@@ -5,7 +5,7 @@ struct Modules: Equatable {
     var dependencies: [String: Set<String>]
 
     /// The modules that every module may import in addition: the C library and the standard library's own.
-    static let system: Set<String> = ["Glibc", "Musl", "Darwin", "Synchronization"]
+    static let system: Set<String> = ["Glibc", "Musl", "Darwin", "Observation", "Synchronization"]
 
     init(dependencies: [String: Set<String>]) {
         self.dependencies = dependencies

@@ -9,7 +9,7 @@ extension Schema {
         guard object.name.model == name else {
             throw ModelProblem(.model, object.name, found: "an object of another model", expected: "the model \(name)")
         }
-        return try value(id: object.name.id) { object.fields[$0]?.value }
+        return try value(id: object.name.id) { object[$0] }
     }
 
     /// Returns the value of the object whose fields `stored` returns by name.
@@ -37,6 +37,15 @@ extension Schema {
             }
         }
         return model
+    }
+}
+
+extension Schema {
+    /// Returns true if two values of one object were read from equal fields.
+    func isEqual(_ a: M, _ b: M) -> Bool {
+        fields.allSatisfy { field in
+            do throws(FieldValueError) { return try field.write(a) == field.write(b) } catch { return false }
+        }
     }
 }
 

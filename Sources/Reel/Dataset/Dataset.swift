@@ -13,6 +13,8 @@ public struct Dataset: Sendable {
     public let stream: SyncStream
     /// The models that the dataset was opened with.
     public let models: [any Model.Type]
+    /// The objects that running queries share.
+    let live: LiveDatasetReference
 
     /// Creates the typed view of a stream.
     ///
@@ -27,7 +29,7 @@ public struct Dataset: Sendable {
 
     /// Creates the typed view of a stream with models that were checked.
     fileprivate init(_ stream: SyncStream, checked models: [any Model.Type]) {
-        (self.stream, self.models) = (stream, models)
+        (self.stream, self.models, live) = (stream, models, LiveDatasetReference(stream.content))
     }
 
     /// Throws an error with all faults of the models.

@@ -89,6 +89,7 @@ extension StreamState {
         for (event, _) in enqueued { event.finish(.failure(error)) }
         for flush in flushes { flush.continuation.resume(throwing: error) }
         feeds.close()
+        observers.signalEnd()
         publications = [:]
         commits = []
         waiters = []

@@ -32,7 +32,7 @@ extension StreamState {
             changed = readable.add(changes, of: fold)
         }
         if isReplaced { readable.isReplaced = true }
-        let tells = !feeds.isEmpty || recorder != nil
+        let tells = !feeds.isEmpty || !observers.isEmpty || recorder != nil
         let news = overlay.follow(
             writes,
             of: outbox,
@@ -48,10 +48,17 @@ extension StreamState {
                 listed = Set(changes.objects.map(fold.key(ofObject:)) + changes.forgottenObjects)
                 news.formUnion(listed)
             }
-            self.news.formUnion(news)
+            tell(news)
             recorder?.note(news, folded: listed, isReplaced: replacement == .whole)
         }
+        // An observer that comes before the changes are shown has not asked for their names.
+        if !tells || replacement == .whole { unshown.isReset = true }
         readable.add(&overlay)
+    }
+
+    private func tell(_ news: some Sequence<Overlay.Key>) {
+        self.news.formUnion(news)
+        unshown.keys.formUnion(news)
     }
 
     /// Reports to the queue which of the changed objects exist now.

@@ -81,6 +81,10 @@ final class StreamState {
     var flushes: [Flush] = []
     /// The readers of changes.
     let feeds = Feeds(ObjectChangeBatch.gather)
+    /// The observers of the readable content.
+    let observers = ContentObservers()
+    /// The changes of the readable content that are not shown yet.
+    var unshown = ContentChanges()
     var batch: ObjectChangeBatch?
     var sendTimer: (any TransportHandle)?
 

@@ -101,6 +101,7 @@ extension SyncClient {
                 )
             }
         }
+        for stream in streams { stream.observers.signal() }
         if beforeCommit { return }
         for stream in streams { stream.readable = ReadableChanges() }
     }
@@ -116,9 +117,12 @@ extension SyncClient {
         in shown: inout ClientContent.Stream
     ) {
         stream.readable.apply(to: &shown)
-        shown.opening = stream.opening
+        let isComplete = stream.view != nil && stream.sync.isComplete
+        if !stream.unshown.isEmpty || isComplete != shown.isComplete { stream.observers.add(stream.unshown) }
+        stream.unshown = ContentChanges()
+        (shown.opening, shown.observers) = (stream.opening, stream.observers)
         shown.position = stream.readPosition
-        shown.isComplete = stream.view != nil && stream.sync.isComplete
+        shown.isComplete = isComplete
         if let layers = stream.fold?.storedObjects?.layers { shown.layers = layers }
         if let unwritten { shown.unwritten = unwritten }
     }
@@ -270,7 +274,10 @@ extension SyncClient {
         stream.overlay = Overlay(of: stream.outbox, over: nil, stream: stream.name, isComplete: false)
         stream.readable = ReadableChanges()
         stream.outbox.connected()
-        content.change { $0[stream.name] = ClientContent.Stream(opening: stream.opening) }
+        content.change {
+            $0[stream.name] = ClientContent.Stream(opening: stream.opening, observers: stream.observers)
+            stream.observers.add(ContentChanges(isReset: true))
+        }
         stream.batch = ObjectChangeBatch(seq: .none, isReset: true)
         do throws(ReelError) {
             try store?.forgetState(stream.row, epoch: epoch)

@@ -36,16 +36,40 @@ public struct FieldMap<Value: Sendable>: Sendable {
     public var names: [String] { entries.map(\.name) }
 
     private func position(of name: String) -> (index: Int, found: Bool) {
+        // Names that are appended in order need one comparison.
+        guard let last = entries.last, last.name.comesInJSON(before: name) != true else {
+            return (entries.count, false)
+        }
         var (low, high) = (0, entries.count)
         while low < high {
             let middle = (low + high) / 2
-            if entries[middle].name.utf16.lexicographicallyPrecedes(name.utf16) {
-                low = middle + 1
-            } else {
-                high = middle
+            switch entries[middle].name.comesInJSON(before: name) {
+            case true: low = middle + 1
+            case false: high = middle
+            case nil: return (middle, true)
             }
         }
-        return (low, low < entries.count && entries[low].name.utf8.elementsEqual(name.utf8))
+        return (low, false)
+    }
+}
+
+extension String {
+    /// Returns true if this name comes before another one in canonical JSON, which is the order of UTF-16. Nil if both
+    /// have the same bytes.
+    fileprivate func comesInJSON(before other: String) -> Bool? {
+        var (a, b) = (self, other)
+        return a.withUTF8 { a in
+            b.withUTF8 { b in
+                var index = 0
+                while index < a.count, index < b.count, a[index] == b[index] { index += 1 }
+                guard index < a.count, index < b.count else { return a.count == b.count ? nil : a.count < b.count }
+                // In UTF-16 the scalars above U+FFFF come before those from U+E000.
+                let isSwapped =
+                    min(a[index], b[index]) >= 0xEE && max(a[index], b[index]) >= 0xF0
+                    && min(a[index], b[index]) < 0xF0
+                return (a[index] < b[index]) != isSwapped
+            }
+        }
     }
 }
 

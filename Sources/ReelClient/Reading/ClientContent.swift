@@ -12,6 +12,8 @@ final class ClientContent: Sendable {
     struct Stream: Sendable {
         /// The opening of the stream, whose handles may read it.
         var opening: StreamOpening?
+        /// The observers of the stream.
+        var observers: ContentObservers?
         /// The generations of the stored objects, the upper one first.
         var layers: [Int64] = []
         /// The confirmed objects that differ from the stored ones; nil: the object is gone.
@@ -24,7 +26,7 @@ final class ClientContent: Sendable {
         var isComplete = false
     }
 
-    private struct State {
+    fileprivate struct State {
         var streams: [StreamName: Stream] = [:]
         var end: ReelError?
     }
@@ -49,6 +51,38 @@ final class ClientContent: Sendable {
         }
     }
 
+    /// Adds an observer of a stream. Throws `closed` if the stream is not open.
+    func add(_ observer: ContentObserver, to opening: StreamOpening) throws(ReelError) {
+        try state.withLock { state throws(ReelError) in try state.stream(opening).observers?.append(observer) }
+    }
+
+    /// Returns the present moment of a stream with the changes that an observer has not read; nil if there are none.
+    /// Throws `closed` if the stream is not open.
+    ///
+    /// - Parameters:
+    ///   - observer: the observer, which then has read the changes.
+    ///   - opening: the opening of the stream.
+    ///   - always: true if the moment is returned also if there are no changes.
+    ///   - report: called on the reader's thread when an object of the moment is damaged.
+    func news(
+        for observer: ContentObserver,
+        of opening: StreamOpening,
+        always: Bool,
+        _ report: @escaping StreamSnapshot.DamageReport
+    ) throws(ReelError) -> (StreamSnapshot, ContentChanges)? {
+        try state.withLock { state throws(ReelError) in
+            let stream = try state.stream(opening)
+            guard let changes = observer.take() ?? (always ? ContentChanges() : nil) else { return nil }
+            do throws(ReelError) {
+                let snapshot = try storage.snapshot()
+                return (StreamSnapshot(opening.name, stream: stream, storage: snapshot, report: report), changes)
+            } catch {
+                observer.add(changes)
+                throw error
+            }
+        }
+    }
+
     /// Returns the content of streams at one moment. Throws `closed` for a stream that is not open.
     ///
     /// - Parameters:
@@ -64,9 +98,7 @@ final class ClientContent: Sendable {
             let snapshot = try storage.snapshot()
             var moment: [StreamSnapshot] = []
             for opening in openings {
-                guard let stream = state.streams[opening.name], stream.opening == opening else {
-                    throw .streamIsClosed(opening.name.description)
-                }
+                let stream = try state.stream(opening)
                 moment.append(StreamSnapshot(opening.name, stream: stream, storage: snapshot, report: report))
             }
             return moment
@@ -87,6 +119,17 @@ final class ClientContent: Sendable {
         var stream = state.withLock { $0.streams[opening.name] } ?? Stream()
         change(&stream)
         return StreamSnapshot(opening.name, stream: stream, storage: try storage.snapshot(), report: report)
+    }
+}
+
+extension ClientContent.State {
+    /// Returns the content of a stream. Throws `closed` if it is not open.
+    fileprivate func stream(_ opening: StreamOpening) throws(ReelError) -> ClientContent.Stream {
+        if let end { throw end }
+        guard let stream = streams[opening.name], stream.opening == opening else {
+            throw .streamIsClosed(opening.name.description)
+        }
+        return stream
     }
 }
 

@@ -1,0 +1,91 @@
+public import ReelClient
+
+/// The typed objects of a stream at one moment. Later changes do not change it. Safe on any thread.
+///
+/// The device's storage keeps old data for it, so release it soon. `Dataset.read` lends one for the time of a closure.
+public struct DatasetSnapshot: Sendable {
+    private let snapshot: StreamSnapshot
+    private let dataset: Dataset
+
+    init(_ snapshot: StreamSnapshot, _ dataset: Dataset) { (self.snapshot, self.dataset) = (snapshot, dataset) }
+
+    /// The untyped objects of the same moment.
+    public var stream: StreamSnapshot { snapshot }
+
+    /// Returns an object; nil if it does not exist, was deleted, or has not arrived yet.
+    ///
+    /// - Throws: `ModelProblem` for an object that the model cannot read. `SchemaError` for a model that the dataset
+    ///   was not opened with. A code that begins with `store_` if the store failed.
+    public func object<M: Model>(_ id: ID<M>) throws -> M? {
+        let schema = try dataset.schema(of: M.self)
+        return try snapshot.object(schema.name, id: id.text).map(schema.value)
+    }
+
+    /// Returns the target of a reference; nil if the reference dangles.
+    ///
+    /// - Throws: What `object` throws.
+    public func resolve<M: Model>(_ reference: Ref<M>) throws -> M? { try object(reference.id) }
+
+    /// Returns all objects of a model, and the problems of those that it cannot read.
+    ///
+    /// - Throws: `SchemaError` for a model that the dataset was not opened with. A code that begins with `store_` if
+    ///   the store failed.
+    public func objects<M: Model>(of model: M.Type) throws -> ModelObjects<M> {
+        let schema = try dataset.schema(of: model)
+        var found = ModelObjects<M>()
+        for object in try snapshot.objects(schema.name) {
+            do throws(ModelProblem) {
+                found.values.append(try schema.value(of: object))
+            } catch {
+                found.problems.append(error)
+            }
+        }
+        return found
+    }
+
+    /// Returns the rows of a query at this moment.
+    ///
+    /// - Throws: The error of a filter. What `objects` throws.
+    public func rows<M: Model>(of query: Query<M>) throws -> QueryRows<M> {
+        try rows(of: query, first: query.definition.rowsMax, after: nil)
+    }
+
+    /// Returns some rows of a query.
+    ///
+    /// - Parameters:
+    ///   - query: the query, whose limit has no effect.
+    ///   - countMax: the maximum number of rows; nil: all.
+    ///   - cursor: the place after which the rows begin; nil: the beginning.
+    func rows<M: Model>(
+        of query: Query<M>,
+        first countMax: Int?,
+        after cursor: QueryCursor?
+    ) throws -> QueryRows<M> {
+        let isBeyond = try cursor?.isBeyond(query.definition.order)
+        let all = try objects(of: M.self)
+        var found: [LoadedObject] = []
+        for value in all.values where try query.definition.condition.includes(value) {
+            let object = TypedObject(value)
+            if isBeyond?(object) != true { found.append(object) }
+        }
+        return QueryRows(
+            query.definition.order.first(countMax, of: found),
+            problems: all.problems,
+            isComplete: snapshot.isComplete,
+            seq: snapshot.seq
+        )
+    }
+}
+
+extension Dataset {
+    /// Calls `body` with the dataset at one moment, so that several reads, of any models, agree with each other. Can be
+    /// called on any thread, and from code that cannot await.
+    ///
+    /// - Parameter body: reads objects.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error of `body`. `closed` if the stream or the client is closed. A code that begins with `store_`
+    ///   if the store failed.
+    public func read<T>(_ body: (DatasetSnapshot) throws -> T) throws -> T {
+        try stream.read { try body(DatasetSnapshot($0, self)) }
+    }
+}

@@ -1,0 +1,205 @@
+internal import ReelClient
+
+/// The decoded objects of one model, and the indexes over them. The lock of the dataset guards it.
+final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
+    private struct ViewReference {
+        weak var view: (any LiveView)?
+    }
+
+    private struct OrderReference {
+        weak var index: OrderIndex?
+    }
+
+    private struct IndexReference {
+        weak var index: (any KeyPathIndex)?
+    }
+
+    /// A reset that changes more than one object in this number is applied as a whole.
+    private static var rebuildRatio: Int { 16 }
+
+    let dataset: LiveDataset
+    private let schema: Schema<M>
+    private(set) var isLoaded = false
+    private var objects: [ObjectKey: LoadedObject] = [:]
+    private(set) var sorted = SortedChunks(sorted: [], by: ObjectOrder())
+    private var problemsByID: [ObjectKey: ModelProblem] = [:]
+    /// False if `problems` lacks a change of `problemsByID`.
+    private var areProblemsListed = true
+    /// The objects that the model cannot read, sorted by the bytes of their ids.
+    private(set) var problems: [ModelProblem] = []
+    /// The number of times that `problems` has changed.
+    private(set) var problemsVersion = 0
+    private var views: [ViewReference] = []
+    private var queries: [ObjectIdentifier: ViewReference] = [:]
+    private var orders: [[SortSignature]: OrderReference] = [:]
+    private var indexes: [AnyKeyPath: IndexReference] = [:]
+
+    init(_ dataset: LiveDataset, _ schema: Schema<M>) { (self.dataset, self.schema) = (dataset, schema) }
+
+    /// The number of objects that the model can read.
+    var count: Int { objects.count }
+
+    // MARK: What queries use
+
+    /// Adds a view, which then gets all changes. It is held weakly.
+    func add(_ view: any LiveView) { views.append(ViewReference(view: view)) }
+
+    /// Returns the running query with an identity; nil if there is none.
+    func runningQuery(_ identity: QueryIdentity) -> LiveQuery<M>? {
+        queries[ObjectIdentifier(identity)]?.view as? LiveQuery<M>
+    }
+
+    /// Returns the running query, which is started if there is none.
+    func query(_ query: QueryDefinition<M>) -> LiveQuery<M> {
+        if let running = runningQuery(query.identity) { return running }
+        let running = LiveQuery(query, self)
+        queries = queries.filter { $0.value.view != nil }
+        queries[ObjectIdentifier(query.identity)] = ViewReference(view: running)
+        add(running)
+        return running
+    }
+
+    /// Returns the index over an order; nil if no query uses it.
+    func runningIndex(over order: ObjectOrder) -> OrderIndex? { orders[order.signature]?.index }
+
+    /// Returns the index over an order, which is made if there is none.
+    func index(over order: ObjectOrder) -> OrderIndex {
+        if let running = runningIndex(over: order) { return running }
+        let index = OrderIndex(order, sorted)
+        orders = orders.filter { $0.value.index != nil }
+        orders[order.signature] = OrderReference(index: index)
+        return index
+    }
+
+    /// Returns the index over a property; nil if no query uses it.
+    func runningIndex(for equality: Equality<M>) -> (any KeyPathIndex)? { indexes[equality.keyPath]?.index }
+
+    /// Returns the index over a property, which is made if there is none.
+    func index(for equality: Equality<M>) -> any KeyPathIndex {
+        if let running = runningIndex(for: equality) { return running }
+        let index = equality.makeIndex()
+        for object in objects.values { index.insert(object) }
+        indexes = indexes.filter { $0.value.index != nil }
+        indexes[equality.keyPath] = IndexReference(index: index)
+        return index
+    }
+
+    // MARK: Changes
+
+    func update(_ snapshot: StreamSnapshot, changed names: [ObjectName]?) throws {
+        defer { listProblems() }
+        guard isLoaded, let names else { return try reload(snapshot) }
+        var found: [(ObjectKey, SyncObject?)] = []
+        for name in names where name.model.utf8.elementsEqual(schema.name.utf8) {
+            found.append((ObjectKey(name.id), try snapshot.object(name)))
+        }
+        apply(found.compactMap { id, object in change(of: id, to: object) })
+    }
+
+    private func reload(_ snapshot: StreamSnapshot) throws {
+        let found = try snapshot.objects(schema.name)
+        var (gone, unseenProblems) = (objects, problemsByID)
+        var changes: [ObjectChange] = []
+        for object in found {
+            let id = ObjectKey(object.name.id)
+            (gone[id], unseenProblems[id]) = (nil, nil)
+            if let change = change(of: id, to: object) { changes.append(change) }
+        }
+        for id in unseenProblems.keys { setProblem(nil, of: id) }
+        changes += gone.values.map { ObjectChange(old: $0, new: nil) }
+        guard changes.count > (isLoaded ? objects.count / Self.rebuildRatio : 0) else {
+            isLoaded = true
+            return apply(changes)
+        }
+        for change in changes { replace(change) }
+        // The objects were read in the order of their ids.
+        let all = found.compactMap { objects[ObjectKey($0.name.id)] }
+        sorted = SortedChunks(sorted: all, by: ObjectOrder())
+        isLoaded = true
+        for reference in orders.values { reference.index?.rebuild(from: all) }
+        for index in indexes.values.compactMap({ $0.index }) {
+            index.removeAll()
+            for object in all { index.insert(object) }
+        }
+        for reference in views { reference.view?.rebuild() }
+    }
+
+    /// Decodes an object, and returns its change; nil if it looks as before.
+    private func change(of id: ObjectKey, to object: SyncObject?) -> ObjectChange? {
+        let old = objects[id]
+        do throws(ModelProblem) {
+            let value = try object.map(schema.value)
+            setProblem(nil, of: id)
+            if old == nil, value == nil { return nil }
+            // An own event that is confirmed leaves the object as it was.
+            if let old, let value, schema.isEqual(old.value(M.self), value) { return nil }
+            return ObjectChange(old: old, new: value.map(TypedObject.init))
+        } catch {
+            setProblem(error, of: id)
+            return old.map { ObjectChange(old: $0, new: nil) }
+        }
+    }
+
+    private func apply(_ changes: [ObjectChange]) {
+        if changes.isEmpty { return }
+        views.removeAll { $0.view == nil }
+        let views = self.views.compactMap { $0.view }
+        for view in views { view.prepare() }
+        let (orders, indexes) = (orders.values.compactMap { $0.index }, indexes.values.compactMap { $0.index })
+        for change in changes {
+            replace(change)
+            if let old = change.old {
+                sorted.remove(old)
+                for order in orders { order.objects.remove(old) }
+                for index in indexes { index.remove(old) }
+            }
+            if let new = change.new {
+                sorted.insert(new)
+                for order in orders { order.objects.insert(new) }
+                for index in indexes { index.insert(new) }
+            }
+        }
+        for view in views { view.apply(changes) }
+    }
+
+    private func replace(_ change: ObjectChange) {
+        if let new = change.new { objects[new.key] = new } else if let old = change.old { objects[old.key] = nil }
+    }
+
+    private func setProblem(_ problem: ModelProblem?, of id: ObjectKey) {
+        guard problemsByID[id] != problem else { return }
+        problemsByID[id] = problem
+        areProblemsListed = false
+    }
+
+    private func listProblems() {
+        if areProblemsListed { return }
+        areProblemsListed = true
+        problems = problemsByID.sorted { $0.key < $1.key }.map { $0.value }
+        problemsVersion += 1
+    }
+}
+
+/// A part of a running query that follows the objects of a model. The lock of the dataset guards it.
+protocol LiveView: AnyObject {
+    /// Called before the indexes of the model change.
+    func prepare()
+    /// Called after the indexes of the model have changed.
+    func apply(_ changes: [ObjectChange])
+    /// Called after any number of objects have changed.
+    func rebuild()
+}
+
+/// All objects of a model in one order.
+final class OrderIndex {
+    private let order: ObjectOrder
+    var objects: SortedChunks
+
+    init(_ order: ObjectOrder, _ sorted: SortedChunks) {
+        self.order = order
+        objects = SortedChunks(sorted: order.sorted(sorted.first(sorted.count)), by: order)
+    }
+
+    /// Takes all objects, which are sorted by the bytes of their ids.
+    func rebuild(from all: [LoadedObject]) { objects = SortedChunks(sorted: order.sorted(all), by: order) }
+}

@@ -1,0 +1,51 @@
+internal import ReelClient
+
+/// The results of a query: the present one at once, and then the newest one after each change.
+///
+/// A slow reader gets the newest result and misses intermediate ones. Nothing is kept for it meanwhile. Several loops
+/// may read the sequence at the same time. The objects are decoded on the loops' threads, never on the main actor.
+///
+/// The sequence throws `closed` when the stream or the client is closed, and the error of a filter that throws. It ends
+/// without an error when its task is cancelled.
+public struct QuerySequence<Element: Sendable>: AsyncSequence, Sendable {
+    typealias Start = @Sendable () throws -> LiveReader<Element>
+
+    /// An iterator over the results.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private enum State {
+            case idle(Start)
+            case running(LiveReader<Element>)
+            case ended
+        }
+
+        private var state: State
+
+        init(_ start: @escaping Start) { state = .idle(start) }
+
+        /// Returns the newest result that differs from the one before, and waits for it.
+        ///
+        /// - Throws: `closed` if the stream or the client is closed. `SchemaError` for a model that the dataset was not
+        ///   opened with. The error of a filter. A code that begins with `store_` if the store failed.
+        public mutating func next() async throws -> Element? {
+            do {
+                if case .idle(let start) = state { state = .running(try start()) }
+                guard case .running(let reader) = state else { return nil }
+                while !Task.isCancelled {
+                    let version = reader.dataset.observation.version
+                    if let element = try reader.next() { return element }
+                    await reader.dataset.observation.wait(after: version)
+                }
+                state = .ended
+                return nil
+            } catch {
+                state = .ended
+                throw error
+            }
+        }
+    }
+
+    let start: Start
+
+    /// Returns an iterator, which begins with the present result.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(start) }
+}
