@@ -143,8 +143,14 @@ let package = Package(
 
         .executableTarget(
             name: "example-todo",
-            dependencies: ["ReelClient"],
+            dependencies: ["Reel", "ReelClient", "ReelCore"],
             path: "Examples/Todo",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "example-light-switch",
+            dependencies: ["Reel", "ReelClient"],
+            path: "Examples/LightSwitch",
             swiftSettings: settings
         ),
         .target(

@@ -1,4 +1,6 @@
+import Reel
 import ReelClient
+import ReelCore
 
 #if canImport(Glibc)
 import Glibc
@@ -53,46 +55,41 @@ struct Todo {
         }
         let client = try SyncClient(nodes: nodes, store: store)
         let notices = await client.notices()
-        let todo = try await client.open("todo")
+        let todo = try await TodoList(client)
+        let stream = todo.tasks.stream
         // A device without data first waits a moment, so that it can read the list.
-        if !nodes.isEmpty { await moment { todo.status.seq >= 0 } }
+        if !nodes.isEmpty { await moment { stream.status.seq >= 0 } }
         switch (words.first, words.dropFirst().first) {
-        case ("add", let title?): print(try await add(title, to: todo))
+        case ("add", let title?): print(try await todo.add(title))
         case ("done", let id?):
-            guard try todo.object("task", id: id) != nil else { throw Failure(text: "found no task \(id) here") }
-            try await todo.publish(.update("task", id: id, ["done": true]))
-        case ("list", nil): show(try todo.objects("task"))
+            do {
+                try await todo.finish(id)
+            } catch let error as ReelError where error.code == .noObject || error.code == .deleted {
+                throw Failure(text: "found no task \(id) here")
+            }
+        case ("list", nil): try show(try todo.rows.rows(), stream)
         case ("watch", nil):
             if !nodes.isEmpty, client.status.connectedNode == nil { say("no node answers yet; trying again") }
-            let changes = await todo.changes()
-            show(try todo.objects("task"))
-            for await _ in changes { show(try todo.objects("task")) }
+            for try await rows in todo.rows.values { try show(rows, stream) }
         case ("feed", nil):
             while let title = readLine() {
-                print(try await add(title, to: todo))
+                print(try await todo.add(title))
                 fflush(nil)
             }
         default: end("found `\(words.joined(separator: " "))`, expected a command\n\(usage)", code: 2)
         }
         // New events get a moment to reach a node. The others wait in the store for the next run.
-        if !nodes.isEmpty { await moment { await isDone(client, todo) } }
-        let (isConnected, waiting) = (client.status.connectedNode != nil, todo.status.pendingCount)
+        if !nodes.isEmpty { await moment { await isDone(client, stream) } }
+        let (isConnected, waiting) = (client.status.connectedNode != nil, stream.status.pendingCount)
         await client.close()
         if !nodes.isEmpty, !isConnected { await say(whyNot: notices) }
         if waiting > 0, case .memory = store { end("without --store the tasks that no node has are lost") }
     }
 
-    /// Adds a task. Returns its id once the task is durable on this device.
-    static func add(_ title: String, to todo: SyncStream) async throws -> String {
-        let id = String(UInt64.random(in: .min ... .max), radix: 36)
-        try await todo.publish(.insert("task", id: id, ["title": .string(title), "done": false]))
-        return id
-    }
-
-    static func show(_ tasks: [SyncObject]) {
-        for task in tasks {
-            let box = task["done"]?.bool == true ? "[x]" : "[ ]"
-            print(box, task.name.id, (task["title"]?.string ?? "") + (task.isPending ? " (waits)" : ""))
+    static func show(_ rows: QueryRows<TodoTask>, _ stream: SyncStream) throws {
+        for task in rows.values {
+            let waits = try stream.object("task", id: task.id.text)?.isPending == true
+            print(task.isDone ? "[x]" : "[ ]", task.id, task.title + (waits ? " (waits)" : ""))
         }
         print("--")
         fflush(nil)

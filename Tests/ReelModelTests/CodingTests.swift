@@ -57,8 +57,8 @@ import Testing
 
     @Test("a model that makes a value of another id is a problem") func wrongID() {
         struct Forgetful: Model {
-            let id: ID<Forgetful>
-            init(id: ID<Forgetful>) { self.id = "0" }
+            let id: ModelID<Forgetful>
+            init(id: ModelID<Forgetful>) { self.id = "0" }
             static let schema = Schema<Forgetful>("forgetful") {}
         }
         let problem = #expect(throws: ModelProblem.self) { try Forgetful.schema.value(id: "1") { _ in nil } }

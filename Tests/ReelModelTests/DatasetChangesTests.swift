@@ -13,14 +13,14 @@ import Testing
         let client = try FakeNetwork().client(nodes: [])
         let todo = try await client.open("s", models: [Job.self, JobList.self])
         for id in ["1", "2", "3"] {
-            var job = Job(id: ID(id))
+            var job = Job(id: ModelID(id))
             job.createdAt = Timestamp(ms: 5)
             try await todo.insert(job)
         }
         let first = try await todo.changes(since: nil)
         #expect(first.isReset && !first.hasMore)
         #expect(try first.objects(of: Job.self).values.map(\.id) == ["1", "2", "3"])
-        try await todo.update(ID<Job>("1")) { $0.title = "new" }
+        try await todo.update(ModelID<Job>("1")) { $0.title = "new" }
         try await todo.stream.publish(.update("job", id: "2", ["votes": "many"]))
         try await todo.stream.publish(.delete("job", id: "3"))
         try await todo.insert(JobList(id: "9"))
@@ -39,8 +39,8 @@ import Testing
     }
 
     private struct Unopened: Model {
-        let id: ID<Unopened>
-        init(id: ID<Unopened>) { self.id = id }
+        let id: ID
+        init(id: ID) { self.id = id }
         static let schema = Schema<Unopened>("unopened") {}
     }
 }

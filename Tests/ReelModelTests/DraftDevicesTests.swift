@@ -27,8 +27,8 @@ import Testing
             dataset = try await client.open("s", models: [Job.self], from: .beginning)
             if let job { _ = try await dataset.insert(job).outcome() }
             let dataset = dataset
-            try await eventually("the job") { try dataset.object(ID<Job>("1")) != nil }
-            draft = try dataset.draft(of: ID<Job>("1"), \.note)
+            try await eventually("the job") { try dataset.object(ModelID<Job>("1")) != nil }
+            draft = try dataset.draft(of: ModelID<Job>("1"), \.note)
             view = draft.text
         }
 
@@ -38,7 +38,7 @@ import Testing
             seed += 1
             client = try network.client(nodes: [name], store: .file(file.path), seed: seed)
             dataset = try await client.open("s", models: [Job.self], from: .beginning)
-            draft = try dataset.draft(of: ID<Job>("1"), \.note)
+            draft = try dataset.draft(of: ModelID<Job>("1"), \.note)
             view = draft.text
         }
 
@@ -127,9 +127,9 @@ import Testing
         }
         let head = try await network.on { $0.head }
         for device in devices { try await device.dataset.stream.waitUntil(seq: head) }
-        let text = try #require(try devices[0].dataset.object(ID<Job>("1"))?.note)
+        let text = try #require(try devices[0].dataset.object(ModelID<Job>("1"))?.note)
         for device in devices {
-            #expect(try device.dataset.object(ID<Job>("1"))?.note.utf8.elementsEqual(text.utf8) == true)
+            #expect(try device.dataset.object(ModelID<Job>("1"))?.note.utf8.elementsEqual(text.utf8) == true)
             let draft = device.draft
             try await eventually("equal drafts, REEL_SEED=\(seed)") {
                 while device.take() {}
@@ -158,7 +158,7 @@ import Testing
             let clients = [
                 try network.client(nodes: ["a"], seed: 1_000), try network.client(nodes: ["b"], seed: 2_000),
             ]
-            let (id, one) = (ID<Job>("1"), try await clients[0].open("s", models: [Job.self], from: .beginning))
+            let (id, one) = (ModelID<Job>("1"), try await clients[0].open("s", models: [Job.self], from: .beginning))
             let two = try await clients[1].open("s", models: [Job.self], from: .beginning)
             _ = try await one.insert(Job(id: id)).outcome()
             try await two.stream.waitUntil(seq: 0)

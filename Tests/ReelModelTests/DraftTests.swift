@@ -11,7 +11,7 @@ import Testing
     private let network: FakeNetwork
     private let first: SyncClient
     private let second: SyncClient
-    private let id = ID<Job>("1")
+    private let id = ModelID<Job>("1")
 
     init() throws {
         network = try FakeNetwork()

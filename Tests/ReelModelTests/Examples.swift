@@ -3,7 +3,7 @@ import ReelClient
 
 /// A model with every kind of field.
 struct Job: Model, Equatable {
-    let id: ID<Job>
+    let id: ID
     var createdAt = Timestamp(ms: 0)
     var title = ""
     var isDone = false
@@ -20,7 +20,7 @@ struct Job: Model, Equatable {
     /// Not in the schema.
     var isExpanded = false
 
-    init(id: ID<Job>) { self.id = id }
+    init(id: ID) { self.id = id }
 
     static let schema = Schema<Job>("job") {
         Constant("createdAt", \.createdAt)
@@ -42,10 +42,10 @@ struct Job: Model, Equatable {
 enum Label: String, FieldValue, CaseIterable { case none, urgent, later }
 
 struct JobList: Model, Equatable {
-    let id: ID<JobList>
+    let id: ID
     var name = ""
 
-    init(id: ID<JobList>) { self.id = id }
+    init(id: ID) { self.id = id }
 
     static let schema = Schema<JobList>("list") { Field("name", \.name) }
 }

@@ -2,12 +2,12 @@ import Reel
 
 /// A folder in a tree. Concurrent moves can make cycles.
 struct Folder: Model, Equatable {
-    let id: Reel.ID<Folder>
+    let id: ID
     var parent: Ref<Folder>?
 
-    init(id: Reel.ID<Folder>) { self.id = id }
+    init(id: ID) { self.id = id }
 
-    init(_ id: Reel.ID<Folder>, in parent: Reel.ID<Folder>?) {
+    init(_ id: ModelID<Folder>, in parent: ModelID<Folder>?) {
         (self.id, self.parent) = (id, parent.map { Ref($0) })
     }
 
@@ -16,7 +16,7 @@ struct Folder: Model, Equatable {
 
 /// An item in a folder, with references to another item and to many tags.
 struct Item: Model, Equatable {
-    let id: Reel.ID<Item>
+    let id: ID
     var folder: Ref<Folder>?
     var origin: Ref<Item>?
     var tags: Set<Ref<Tag>> = []
@@ -25,9 +25,9 @@ struct Item: Model, Equatable {
     var neighbor: Ref<Item>?
     var friends: Set<Ref<Item>> = []
 
-    init(id: Reel.ID<Item>) { self.id = id }
+    init(id: ID) { self.id = id }
 
-    init(_ id: Reel.ID<Item>, in folder: Reel.ID<Folder>? = nil, from origin: Reel.ID<Item>? = nil) {
+    init(_ id: ModelID<Item>, in folder: ModelID<Folder>? = nil, from origin: ModelID<Item>? = nil) {
         (self.id, self.folder, self.origin) = (id, folder.map { Ref($0) }, origin.map { Ref($0) })
     }
 
@@ -40,10 +40,10 @@ struct Item: Model, Equatable {
 }
 
 struct Tag: Model, Equatable {
-    let id: Reel.ID<Tag>
+    let id: ID
     var name = ""
 
-    init(id: Reel.ID<Tag>) { self.id = id }
+    init(id: ID) { self.id = id }
 
     static let schema = Schema<Tag>("tag") { Field("name", \.name) }
 }

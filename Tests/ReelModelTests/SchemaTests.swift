@@ -4,7 +4,7 @@ import Testing
 /// The faults of schemas, in words.
 @Suite struct SchemaTests {
     private struct Bad: Model {
-        let id: ID<Bad>
+        let id: ID
         var a = ""
         var b = ""
         var count = 1
@@ -16,7 +16,7 @@ import Testing
         var rank = Rank.middle
         var place = Rank.middle
 
-        init(id: ID<Bad>) { self.id = id }
+        init(id: ID) { self.id = id }
 
         static let schema = Schema<Bad>("bad") {
             Field("a", \.a)

@@ -12,7 +12,7 @@ import Testing
     private struct EarlierJob: Model, Equatable {
         enum Label: String, FieldValue { case none, blocked }
 
-        let id: ID<EarlierJob>
+        let id: ModelID<EarlierJob>
         var createdAt = Timestamp(ms: 0)
         var title = ""
         var isCompleted = false
@@ -21,7 +21,7 @@ import Testing
         var votes = 0
         var tags: Set<String> = []
 
-        init(id: ID<EarlierJob>) { self.id = id }
+        init(id: ModelID<EarlierJob>) { self.id = id }
 
         static let schema = Schema<EarlierJob>("job") {
             Constant("createdAt", \.createdAt)
@@ -138,7 +138,7 @@ import Testing
         try await heal(one, two)
         guard case .rejected(.guard, _) = try await late.outcome() else { throw Unexpected() }
         for dataset in [one, two] {
-            #expect(try dataset.object(ID<Job>("1"))?.title == "one")
+            #expect(try dataset.object(ModelID<Job>("1"))?.title == "one")
             let value = try dataset.object(settings.id)
             #expect(value?.title == "one" && value?.votes == 3)
         }

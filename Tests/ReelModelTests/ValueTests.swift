@@ -25,7 +25,7 @@ import Testing
         try roundTrip([Int?.none, 1], [nil, 1])
         try roundTrip(JSONValue.object(["a": [1]]), ["a": [1]])
         try roundTrip(Timestamp(ms: 1_795_285_748_235), 1_795_285_748_235)
-        try roundTrip(ID<Job>("a"), "a")
+        try roundTrip(ModelID<Job>("a"), "a")
         try roundTrip(Ref<Job>("a"), "a")
         try roundTrip(Label.urgent, "urgent")
     }
@@ -57,8 +57,8 @@ import Testing
         expectError(Label.self, 1)
         expectError(Timestamp.self, "now")
         expectError(Rank.self, "a0\u{E9}")
-        expectError(ID<Job>.self, "")
-        expectError(ID<Job>.self, .string(String(repeating: "a", count: 129)))
+        expectError(ModelID<Job>.self, "")
+        expectError(ModelID<Job>.self, .string(String(repeating: "a", count: 129)))
         let long = JSONValue.string(String(repeating: "a", count: 700_000))
         let error = #expect(throws: FieldValueError.self) { try Int(json: long) }
         #expect(error?.found == "a text of 700000 bytes")
@@ -72,9 +72,9 @@ import Testing
     }
 
     @Test("ids are equal by their bytes, and random ids differ") func ids() {
-        #expect(ID<Job>("\u{E9}") != ID<Job>("e\u{301}"))
-        #expect(ID<Job>("a") < "b" && Set([ID<Job>("a"), "a"]).count == 1)
-        let ids = Set((0..<1_000).map { _ in ID<Job>.random() })
+        #expect(ModelID<Job>("\u{E9}") != ModelID<Job>("e\u{301}"))
+        #expect(ModelID<Job>("a") < "b" && Set([ModelID<Job>("a"), "a"]).count == 1)
+        let ids = Set((0..<1_000).map { _ in ModelID<Job>.random() })
         #expect(ids.count == 1_000 && ids.allSatisfy { $0.text.utf8.count == 26 })
     }
 

@@ -14,8 +14,8 @@ extension Schema {
 
     /// Returns the value of the object whose fields `stored` returns by name.
     func value(id: String, _ stored: (String) -> JSONValue?) throws(ModelProblem) -> M {
-        var model = M(id: ID(id))
-        guard model.id == ID(id) else {
+        var model = M(id: ModelID(id))
+        guard model.id == ModelID(id) else {
             throw ModelProblem(
                 .id,
                 ObjectName(name, id: id),

@@ -3,7 +3,7 @@ public import ReelClient
 /// The difference between an object of one model at a `ChangeToken` and the same object now.
 public struct ModelChange<M: Model>: Sendable, Identifiable {
     /// The id of the object.
-    public let id: ID<M>
+    public let id: ModelID<M>
     /// The kind of the change.
     public let kind: ObjectChange.Kind
     /// The causes of the change.
@@ -57,7 +57,7 @@ public struct DatasetChanges: Sendable {
             problem = error
         }
         return ModelChange(
-            id: ID(change.name.id),
+            id: ModelID(change.name.id),
             kind: change.kind,
             origin: change.origin,
             value: value,

@@ -6,7 +6,7 @@ extension Dataset {
     ///
     /// - Throws: `ModelProblem` for an object that the model cannot read. `SchemaError` for a model that the dataset
     ///   was not opened with. What `SyncStream.object` throws.
-    public func object<M: Model>(_ id: ID<M>) throws -> M? {
+    public func object<M: Model>(_ id: ModelID<M>) throws -> M? {
         let schema = try schema(of: M.self)
         return try stream.object(schema.name, id: id.text).map(schema.value)
     }

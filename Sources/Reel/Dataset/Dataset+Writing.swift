@@ -27,7 +27,7 @@ extension Dataset {
     ///   value that no field can hold, and for a changed constant or id. What `SyncStream.publish` throws.
     @discardableResult
     public func update<M: Model>(
-        _ id: ID<M>,
+        _ id: ModelID<M>,
         if condition: Condition<M>? = nil,
         _ body: @Sendable (inout M) throws -> Void
     ) async throws -> PublishHandle {
@@ -74,9 +74,9 @@ extension Dataset {
     ///   have one of the objects.
     @discardableResult
     public func move<M: Model>(
-        _ id: ID<M>,
-        between lower: ID<M>?,
-        and upper: ID<M>?
+        _ id: ModelID<M>,
+        between lower: ModelID<M>?,
+        and upper: ModelID<M>?
     ) async throws -> PublishHandle {
         try await batch { try $0.move(id, between: lower, and: upper) }
     }
@@ -86,7 +86,7 @@ extension Dataset {
     ///
     /// - Throws: `guard` if the condition does not hold. What `SyncStream.publish` throws.
     @discardableResult
-    public func delete<M: Model>(_ id: ID<M>, if condition: Condition<M>? = nil) async throws -> PublishHandle {
+    public func delete<M: Model>(_ id: ModelID<M>, if condition: Condition<M>? = nil) async throws -> PublishHandle {
         try await batch { try $0.delete(id, if: condition) }
     }
 

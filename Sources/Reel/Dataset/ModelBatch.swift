@@ -23,7 +23,7 @@ public struct ModelBatch {
     ///
     /// - Throws: `ModelProblem` for an object that the model cannot read. A code that begins with `store_` if the store
     ///   failed.
-    public func object<M: Model>(_ id: ID<M>) throws -> M? {
+    public func object<M: Model>(_ id: ModelID<M>) throws -> M? {
         let schema = try dataset.schema(of: M.self)
         guard let fields = try fields(ObjectName(schema.name, id: id.text)) else { return nil }
         return try schema.value(id: id.text) { fields[$0] }
@@ -44,7 +44,7 @@ public struct ModelBatch {
     ///   - body: changes the value.
     /// - Throws: The error of `body`. What `Dataset.update` throws, except the errors of `publish`.
     public mutating func update<M: Model>(
-        _ id: ID<M>,
+        _ id: ModelID<M>,
         if condition: Condition<M>? = nil,
         _ body: (inout M) throws -> Void
     ) throws {
@@ -90,7 +90,7 @@ public struct ModelBatch {
     ///   - lower: the object before the place; nil: the place is the first.
     ///   - upper: the object after the place; nil: the place is the last.
     /// - Throws: What `Dataset.move` throws, except the errors of `publish`.
-    public mutating func move<M: Model>(_ id: ID<M>, between lower: ID<M>?, and upper: ID<M>?) throws {
+    public mutating func move<M: Model>(_ id: ModelID<M>, between lower: ModelID<M>?, and upper: ModelID<M>?) throws {
         let schema = try dataset.schema(of: M.self)
         guard let place = schema.fields.first(where: { $0.kind == .order })?.keyPath as? WritableKeyPath<M, Rank>
         else {
@@ -107,7 +107,7 @@ public struct ModelBatch {
     /// Adds the delete of an object; see `Dataset.delete`.
     ///
     /// - Throws: What `Dataset.delete` throws, except the errors of `publish`.
-    public mutating func delete<M: Model>(_ id: ID<M>, if condition: Condition<M>? = nil) throws {
+    public mutating func delete<M: Model>(_ id: ModelID<M>, if condition: Condition<M>? = nil) throws {
         let schema = try dataset.schema(of: M.self)
         let name = ObjectName(schema.name, id: id.text)
         var change = SyncChange.delete(name.model, id: name.id)
@@ -120,7 +120,7 @@ public struct ModelBatch {
 
     private func name<M: Model>(of value: M) -> ObjectName { ObjectName(M.schema.name, id: value.id.text) }
 
-    private func existing<M: Model>(_ id: ID<M>) throws -> M {
+    private func existing<M: Model>(_ id: ModelID<M>) throws -> M {
         let fields = try existingFields(ObjectName(M.schema.name, id: id.text))
         return try M.schema.value(id: id.text) { fields[$0] }
     }

@@ -10,7 +10,7 @@ extension Dataset {
     ///   field that holds no text. `SchemaError` for a model that the dataset was not opened with. What
     ///   `SyncStream.object` throws.
     public func draft<M: Model>(
-        of id: ID<M>,
+        of id: ModelID<M>,
         _ keyPath: any WritableKeyPath<M, String> & Sendable
     ) throws -> TextDraft {
         TextDraft(try DraftSession(stream, field(of: id, keyPath, .text)))
@@ -25,14 +25,14 @@ extension Dataset {
     ///   field that holds no bytes. `SchemaError` for a model that the dataset was not opened with. What
     ///   `SyncStream.object` throws.
     public func draft<M: Model, Value: RangeReplaceableCollection<UInt8> & Sendable>(
-        of id: ID<M>,
+        of id: ModelID<M>,
         _ keyPath: any WritableKeyPath<M, Value> & Sendable
     ) throws -> BytesDraft {
         BytesDraft(try DraftSession(stream, field(of: id, keyPath, .bytes)))
     }
 
     private func field<M: Model>(
-        of id: ID<M>,
+        of id: ModelID<M>,
         _ keyPath: PartialKeyPath<M>,
         _ kind: SchemaField<M>.Kind
     ) throws -> DraftField {

@@ -1,12 +1,12 @@
 /// A type whose values are the objects of one model in a stream.
 ///
 ///     struct Task: Model {
-///         let id: ID<Task>
+///         let id: ID
 ///         var title = ""
 ///         var isDone = false
 ///         var votes = 0
 ///
-///         init(id: ID<Task>) { self.id = id }
+///         init(id: ID) { self.id = id }
 ///
 ///         static let schema = Schema<Task>("task") {
 ///             Field("title", \.title)
@@ -16,7 +16,10 @@
 ///     }
 ///
 /// A property that the schema does not name stays on the device: it is neither stored nor sent.
-public protocol Model: Identifiable, Sendable where ID == Reel.ID<Self> {
+public protocol Model: Identifiable, Sendable where ID == ModelID<Self> {
+    /// The id of an object of the model.
+    associatedtype ID = ModelID<Self>
+
     /// The name of the model and its fields.
     static var schema: Schema<Self> { get }
 

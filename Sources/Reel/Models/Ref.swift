@@ -6,10 +6,10 @@ public import ReelClient
 /// target.
 public struct Ref<Target: Model>: Hashable, Sendable, Codable {
     /// The id of the target.
-    public var id: ID<Target>
+    public var id: ModelID<Target>
 
     /// Creates a reference to the object with this id.
-    public init(_ id: ID<Target>) { self.id = id }
+    public init(_ id: ModelID<Target>) { self.id = id }
 
     /// Creates a reference to an object.
     public init(_ target: Target) { id = target.id }
@@ -23,7 +23,7 @@ extension Ref: CustomStringConvertible {
 extension Ref: FieldValue {
     /// Creates the reference that a stored id stands for.
     public init?(json: JSONValue) throws(FieldValueError) {
-        guard let id = try ID<Target>(json: json) else { return nil }
+        guard let id = try ModelID<Target>(json: json) else { return nil }
         self.init(id)
     }
 

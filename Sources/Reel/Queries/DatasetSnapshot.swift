@@ -16,7 +16,7 @@ public struct DatasetSnapshot: Sendable {
     ///
     /// - Throws: `ModelProblem` for an object that the model cannot read. `SchemaError` for a model that the dataset
     ///   was not opened with. A code that begins with `store_` if the store failed.
-    public func object<M: Model>(_ id: ID<M>) throws -> M? {
+    public func object<M: Model>(_ id: ModelID<M>) throws -> M? {
         let schema = try dataset.schema(of: M.self)
         return try snapshot.object(schema.name, id: id.text).map(schema.value)
     }

@@ -82,7 +82,7 @@ extension Dataset {
     ///   not opened with, and for a property that the schema does not name. What `SyncStream.publish` throws.
     @discardableResult
     public func delete<M: Model, A: Model, B: Model, each Source: Model, each Target: Model>(
-        _ id: ID<M>,
+        _ id: ModelID<M>,
         cascading first: any WritableKeyPath<A, Ref<B>?> & Sendable,
         _ others: repeat any WritableKeyPath<each Source, Ref<each Target>?> & Sendable
     ) async throws -> RelationWrites {

@@ -25,7 +25,7 @@ struct ReferenceField: Sendable {
         }
         model = schema.name
         target = { object in
-            guard let json = field.stored({ object[$0] }), let id = try? ID<Target>(json: json) else { return nil }
+            guard let json = field.stored({ object[$0] }), let id = try? ModelID<Target>(json: json) else { return nil }
             return ObjectName(targets, id: id.text)
         }
         isAbsent = { object in field.stored({ object[$0] }) == nil }

@@ -40,7 +40,7 @@ struct SetCleanup<M: Model, Target: Model>: Sendable {
     private mutating func search(_ present: PresentObjects) throws -> [M.ID] {
         var found: [M.ID] = []
         for object in try present.objects(M.schema.name) {
-            if try !deletedTargets(of: object, present).isEmpty { found.append(ID(object.name.id)) }
+            if try !deletedTargets(of: object, present).isEmpty { found.append(ModelID(object.name.id)) }
         }
         return found
     }

@@ -33,7 +33,7 @@ extension Schema {
 
     /// Returns the fields whose default differs from what an absent field stands for in the stream.
     private func badDefaults() -> [SchemaFault] {
-        let model = M(id: ID("default"))
+        let model = M(id: ModelID("default"))
         return fields.compactMap { field in
             let expected = field.kind.absent
             // A property that is never absent after its first write can have any default.

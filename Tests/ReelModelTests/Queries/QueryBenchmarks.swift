@@ -11,7 +11,7 @@ import Testing
 @Suite(.serialized, .enabled(if: ProcessInfo.processInfo.environment["REEL_BENCH"] != nil))
 @MainActor struct QueryBenchmarks {
     private struct Item: Model {
-        let id: ID<Item>
+        let id: ModelID<Item>
         var title = ""
         var note = ""
         var isDone = false
@@ -23,7 +23,7 @@ import Testing
         var list: Ref<JobList>?
         var place = 0
 
-        init(id: ID<Item>) { self.id = id }
+        init(id: ModelID<Item>) { self.id = id }
 
         static let schema = Schema<Item>("item") {
             Field("title", \.title)
@@ -39,7 +39,7 @@ import Testing
         }
 
         static func numbered(_ number: Int) -> Item {
-            var item = Item(id: ID("item-\(number * 7_919 % 1_000_003)"))
+            var item = Item(id: ModelID("item-\(number * 7_919 % 1_000_003)"))
             (item.title, item.note) = ("Title of the item \(number)", "A note")
             (item.isDone, item.votes, item.priority) = (number % 4 == 0, number % 1_000, Double(number) / 3)
             (item.createdAt, item.label) = (Timestamp(ms: 1_700_000_000_000 + number), .later)
@@ -109,12 +109,12 @@ import Testing
                 try time("first rows, objects in use, another order") { _ = try RowsReader(QuerySource(other)).next() }
                 try time("one read, objects in use, another order") { _ = try other.rows() }
             }
-            let list = Ref(ID<JobList>("list-7"))
+            let list = Ref(ModelID<JobList>("list-7"))
             let some = todo.query(Item.self).where(\.list, equals: list).sort(by: \.place)
             let held = try time("first rows by an index on a property, which is made") {
                 try RowsReader(QuerySource(some))
             }
-            let more = todo.query(Item.self).where(\.list, equals: Ref(ID<JobList>("list-8"))).sort(by: \.place)
+            let more = todo.query(Item.self).where(\.list, equals: Ref(ModelID<JobList>("list-8"))).sort(by: \.place)
             try time("first rows by an index on a property") { _ = try RowsReader(QuerySource(more)).next() }
             _ = held
             try sqlite()
@@ -154,12 +154,12 @@ import Testing
             let select = try connection.prepare(sql)
             var items: [Item] = []
             while try select.step() {
-                var item = Item(id: ID(select.text(0)))
+                var item = Item(id: ModelID(select.text(0)))
                 (item.title, item.note) = (select.text(1), select.text(2))
                 (item.isDone, item.votes) = (select.integer(3) != 0, Int(select.integer(4)))
                 (item.priority, item.createdAt) = (select.double(5), Timestamp(ms: Int(select.integer(6))))
                 (item.label, item.owner) = (Label(rawValue: select.text(7)) ?? .none, select.optionalText(8))
-                item.list = select.optionalText(9).map { Ref(ID<JobList>($0)) }
+                item.list = select.optionalText(9).map { Ref(ModelID<JobList>($0)) }
                 item.place = Int(select.integer(10))
                 items.append(item)
             }
@@ -206,7 +206,7 @@ import Testing
 
     @concurrent private static func make(
         _ isOwn: Bool,
-        _ id: ID<Item>,
+        _ id: ModelID<Item>,
         _ number: Int,
         _ event: SyncEvent,
         _ todo: Dataset,

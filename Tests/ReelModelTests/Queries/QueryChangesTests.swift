@@ -6,7 +6,7 @@ import Testing
 /// The pure parts of queries.
 @Suite struct QueryChangesTests {
     private func object(_ number: Int, _ votes: Int) -> LoadedObject {
-        var job = Job(id: ID("\(number)"))
+        var job = Job(id: ModelID("\(number)"))
         job.votes = votes
         return TypedObject(job)
     }

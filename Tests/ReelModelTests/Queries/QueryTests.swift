@@ -20,7 +20,7 @@ import Testing
 
     private func fill(_ todo: Dataset, _ count: Int, _ edit: (Int, inout Job) -> Void) async throws {
         for number in 0..<count {
-            var job = Job(id: ID("\(number)"))
+            var job = Job(id: ModelID("\(number)"))
             edit(number, &job)
             try await todo.insert(job)
         }
@@ -58,9 +58,9 @@ import Testing
     @Test("rows are sorted by the places of a list") func places() async throws {
         try await offline { todo in
             try await fill(todo, 3) { _, _ in }
-            try await todo.move(ID<Job>("0"), between: nil, and: nil)
-            try await todo.move(ID<Job>("2"), between: nil, and: ID<Job>("0"))
-            try await todo.move(ID<Job>("1"), between: ID<Job>("2"), and: ID<Job>("0"))
+            try await todo.move(ModelID<Job>("0"), between: nil, and: nil)
+            try await todo.move(ModelID<Job>("2"), between: nil, and: ModelID<Job>("0"))
+            try await todo.move(ModelID<Job>("1"), between: ModelID<Job>("2"), and: ModelID<Job>("0"))
             #expect(try ids(todo.query(Job.self).sort(by: \.rank).rows()) == ["2", "1", "0"])
         }
     }
@@ -85,7 +85,7 @@ import Testing
             }
             let next = try #require(try query.page().next)
             #expect(next.keys == [1, nil] && next.id == expected[2])
-            try await todo.delete(ID<Job>(next.id))
+            try await todo.delete(ModelID<Job>(next.id))
             #expect(try ids(query.page(after: next).rows) == Array(expected[3...5]))
             #expect(throws: FieldValueError.self) { try query.sort(by: \.title).page(after: next) }
             let wrong = QueryCursor(keys: ["x", "y"], id: "1")
@@ -137,7 +137,7 @@ import Testing
             #expect(try await good.next()?.count == 2)
             #expect(try await bad.next()?.count == 2)
             #expect(try await counts.next()?.total == 2)
-            try await todo.update(ID<Job>("1")) { $0.title = "bad" }
+            try await todo.update(ModelID<Job>("1")) { $0.title = "bad" }
             await #expect(throws: Refused.self) { try await bad.next() }
             #expect(try await bad.next() == nil)
             await #expect(throws: Refused.self) { try await counts.next() }
@@ -205,19 +205,19 @@ import Testing
             var iterator = query.values.makeAsyncIterator()
             let first = try #require(try await iterator.next())
             #expect(ids(first) == ["0", "1", "2"] && first.changes.insertions == [0, 1, 2])
-            try await todo.update(ID<Job>("1")) { $0.isDone = true }
+            try await todo.update(ModelID<Job>("1")) { $0.isDone = true }
             let second = try #require(try await iterator.next())
             #expect(ids(second) == ["0", "2", "3"])
             #expect(second.changes == QueryChanges(removals: [1], insertions: [2]))
             // Both changes come together, because the reader did not ask in between.
-            try await todo.update(ID<Job>("0")) { $0.votes = 9 }
-            try await todo.update(ID<Job>("2")) { $0.title = "x" }
+            try await todo.update(ModelID<Job>("0")) { $0.votes = 9 }
+            try await todo.update(ModelID<Job>("2")) { $0.title = "x" }
             let third = try #require(try await iterator.next())
             #expect(ids(third) == ["2", "3", "0"])
             #expect(third.changes == QueryChanges(moves: [.init(from: 0, to: 2)], updates: [0, 2]))
             // A change outside the rows is no element.
             try await todo.insert(with(Job(id: "7")) { $0.votes = 99 })
-            try await todo.delete(ID<Job>("2"))
+            try await todo.delete(ModelID<Job>("2"))
             #expect(try await iterator.next()?.changes == QueryChanges(removals: [0], insertions: [2]))
         }
     }
@@ -233,11 +233,11 @@ import Testing
             var (one, two) = (query.values.makeAsyncIterator(), query.values.makeAsyncIterator())
             _ = try await (one.next(), two.next())
             #expect(calls.withLock { $0 } == 10)
-            try await todo.update(ID<Job>("3")) { $0.votes = 100 }
+            try await todo.update(ModelID<Job>("3")) { $0.votes = 100 }
             _ = try await (one.next(), two.next())
             #expect(calls.withLock { $0 } <= 51)
             let before = calls.withLock { $0 }
-            for id in ["4", "5", "6"] { try await todo.update(ID<Job>(id)) { $0.title = "x" } }
+            for id in ["4", "5", "6"] { try await todo.update(ModelID<Job>(id)) { $0.title = "x" } }
             _ = try await (one.next(), two.next(), query.rows())
             #expect(calls.withLock { $0 } == before + 3)
         }
@@ -249,10 +249,10 @@ import Testing
             var iterator = todo.query(Job.self).filter { !$0.isDone }.limit(1).counts(groupedBy: \.label)
                 .makeAsyncIterator()
             #expect(try await iterator.next()?.counts == [.urgent: 1, .later: 3])
-            try await todo.update(ID<Job>("0")) { $0.label = .later }
+            try await todo.update(ModelID<Job>("0")) { $0.label = .later }
             #expect(try await iterator.next()?.counts == [.later: 4])
-            try await todo.update(ID<Job>("1")) { $0.title = "x" }
-            try await todo.update(ID<Job>("1")) { $0.isDone = true }
+            try await todo.update(ModelID<Job>("1")) { $0.title = "x" }
+            try await todo.update(ModelID<Job>("1")) { $0.isDone = true }
             #expect(try await iterator.next()?[.later] == 3)
         }
     }
@@ -268,7 +268,7 @@ import Testing
                 #expect(first.map(ids) == ["1", "3"] && second.map(ids) == ["0", "2"])
                 live = todo.live.present
                 #expect(live != nil)
-                try await todo.update(ID<Job>("0")) { $0.votes = 1 }
+                try await todo.update(ModelID<Job>("0")) { $0.votes = 1 }
                 #expect(try await one.next().map(ids) == ["0", "1", "3"])
                 #expect(try await two.next().map(ids) == ["2"])
                 #expect(try ids(todo.query(Job.self).where(\.votes, equals: 1).rows()) == ["0", "1", "3"])

@@ -10,7 +10,7 @@ import Testing
 
 /// Random edits and queries of two devices, with cuts and restarts.
 @Suite(.timeLimit(.minutes(10))) struct RandomQueryTests {
-    /// Swift 6.3 finds `Job.ID` in place of `ID<Job>` in the declaration of `Job`, unless a property comes first.
+    /// Swift 6.3 finds `Job.ID` in place of `ModelID<Job>` in the declaration of `Job`, unless a property comes first.
     private let new = Job(id: "new")
 
     /// A random query, with the same query as plain functions over all objects.
@@ -45,7 +45,7 @@ import Testing
         }
 
         private mutating func equal(_ random: inout SeededNumbers) {
-            let (before, list, label) = (isIncluded, Ref(ID<JobList>("list 1")), random.pick(Label.allCases))
+            let (before, list, label) = (isIncluded, Ref(ModelID<JobList>("list 1")), random.pick(Label.allCases))
             if random.oneIn(2) {
                 query = query.where(\.list, equals: list)
                 isIncluded = { before($0) && $0.list == list }
@@ -209,7 +209,7 @@ import Testing
     }
 
     private func edit(_ todo: Dataset, _ random: inout SeededNumbers) async throws {
-        let id = ID<Job>("\(random.below(12))")
+        let id = ModelID<Job>("\(random.below(12))")
         do {
             switch random.below(12) {
             case 0: try await todo.delete(id)
@@ -230,7 +230,7 @@ import Testing
     }
 
     private func insert(_ value: Job, _ todo: Dataset, _ random: inout SeededNumbers) async throws {
-        let id = random.oneIn(3) ? value.id : ID<Job>("\(random.below(12))")
+        let id = random.oneIn(3) ? value.id : ModelID<Job>("\(random.below(12))")
         guard try todo.stream.object("job", id: id.text) == nil else { return }
         var job = Job(id: id)
         job.change(&random)
@@ -267,7 +267,7 @@ import Testing
         let clients = [try network.client(nodes: ["a"], seed: 5), try network.client(nodes: ["b"], seed: 6)]
         var datasets: [Dataset] = []
         for client in clients { datasets.append(try await client.open("s", models: [Job.self], from: .beginning)) }
-        let ids = (0..<20).map { ID<Job>("\($0)") }
+        let ids = (0..<20).map { ModelID<Job>("\($0)") }
         _ = try await datasets[0].batch { batch in for id in ids { try batch.insert(Job(id: id)) } }.outcome()
         try await eventually { try datasets[1].query(Job.self).count() == 20 }
         let elements = Elements()
@@ -296,7 +296,7 @@ import Testing
         }
     }
 
-    private static func write(_ todo: Dataset, _ ids: [ID<Job>], _ random: SeededNumbers) async throws {
+    private static func write(_ todo: Dataset, _ ids: [ModelID<Job>], _ random: SeededNumbers) async throws {
         var random = random
         for _ in 0..<300 {
             let (from, to) = (random.pick(ids), random.pick(ids))

@@ -28,7 +28,7 @@ final class LiveCounts<M: Model, Group: Hashable & Sendable>: LiveView, @uncheck
         }
     }
 
-    func apply(_ changes: [ObjectChange]) {
+    func apply(_ changes: [LoadedChange]) {
         attempt {
             for change in changes {
                 if let old = change.old, let group = groups.removeValue(forKey: ObjectIdentifier(old)) {

@@ -99,14 +99,14 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
     private func reload(_ snapshot: StreamSnapshot) throws {
         let found = try snapshot.objects(schema.name)
         var (gone, unseenProblems) = (objects, problemsByID)
-        var changes: [ObjectChange] = []
+        var changes: [LoadedChange] = []
         for object in found {
             let id = ObjectKey(object.name.id)
             (gone[id], unseenProblems[id]) = (nil, nil)
             if let change = change(of: id, to: object) { changes.append(change) }
         }
         for id in unseenProblems.keys { setProblem(nil, of: id) }
-        changes += gone.values.map { ObjectChange(old: $0, new: nil) }
+        changes += gone.values.map { LoadedChange(old: $0, new: nil) }
         guard changes.count > (isLoaded ? objects.count / Self.rebuildRatio : 0) else {
             isLoaded = true
             return apply(changes)
@@ -125,7 +125,7 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
     }
 
     /// Decodes an object, and returns its change; nil if it looks as before.
-    private func change(of id: ObjectKey, to object: SyncObject?) -> ObjectChange? {
+    private func change(of id: ObjectKey, to object: SyncObject?) -> LoadedChange? {
         let old = objects[id]
         do throws(ModelProblem) {
             let value = try object.map(schema.value)
@@ -133,14 +133,14 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
             if old == nil, value == nil { return nil }
             // An own event that is confirmed leaves the object as it was.
             if let old, let value, schema.isEqual(old.value(M.self), value) { return nil }
-            return ObjectChange(old: old, new: value.map(TypedObject.init))
+            return LoadedChange(old: old, new: value.map(TypedObject.init))
         } catch {
             setProblem(error, of: id)
-            return old.map { ObjectChange(old: $0, new: nil) }
+            return old.map { LoadedChange(old: $0, new: nil) }
         }
     }
 
-    private func apply(_ changes: [ObjectChange]) {
+    private func apply(_ changes: [LoadedChange]) {
         if changes.isEmpty { return }
         views.removeAll { $0.view == nil }
         let views = self.views.compactMap { $0.view }
@@ -162,7 +162,7 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
         for view in views { view.apply(changes) }
     }
 
-    private func replace(_ change: ObjectChange) {
+    private func replace(_ change: LoadedChange) {
         if let new = change.new { objects[new.key] = new } else if let old = change.old { objects[old.key] = nil }
     }
 
@@ -185,7 +185,7 @@ protocol LiveView: AnyObject {
     /// Called before the indexes of the model change.
     func prepare()
     /// Called after the indexes of the model have changed.
-    func apply(_ changes: [ObjectChange])
+    func apply(_ changes: [LoadedChange])
     /// Called after any number of objects have changed.
     func rebuild()
 }

@@ -72,7 +72,7 @@ final class LiveQuery<M: Model>: LiveView, @unchecked Sendable {
         }
     }
 
-    func apply(_ changes: [ObjectChange]) {
+    func apply(_ changes: [LoadedChange]) {
         if failure != nil { return }
         var isChanged = false
         attempt {

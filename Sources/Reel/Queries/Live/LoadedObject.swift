@@ -38,7 +38,7 @@ struct ObjectKey: Hashable, Comparable {
 }
 
 /// The change of one object: nil for an object that does not exist, or that the model cannot read.
-struct ObjectChange {
+struct LoadedChange {
     let old: LoadedObject?
     let new: LoadedObject?
 }

@@ -4,7 +4,7 @@ internal import ReelCore
 /// The id of an object of one model. Ids of two models are two types, so that one cannot be passed for the other.
 ///
 /// An id is a text of 1 to 128 bytes. Two ids are equal if their UTF-8 bytes are equal.
-public struct ID<M: Model>: Sendable {
+public struct ModelID<M: Model>: Sendable {
     /// The id as the stream has it.
     public let text: String
 
@@ -13,12 +13,12 @@ public struct ID<M: Model>: Sendable {
     public init(_ text: String) { self.text = text }
 
     /// Returns an id of 128 random bits, as 26 letters and digits. No other device makes the same id.
-    public static func random() -> ID { ID(SyncChange.randomID()) }
+    public static func random() -> ModelID { ModelID(SyncChange.randomID()) }
 }
 
-extension ID: Hashable {
+extension ModelID: Hashable {
     /// Returns true if both ids have the same UTF-8 bytes.
-    public static func == (a: ID, b: ID) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
+    public static func == (a: ModelID, b: ModelID) -> Bool { a.text.utf8.elementsEqual(b.text.utf8) }
 
     /// Hashes the UTF-8 bytes.
     public func hash(into hasher: inout Hasher) {
@@ -27,22 +27,22 @@ extension ID: Hashable {
     }
 }
 
-extension ID: Comparable {
+extension ModelID: Comparable {
     /// Compares the UTF-8 bytes, as the order of `SyncStream.objects` does.
-    public static func < (a: ID, b: ID) -> Bool { a.text.utf8.lexicographicallyPrecedes(b.text.utf8) }
+    public static func < (a: ModelID, b: ModelID) -> Bool { a.text.utf8.lexicographicallyPrecedes(b.text.utf8) }
 }
 
-extension ID: CustomStringConvertible {
+extension ModelID: CustomStringConvertible {
     /// The text.
     public var description: String { text }
 }
 
-extension ID: ExpressibleByStringLiteral {
+extension ModelID: ExpressibleByStringLiteral {
     /// Creates the id of a fixed object, such as `"settings"`.
     public init(stringLiteral text: String) { self.init(text) }
 }
 
-extension ID: Codable {
+extension ModelID: Codable {
     /// Reads the text.
     public init(from decoder: any Decoder) throws {
         self.init(try decoder.singleValueContainer().decode(String.self))
@@ -55,7 +55,7 @@ extension ID: Codable {
     }
 }
 
-extension ID: FieldValue {
+extension ModelID: FieldValue {
     /// Creates the id of a stored text.
     public init?(json: JSONValue) throws(FieldValueError) {
         guard let text = json.string, 1...Limits.name ~= text.utf8.count else {

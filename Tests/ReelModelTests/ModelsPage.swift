@@ -1,0 +1,178 @@
+import Reel
+import ReelClient
+
+/// The code of docs/guides/models.md and of docs/tutorials/first-app.md. `ModelsPageTests` compares the lines.
+enum ModelsPage {
+    struct Item: Model {
+        let id: ID
+        var createdAt = Timestamp(ms: 0)
+        var title = ""
+        var isDone = false
+        var label = Label.none
+        var votes = 0
+        var tags: Set<String> = []
+        var note = ""
+        var drawing: [UInt8] = []
+        var list: Ref<ItemList>?
+        var friends: Set<Ref<Item>> = []
+        var rank = Rank.middle
+        var isExpanded = false
+
+        init(id: ID) { self.id = id }
+
+        static let schema = Schema<Item>("item") {
+            Constant("createdAt", \.createdAt)
+            Field("title", \.title)
+            Field("done", \.isDone, formerly: "completed")
+            Field("label", \.label)
+            Counter("votes", \.votes)
+            MergedSet("tags", \.tags)
+            Text("note", \.note)
+            Bytes("drawing", \.drawing)
+            Reference("list", \.list)
+            MergedSet("friends", \.friends)
+            Order("rank", \.rank)
+        }
+    }
+
+    enum Label: String, FieldValue {
+        case none, home, work
+    }
+
+    struct ItemList: Model {
+        let id: ID
+        var name = ""
+
+        init(id: ID) { self.id = id }
+
+        static let schema = Schema<ItemList>("list") { Field("name", \.name) }
+    }
+
+    struct TodoTask: Model {
+        let id: ID
+        var title = ""
+        var isDone = false
+        var votes = 0
+        var tags: Set<String> = []
+
+        init(id: ID) { self.id = id }
+
+        static let schema = Schema<TodoTask>("task") {
+            Field("title", \.title)
+            Field("done", \.isDone)
+            Counter("votes", \.votes)
+            MergedSet("tags", \.tags)
+        }
+    }
+
+    /// The task of a newer app.
+    struct NewerTask: Model {
+        let id: ID
+        var isDone = false
+
+        init(id: ID) { self.id = id }
+
+        static let schema = Schema<NewerTask>("task") {
+            Field("finished", \.isDone, formerly: "done")
+        }
+    }
+
+    // MARK: The guide
+
+    static func write(_ todo: Dataset, _ milk: Item, _ bread: Item, _ edited: Item, _ shop: ItemList) async throws {
+        try await todo.insert(milk)
+        try await todo.update(milk.id) { $0.votes += 1 }
+        try await todo.save(edited, changedFrom: milk)
+        try await todo.batch { batch in
+            try batch.insert(shop)
+            try batch.update(milk.id) { $0.list = Ref(shop) }
+        }
+        try await todo.move(milk.id, between: nil, and: bread.id)
+        try await todo.delete(bread.id)
+    }
+
+    static func writeIf(_ todo: Dataset, _ milk: Item) async throws -> PublishOutcome {
+        let write = try await todo.update(milk.id, if: .unchanged(\.title, since: milk)) { $0.title = "Oat milk" }
+        let outcome = try await write.outcome()
+        return outcome
+    }
+
+    static func read(
+        _ todo: Dataset,
+        _ milk: Item,
+        _ shop: ItemList,
+        show: (QueryRows<Item>, QueryChanges) -> Void
+    ) async throws -> (Item?, QueryRows<Item>, GroupCounts<Label>, QueryPage<Item>) {
+        let item = try todo.object(milk.id)
+        let query = todo.query(Item.self).where(\.list, equals: Ref(shop)).filter { !$0.isDone }.sort(by: \.rank).limit(200)
+        let rows = try query.rows()
+        for try await rows in query.values { show(rows, rows.changes) }
+        let counts = try todo.query(Item.self).count(groupedBy: \.label)
+        let first = try query.page()
+        let second = try query.page(after: first.next)
+        return (item, rows, counts, second)
+    }
+
+    static func relate(_ todo: Dataset, _ shop: ItemList) async throws -> (ItemList?, Orphans<Item>) {
+        let list = try todo.resolve(Ref<ItemList>(shop.id))
+        try await todo.delete(shop.id, cascading: \Item.list)
+        let orphans = try todo.orphans(of: \Item.list)
+        try await todo.removeDeletedTargets(from: \Item.friends)
+        return (list, orphans)
+    }
+
+    static func edit(_ todo: Dataset, _ milk: Item, show: (Range<Int>, String) -> Void) async throws {
+        let draft = try todo.draft(of: milk.id, \.note)
+        try draft.replace(utf16: 0..<0, with: "Fresh ")
+        for await change in draft.remoteChanges { show(change.utf16, change.text) }
+    }
+
+    static func follow(
+        _ todo: Dataset,
+        _ token: ChangeToken?,
+        apply: (ObjectChange.Kind, Item?, Item?) -> Void
+    ) async throws {
+        let changes = try await todo.changes(since: token)
+        for change in try changes.changes(of: Item.self) { apply(change.kind, change.old, change.value) }
+    }
+
+    // MARK: The tutorial
+
+    static func begin() async throws -> (Dataset, TodoTask) {
+        let client = try SyncClient(nodes: ["http://127.0.0.1:7350"], store: .file("todo.reel"))
+        let todo = try await client.open("todo", models: [TodoTask.self])
+
+        var milk = TodoTask(id: .random())
+        milk.title = "Milk"
+        try await todo.insert(milk)
+        return (todo, milk)
+    }
+
+    static func change(_ todo: Dataset, _ milk: TodoTask) async throws {
+        for task in try todo.objects(of: TodoTask.self).values { print(task.title, task.isDone, task.votes) }
+        try await todo.update(milk.id) { task in
+            task.votes += 1
+            task.tags.insert("shop")
+        }
+    }
+
+    static func list(_ todo: Dataset) -> Task<Void, any Error> {
+        let open = todo.query(TodoTask.self).filter { !$0.isDone }.sort(by: \.title).limit(200)
+        let list = Task {
+            for try await rows in open.values {
+                print("--", rows.isComplete ? "all of it" : "still loading")
+                for task in rows { print(task.title, task.votes) }
+            }
+        }
+        return list
+    }
+
+    static func learn(_ todo: Dataset, _ milk: TodoTask) async throws {
+        let write = try await todo.update(milk.id, if: .unchanged(\.title, since: milk)) { $0.isDone = true }
+        switch try await write.outcome() {
+        case .applied(let seq): print("in the stream at \(seq)")
+        case .rejected(let code, _): print("another device was first: \(code)")
+        default: break
+        }
+    }
+}
