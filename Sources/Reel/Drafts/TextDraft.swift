@@ -92,9 +92,10 @@ public final class TextDraft: Sendable {
     ///
     /// It is a `ReelError`: `deleted` or `no_object` if the object is gone, `too_large` if the text is too long for
     /// the stream, `closed` if the stream or the client is closed, or another code of `SyncStream.publish`. It is a
-    /// `ModelProblem` if the field holds no text. After a refusal it is the code of the rejection, such as `stale`, until
-    /// `takeRefused` is called. The draft keeps its text, takes further edits, and tries again with
+    /// `ModelProblem` if the field holds no text. The draft keeps its text, takes further edits, and tries again with
     /// each edit and with each change of the object.
+    ///
+    /// After a refusal it is the code of the rejection, such as `stale`, until `takeRefused` is called.
     public var problem: (any Error)? { session.problem }
 
     /// The values of `problem` from now on, for one loop. It gets the newest value, and ends when the draft is
