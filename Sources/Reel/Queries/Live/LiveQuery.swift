@@ -1,7 +1,8 @@
 /// The rows of a running query. The lock of the dataset guards it.
 ///
-/// The first rows come from an index that the queries of the dataset share. Later the query keeps its own sorted list
-/// of all objects that it includes, so that a change costs the same for any number of objects.
+/// The first rows come from an index that the queries of the dataset share, if another query uses it already. Later the
+/// query keeps its own sorted list of all objects that it includes, so that a change costs the same for any number of
+/// objects.
 final class LiveQuery<M: Model>: LiveView, @unchecked Sendable {
     let model: LiveModel<M>
     /// Held, because it identifies the query while it exists.
@@ -9,8 +10,10 @@ final class LiveQuery<M: Model>: LiveView, @unchecked Sendable {
     private let condition: QueryCondition<M>
     private let order: ObjectOrder
     private let rowsMax: Int?
-    /// The shared index over the order; nil for a query with an index over a property.
+    /// The shared index over the order; nil for a query with an index over a property, and while no index is made.
     private var all: OrderIndex?
+    /// The included objects, sorted by the bytes of their ids, until there is an index over the order.
+    private var candidates: [LoadedObject]?
     private var index: (any KeyPathIndex)?
     /// The included objects; nil: they were not collected yet, or the query has no condition.
     private var included: SortedChunks?
@@ -30,27 +33,40 @@ final class LiveQuery<M: Model>: LiveView, @unchecked Sendable {
         if let equality = condition.equalities.first {
             index = model.index(for: equality)
         } else {
-            all = model.index(over: order)
+            all = model.runningIndex(over: order)
         }
         rebuild()
     }
 
     func rebuild() {
-        (included, members, walked) = (nil, [], 0)
+        (included, members, walked, candidates) = (nil, [], 0, nil)
         attempt {
             if let equality = condition.equalities.first, let index {
                 collect(order.sorted(try equality.find(index).filter { try condition.includes($0.value(M.self)) }))
-            } else if let all, !condition.isEmpty {
+            } else if let all {
                 rows = []
-                try walk(all.objects) { _ in rows.count != rowsMax }
+                if !condition.isEmpty { try walk(all.objects) { _ in rows.count != rowsMax } }
+            } else {
+                // The first rows are there sooner than an index.
+                let objects = model.sorted.first(model.count)
+                let included = try objects.filter { try condition.includes($0.value(M.self)) }
+                (candidates, rows) = (included, order.first(rowsMax, of: included))
             }
         }
         look()
     }
 
-    /// Collects the included objects, if only the first ones are known.
+    /// Collects the included objects, if only the first ones are known in order.
     func prepare() {
-        guard failure == nil, included == nil, let all, !condition.isEmpty else { return }
+        if failure != nil { return }
+        if let candidates {
+            let all = model.index(over: order)
+            (self.all, self.candidates) = (all, nil)
+            if condition.isEmpty { return }
+            let included = Set(candidates.lazy.map { ObjectIdentifier($0) })
+            return collect(all.objects.first(model.count).filter { included.contains(ObjectIdentifier($0)) })
+        }
+        guard included == nil, let all, !condition.isEmpty else { return }
         attempt {
             try walk(all.objects) { _ in true }
             collect(rows)
@@ -103,7 +119,7 @@ final class LiveQuery<M: Model>: LiveView, @unchecked Sendable {
 
     private func collect(_ objects: [LoadedObject]) {
         included = SortedChunks(sorted: objects, by: order)
-        members = Set(objects.lazy.map(ObjectIdentifier.init))
+        members = Set(objects.lazy.map { ObjectIdentifier($0) })
     }
 
     /// Takes the rows from the included objects.
@@ -119,7 +135,7 @@ final class LiveQuery<M: Model>: LiveView, @unchecked Sendable {
         do {
             try body()
         } catch {
-            (failure, included, members, rows) = (error, nil, [], [])
+            (failure, included, candidates, members, rows) = (error, nil, nil, [], [])
             version += 1
         }
     }

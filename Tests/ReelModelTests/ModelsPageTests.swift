@@ -1,0 +1,74 @@
+import Foundation
+@testable import ReelClient
+import ReelCore
+import TestSupport
+import Testing
+
+@testable import ClientTestSupport
+@testable import Reel
+
+/// The pages about typed models describe the actual behavior.
+@Suite(.timeLimit(.minutes(5))) struct ModelsPageTests {
+    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .appendingPathComponent("../..")
+
+    /// Returns the lines without indentation. A run of spaces becomes one space.
+    private func lines(_ path: String) throws -> [String] {
+        try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8).split(separator: "\n").map {
+            $0.split(separator: " ").joined(separator: " ")
+        }
+    }
+
+    @Test(
+        "each line of Swift on the page is compiled here",
+        arguments: ["docs/guides/models.md", "docs/tutorials/first-app.md"]
+    )
+    func lines(page: String) throws {
+        let compiled = Set(try lines("Tests/ReelModelTests/ModelsPage.swift"))
+        var (isSwift, count) = (false, 0)
+        for line in try lines(page) {
+            if line.hasPrefix("```") {
+                isSwift = line == "```swift"
+            } else if isSwift {
+                #expect(compiled.contains(line), "\(page): \(line)")
+                count += 1
+            }
+        }
+        #expect(count > 20)
+    }
+
+    @Test("the code of the guide does what the guide says") func guide() async throws {
+        let network = try FakeNetwork()
+        let client = try network.client()
+        let todo = try await client.open("s", models: [ModelsPage.Item.self, ModelsPage.ItemList.self])
+        var (milk, bread) = (ModelsPage.Item(id: "milk"), ModelsPage.Item(id: "bread"))
+        (milk.title, bread.rank) = ("Milk", Rank.between(.middle, nil))
+        try await todo.insert(bread)
+        var edited = milk
+        edited.note = "2 l"
+        var shop = ModelsPage.ItemList(id: "shop")
+        shop.name = "Shop"
+        try await ModelsPage.write(todo, milk, bread, edited, shop)
+        #expect(try todo.object(milk.id)?.votes == 1 && todo.object(milk.id)?.note == "2 l")
+        #expect(try todo.object(milk.id)?.list == Ref(shop) && todo.object(bread.id) == nil)
+        #expect(try await ModelsPage.writeIf(todo, milk).isApplied)
+        let token = try await todo.changes(since: nil).token
+        let reader = Task { [milk, shop] in
+            try await ModelsPage.read(todo, milk, shop) { rows, _ in #expect(rows.first?.title == "Oat milk") }
+        }
+        try await eventually { try todo.query(ModelsPage.Item.self).count() == 1 }
+        let editor = Task { [milk] in try await ModelsPage.edit(todo, milk) { _, _ in } }
+        try await eventually { try todo.object(milk.id)?.note == "Fresh 2 l" }
+        editor.cancel()
+        let seen = Task { try await ModelsPage.relate(todo, shop) }
+        let (list, orphans) = try await seen.value
+        #expect(list?.name == "Shop" && orphans.values.isEmpty)
+        #expect(try todo.object(milk.id) == nil)
+        var kinds: [ObjectChange.Kind] = []
+        try await ModelsPage.follow(todo, token) { kind, _, _ in kinds.append(kind) }
+        #expect(kinds == [.deleted])
+        reader.cancel()
+        _ = try? await reader.value
+        await client.close()
+    }
+}
