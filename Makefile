@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
-.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate mutants test-kafka test-conformance test-deploy faults soak bench bench-gateway bench-kafka bench-sdk bench-attack soak-attack docs lint fuzz clean
+.PHONY: help setup setup-kafka libraries build demo demo-kafka failover test simulate mutants test-package test-kafka test-conformance test-deploy faults soak bench bench-gateway bench-kafka bench-sdk bench-attack soak-attack docs lint fuzz clean
 
 # The pkg-config names of the C libraries under Sources/Libraries, and the line that installs them on Debian.
 # README.md shows the same line; the suite Tidy checks that the two agree.
@@ -67,6 +67,9 @@ simulate: setup ## Run clients, gateways and a log in virtual time with faults: 
 
 mutants: setup ## Break a copy of the product in some forty ways, and show which check finds each: MUTANT=NAME for one
 	@Tests/Mutants/run
+
+test-package: setup ## Build the examples as apps outside the repository, from a clean clone, in about five minutes
+	@Tests/Package/run
 
 test-kafka: setup ## Run the tests that need a real Kafka, given by KAFKA_HOME or REEL_KAFKA
 	@Tests/Kafka/run

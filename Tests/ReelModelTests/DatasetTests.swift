@@ -76,7 +76,7 @@ import Testing
             #expect(found.problems.map(\.object.id) == ["2", "4"])
             #expect(found.problems.map(\.kind) == [.value, .missingConstant])
             #expect(try todo.object("1") == first && todo.object(ModelID<Job>("5")) == nil)
-            #expect(throws: ModelProblem.self) { try todo.object(ModelID<Job>("2")) }
+            #expect(throws: ModelProblem.self) { try todo.object(Job.ID("2")) }
         }
     }
 
@@ -97,15 +97,15 @@ import Testing
     @Test("an update sends the difference, and nothing if nothing changes") func update() async throws {
         try await offline { todo in
             try await todo.insert(job("1"))
-            let write = try await todo.update(ModelID<Job>("1")) {
+            let write = try await todo.update(Job.ID("1")) {
                 $0.votes += 2
                 $0.isExpanded = true
             }
             #expect(write.event == .update("job", id: "1", operations: ["votes": .increment(2)]))
             let pending = await todo.stream.queue().map(\.event)
-            let empty = try await todo.update(ModelID<Job>("1")) { $0.isExpanded = true }
+            let empty = try await todo.update(Job.ID("1")) { $0.isExpanded = true }
             #expect(try await empty.outcome() == .superseded && empty.event.changes.isEmpty)
-            let value = try #require(try todo.object(ModelID<Job>("1")))
+            let value = try #require(try todo.object(Job.ID("1")))
             #expect(try await todo.save(value, changedFrom: value).outcome() == .superseded)
             #expect(try await todo.replace(value).outcome() == .superseded)
             #expect(try await todo.batch { _ in }.outcome() == .superseded)
@@ -119,7 +119,7 @@ import Testing
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<50 {
                     group.addTask {
-                        try await todo.update(ModelID<Job>("1")) {
+                        try await todo.update(Job.ID("1")) {
                             $0.votes += 1
                             $0.note += "\(number) "
                             $0.title = "\($0.votes)"
@@ -128,7 +128,7 @@ import Testing
                 }
                 try await group.waitForAll()
             }
-            let value = try #require(try todo.object(ModelID<Job>("1")))
+            let value = try #require(try todo.object(Job.ID("1")))
             #expect(value.votes == 50 && value.title == "50" && Set(value.note.split(separator: " ")).count == 50)
         }
     }
@@ -137,15 +137,15 @@ import Testing
         struct Stop: Error {}
         try await offline { todo in
             try await todo.insert(job("1"))
-            await #expect(throws: Stop.self) { try await todo.update(ModelID<Job>("1")) { (_: inout Job) in throw Stop() } }
-            await expect(.value) { try await todo.update(ModelID<Job>("1")) { $0.priority = .infinity } }
-            await expect(.changedConstant) { try await todo.update(ModelID<Job>("1")) { $0.createdAt = .now } }
-            await expect(.id) { try await todo.update(ModelID<Job>("1")) { $0 = Job(id: "2") } }
+            await #expect(throws: Stop.self) { try await todo.update(Job.ID("1")) { (_: inout Job) in throw Stop() } }
+            await expect(.value) { try await todo.update(Job.ID("1")) { $0.priority = .infinity } }
+            await expect(.changedConstant) { try await todo.update(Job.ID("1")) { $0.createdAt = .now } }
+            await expect(.id) { try await todo.update(Job.ID("1")) { $0 = Job(id: "2") } }
             await expect(.id) { try await todo.insert(Job(id: "")) }
-            await expect(.noObject) { try await todo.update(ModelID<Job>("2")) { $0.votes = 1 } }
+            await expect(.noObject) { try await todo.update(Job.ID("2")) { $0.votes = 1 } }
             await expect(.noObject) { try await todo.save(job("2"), changedFrom: job("2")) }
-            try await todo.delete(ModelID<Job>("1"))
-            await expect(.deleted) { try await todo.update(ModelID<Job>("1")) { $0.votes = 1 } }
+            try await todo.delete(Job.ID("1"))
+            await expect(.deleted) { try await todo.update(Job.ID("1")) { $0.votes = 1 } }
             await expect(.deleted) { try await todo.insert(job("1")) }
             #expect(try todo.objects(of: Job.self) == ModelObjects())
         }
@@ -232,8 +232,8 @@ import Testing
                 let present = try $0.object(milk.id)
                 #expect(present?.note == "abc")
                 try $0.insert(job("2"))
-                try $0.delete(ModelID<Job>("2"))
-                #expect(try $0.object(ModelID<Job>("2")) == nil)
+                try $0.delete(Job.ID("2"))
+                #expect(try $0.object(Job.ID("2")) == nil)
             }
             #expect(write.event.isBatch && write.event.changes.count == 6)
             let value = try #require(try todo.object(milk.id))
@@ -255,8 +255,8 @@ import Testing
             await expect(.deleted) {
                 try await todo.batch {
                     try $0.insert(job("1"))
-                    try $0.delete(ModelID<Job>("1"))
-                    try $0.update(ModelID<Job>("1")) { $0.votes = 1 }
+                    try $0.delete(Job.ID("1"))
+                    try $0.update(Job.ID("1")) { $0.votes = 1 }
                 }
             }
             await expect(.badEvent) {
@@ -303,11 +303,11 @@ import Testing
             let write = try await todo.move(ModelID<Job>("3"), between: "1", and: "2")
             #expect(write.event.changes.map(\.fields.names) == [["rank"]])
             #expect(try order() == ["1", "3", "2"])
-            try await todo.move(ModelID<Job>("1"), between: "2", and: nil)
+            try await todo.move(Job.ID("1"), between: "2", and: nil)
             #expect(try order() == ["3", "2", "1"])
-            try await todo.move(ModelID<Job>("2"), between: nil, and: "3")
+            try await todo.move(Job.ID("2"), between: nil, and: "3")
             #expect(try order() == ["2", "3", "1"])
-            await expect(.noObject) { try await todo.move(ModelID<Job>("1"), between: "9", and: nil) }
+            await expect(.noObject) { try await todo.move(Job.ID("1"), between: "9", and: nil) }
             try await todo.insert(JobList(id: "1"))
             await expect(.property) { try await todo.move(ModelID<JobList>("1"), between: nil, and: nil) }
         }
