@@ -218,7 +218,9 @@ let package = Package(
         ),
         tests(
             "ReelModelTests",
-            ["ClientTestSupport", "Reel", "ReelClient", "ReelCore", "ReelFoundation", "TestSupport"]
+            [
+                "ClientTestSupport", "Reel", "ReelClient", "ReelCore", "ReelFoundation", "ReelSQLite", "TestSupport",
+            ]
         ),
         tests(
             "ReelTests",

@@ -278,6 +278,8 @@ extension SyncClient {
             $0[stream.name] = ClientContent.Stream(opening: stream.opening, observers: stream.observers)
             stream.observers.add(ContentChanges(isReset: true))
         }
+        // The own events are laid again, and shown with the next turn.
+        stream.unshown.isReset = true
         stream.batch = ObjectChangeBatch(seq: .none, isReset: true)
         do throws(ReelError) {
             try store?.forgetState(stream.row, epoch: epoch)

@@ -262,6 +262,19 @@ import Testing
         return found
     }
 
+    @Test("the confirmation of an own event is no change") func confirmation() async throws {
+        let client = try FakeNetwork().client()
+        let todo = try await client.open("s", models: [Job.self])
+        let reader = try RowsReader(QuerySource(todo.query(Job.self)))
+        _ = try await todo.insert(new).outcome()
+        while let rows = try reader.next(), !rows.isComplete || rows.isEmpty {}
+        let write = try await todo.update(new.id) { $0.votes += 1 }
+        #expect(try reader.next()?.changes == QueryChanges(updates: [0]))
+        _ = try await write.outcome()
+        #expect(try reader.next() == nil)
+        await client.close()
+    }
+
     @Test("rows never mix two moments, while two devices write and read") func moments() async throws {
         let network = try FakeNetwork()
         let clients = [try network.client(nodes: ["a"], seed: 5), try network.client(nodes: ["b"], seed: 6)]
