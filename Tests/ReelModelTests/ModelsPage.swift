@@ -104,9 +104,8 @@ enum ModelsPage {
         show: (QueryRows<Item>, QueryChanges) -> Void
     ) async throws -> (Item?, QueryRows<Item>, GroupCounts<Label>, QueryPage<Item>) {
         let item = try todo.object(milk.id)
-        let query = todo.query(Item.self).where(\.list, equals: Ref(shop)).filter { !$0.isDone }.sort(by: \.rank).limit(
-            200
-        )
+        let open = todo.query(Item.self).where(\.list, equals: Ref(shop)).filter { !$0.isDone }
+        let query = open.sort(by: \.rank).limit(200)
         let rows = try query.rows()
         for try await rows in query.values { show(rows, rows.changes) }
         let counts = try todo.query(Item.self).count(groupedBy: \.label)
