@@ -36,6 +36,8 @@ let package = Package(
         .library(name: "Reel", targets: ["Reel", "ReelClient", "ReelCore"]),
         .library(name: "ReelClient", targets: ["ReelClient", "ReelCore"]),
         .library(name: "ReelFoundation", targets: ["ReelFoundation"]),
+        .library(name: "ReelURLSession", targets: ["ReelURLSession"]),
+        .library(name: "ReelSwiftUI", targets: ["ReelSwiftUI"]),
         .library(name: "ReelStorageConformance", targets: ["ReelStorageConformance"]),
         .executable(name: "reel", targets: ["ReelTool"]),
     ],
@@ -90,6 +92,8 @@ let package = Package(
         library("ReelClient", ["ReelCore", "ReelSQLite", .byName(name: "ReelNet", condition: linux)]),
         library("Reel", ["ReelClient", "ReelCore"]),
         library("ReelFoundation", ["Reel", "ReelClient", "ReelCore"]),
+        library("ReelURLSession", ["ReelClient", "ReelCore"]),
+        library("ReelSwiftUI", ["Reel"]),
         library("ReelStorageConformance", ["ReelClient", "ReelCore"]),
         // The checker scans a whole text for each splice. It is optimised, because otherwise its tests take minutes.
         .target(name: "ReelCheck", swiftSettings: settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]),
@@ -226,6 +230,10 @@ let package = Package(
             ["ClientTestSupport", "Reel", "ReelClient", "ReelCore", "ReelFoundation", "TestSupport"]
         ),
         tests(
+            "ReelURLSessionTests",
+            ["ReelClient", "ReelCore", .byName(name: "ReelNet", condition: linux), "ReelURLSession", "TestSupport"]
+        ),
+        tests(
             "ReelTests",
             [
                 "ReelTool", "CRdkafka", "EventLogConformance", "ReelCheck", "ReelClient", "ReelCore", "ReelGateway",
@@ -264,7 +272,7 @@ let package = Package(
 #if !os(Linux)
 let portable: Set = [
     "CSQLite", "Reel", "ReelCheck", "ReelClient", "ReelCore", "ReelCoreTests", "ReelFoundation", "ReelSQLite",
-    "ReelStorageConformance", "TestSupport",
+    "ReelStorageConformance", "ReelSwiftUI", "ReelURLSession", "ReelURLSessionTests", "TestSupport",
 ]
 package.products.removeAll { $0.name == "reel" }
 package.targets.removeAll { !portable.contains($0.name) }
