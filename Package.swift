@@ -19,12 +19,25 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
+// The SDK of the system has SQLite on Apple platforms. The files of pkg-config there describe another one.
+#if os(Linux)
+let sqlite: String? = "sqlite3"
+#else
+let sqlite: String? = nil
+#endif
+
+/// ReelNet contains the loop of nodes, and the transport of clients on Linux.
+let linux = TargetDependencyCondition.when(platforms: [.linux])
+
 let package = Package(
     name: "reel",
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "Reel", targets: ["Reel", "ReelClient", "ReelCore"]),
         .library(name: "ReelClient", targets: ["ReelClient", "ReelCore"]),
         .library(name: "ReelFoundation", targets: ["ReelFoundation"]),
+        .library(name: "ReelURLSession", targets: ["ReelURLSession"]),
+        .library(name: "ReelSwiftUI", targets: ["ReelSwiftUI"]),
         .library(name: "ReelStorageConformance", targets: ["ReelStorageConformance"]),
         .executable(name: "reel", targets: ["ReelTool"]),
     ],
@@ -52,7 +65,7 @@ let package = Package(
         .systemLibrary(
             name: "CSQLite",
             path: "Sources/Libraries/sqlite3",
-            pkgConfig: "sqlite3",
+            pkgConfig: sqlite,
             providers: [.apt(["libsqlite3-dev"])]
         ),
         // All functions are inline, so no library is linked.
@@ -76,9 +89,11 @@ let package = Package(
         library("ReelNode", ["ReelCore", "ReelLog", "ReelNet"], resources: [.embedInCode("openapi.yaml")]),
         library("ReelGateway", ["ReelCore", "ReelLog", "ReelNode", "ReelNet"]),
         library("ReelSnapshot", ["ReelCore", "ReelLog", "ReelNode", "ReelNet", "ReelSQLite"]),
-        library("ReelClient", ["ReelCore", "ReelNet", "ReelSQLite"]),
+        library("ReelClient", ["ReelCore", "ReelSQLite", .byName(name: "ReelNet", condition: linux)]),
         library("Reel", ["ReelClient", "ReelCore"]),
         library("ReelFoundation", ["Reel", "ReelClient", "ReelCore"]),
+        library("ReelURLSession", ["ReelClient", "ReelCore"]),
+        library("ReelSwiftUI", ["Reel"]),
         library("ReelStorageConformance", ["ReelClient", "ReelCore"]),
         // The checker scans a whole text for each splice. It is optimised, because otherwise its tests take minutes.
         .target(name: "ReelCheck", swiftSettings: settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]),
@@ -223,6 +238,10 @@ let package = Package(
             ]
         ),
         tests(
+            "ReelURLSessionTests",
+            ["ReelClient", "ReelCore", .byName(name: "ReelNet", condition: linux), "ReelURLSession", "TestSupport"]
+        ),
+        tests(
             "ReelTests",
             [
                 "ReelTool", "CRdkafka", "EventLogConformance", "ReelCheck", "ReelClient", "ReelCore", "ReelGateway",
@@ -256,3 +275,18 @@ let package = Package(
         tests("TidyTests", []),
     ]
 )
+
+// Nodes need Linux. On a Mac the package consists of the modules for apps, and of the suites that need no node.
+#if !os(Linux)
+let portable: Set = [
+    "CSQLite", "Reel", "ReelCheck", "ReelClient", "ReelCore", "ReelCoreTests", "ReelFoundation", "ReelSQLite",
+    "ReelStorageConformance", "ReelSwiftUI", "ReelURLSession", "ReelURLSessionTests", "TestSupport",
+]
+package.products.removeAll { $0.name == "reel" }
+package.targets.removeAll { !portable.contains($0.name) }
+for target in package.targets {
+    target.dependencies.removeAll { dependency in
+        if case .byNameItem(let name, _) = dependency { !portable.contains(name) } else { false }
+    }
+}
+#endif

@@ -1,4 +1,10 @@
-import Glibc
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
 
 extension JSON {
     /// The canonical form (RFC 8785): no white space, members sorted by the UTF-16 code units of their names, the

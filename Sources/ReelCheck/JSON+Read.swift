@@ -1,4 +1,10 @@
-import Glibc
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
 
 extension JSON {
     /// Reads one JSON text (RFC 8259) with at most `depth` levels of objects and arrays. Throws for invalid UTF-8, lone

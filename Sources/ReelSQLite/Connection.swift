@@ -76,6 +76,10 @@ public final class Connection {
             throw SQLiteError(extendedCode: SQLITE_CANTOPEN, message: "the file cannot be switched to WAL")
         }
         try execute("PRAGMA synchronous = \(synchronous.rawValue)")
+        #if canImport(Darwin)
+        // `fsync` of Darwin leaves the data in the cache of the disk. With these settings SQLite uses `F_FULLFSYNC`.
+        try execute("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
+        #endif
     }
 
     /// The absolute path of the file, with links resolved. The WAL is next to the file.

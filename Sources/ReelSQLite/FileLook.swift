@@ -1,7 +1,9 @@
-#if canImport(Glibc)
-internal import Glibc
-#else
+#if canImport(Darwin)
 internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
 #endif
 
 /// The metadata of the file at a path, from `stat`.

@@ -1,6 +1,13 @@
 import Foundation
-import Glibc
 import Synchronization
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
 
 /// A server on 127.0.0.1 that answers requests with arbitrary bytes, valid or not. After an answer, the connection
 /// stays open until the client closes it.
@@ -28,7 +35,11 @@ package final class RogueServer: Sendable {
 
     /// Starts a server that calls `answer` with the head of each request.
     package init(_ answer: @escaping @Sendable (_ head: String) -> Answer) throws {
+        #if canImport(Glibc)
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        #else
+        let listener = socket(AF_INET, SOCK_STREAM, 0)
+        #endif
         self.listener = listener
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -45,6 +56,10 @@ package final class RogueServer: Sendable {
             while true {
                 let descriptor = accept(listener, nil, nil)
                 guard descriptor >= 0 else { return }
+                #if canImport(Darwin)
+                var isOn: Int32 = 1
+                setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &isOn, socklen_t(MemoryLayout<Int32>.size))
+                #endif
                 guard self?.keep(descriptor) == true else {
                     close(descriptor)
                     return
@@ -150,10 +165,15 @@ package final class RogueServer: Sendable {
     }
 
     private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+        #if canImport(Darwin)
+        let flags: Int32 = 0
+        #else
+        let flags = Int32(MSG_NOSIGNAL)
+        #endif
         var done = 0
         while done < bytes.count {
             let count = bytes.withUnsafeBytes {
-                send(descriptor, $0.baseAddress! + done, bytes.count - done, Int32(MSG_NOSIGNAL))
+                send(descriptor, $0.baseAddress! + done, bytes.count - done, flags)
             }
             guard count > 0 else { return false }
             done += count

@@ -7,6 +7,16 @@ struct Modules: Equatable {
     /// The modules that every module may import in addition: the C library and the standard library's own.
     static let system: Set<String> = ["Glibc", "Musl", "Darwin", "Observation", "Synchronization"]
 
+    /// The modules of the platform that a module is for.
+    private static let platform: [String: Set<String>] = [
+        "ReelFoundation": ["Foundation"],
+        "ReelSwiftUI": ["SwiftUI"],
+        "ReelURLSession": ["Dispatch", "Foundation", "FoundationNetworking"],
+    ]
+
+    /// The modules that may import Foundation.
+    static let ofFoundation = Set(platform.filter { $0.value.contains("Foundation") }.keys)
+
     init(dependencies: [String: Set<String>]) {
         self.dependencies = dependencies
     }
@@ -49,7 +59,7 @@ struct Modules: Equatable {
         return file.lines.compactMap { line in
             guard let imported = Self.module(imported: line.text),
                 !allowed.contains(imported), !Self.system.contains(imported),
-                (module, imported) != ("ReelFoundation", "Foundation")
+                Self.platform[module]?.contains(imported) != true
             else { return nil }
             return Offence(file, line: line.number, "\(module) may not import \(imported)")
         }

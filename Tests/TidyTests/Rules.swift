@@ -45,12 +45,12 @@ enum Rules {
         return inPath + inTypes
     }
 
-    /// The sources contain no call that can only trap. Only the module for Foundation imports Foundation.
+    /// The sources contain no call that can only trap. Only the modules for Foundation import Foundation.
     static func traps(_ file: TrackedFile) -> [Offence] {
         guard file.isSource, file.isSwift else { return [] }
         let words =
             ["try" + "!", "as" + "!", "fatalError" + "(", "preconditionFailure" + "("]
-            + (file.path.hasPrefix("Sources/ReelFoundation/") ? [] : ["import Foundation"])
+            + (Modules.ofFoundation.contains(file.module ?? "") ? [] : ["import Foundation"])
         return offences(in: file, words: words, "has no place in Sources")
     }
 

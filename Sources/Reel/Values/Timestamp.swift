@@ -1,11 +1,11 @@
 public import ReelClient
 
-#if canImport(Glibc)
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
 internal import Glibc
 #elseif canImport(Musl)
 internal import Musl
-#elseif canImport(Darwin)
-internal import Darwin
 #endif
 
 /// A moment, in milliseconds since 1970 (UTC). It is stored as a number.

@@ -1,4 +1,10 @@
-import Glibc
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
 
 /// The bytes of a file, mapped into memory.
 final class MappedFile: @unchecked Sendable {
@@ -15,14 +21,15 @@ final class MappedFile: @unchecked Sendable {
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw Fault("`\(path)` is no file")
         }
-        guard status.st_size > 0 else {
+        let count = Int(status.st_size)
+        guard count > 0 else {
             bytes = UnsafeRawBufferPointer(start: nil, count: 0)
             return
         }
-        guard let start = mmap(nil, status.st_size, PROT_READ, MAP_PRIVATE, file, 0), start != MAP_FAILED else {
+        guard let start = mmap(nil, count, PROT_READ, MAP_PRIVATE, file, 0), start != MAP_FAILED else {
             throw Fault("`\(path)` cannot be read: \(String(cString: strerror(errno)))")
         }
-        bytes = UnsafeRawBufferPointer(start: start, count: status.st_size)
+        bytes = UnsafeRawBufferPointer(start: start, count: count)
     }
 
     deinit {

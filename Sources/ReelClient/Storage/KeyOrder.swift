@@ -1,7 +1,9 @@
-#if canImport(Glibc)
-internal import Glibc
-#else
+#if canImport(Darwin)
 internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
 #endif
 
 /// The order of a storage's keys: unsigned bytes, a prefix first.

@@ -1,3 +1,4 @@
+#if canImport(ReelNet)
 public import ReelCore
 internal import ReelNet
 
@@ -290,3 +291,4 @@ extension SyncClient {
         )
     }
 }
+#endif

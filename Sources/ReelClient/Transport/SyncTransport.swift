@@ -2,16 +2,18 @@ public import ReelCore
 
 #if canImport(Darwin)
 internal import Darwin
-#else
+#elseif canImport(Glibc)
 internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
 #endif
 
 /// The connections, requests and timers of a client.
 ///
-/// On Linux this is `NetTransport`; an app on another platform provides its own. Everything happens on one serial
-/// executor, except for the methods that say otherwise. The client makes its calls only on the executor, and every
-/// callback is called on it. So an event never changes threads, and no lock is needed. A callback is never called
-/// before the call that it was passed to has returned.
+/// On Linux this is `NetTransport`, and on Apple platforms `URLSessionTransport` of the module `ReelURLSession`.
+/// Everything happens on one serial executor, except for the methods that say otherwise. The client makes its calls
+/// only on the executor, and every callback is called on it. So an event never changes threads, and no lock is needed.
+/// A callback is never called before the call that it was passed to has returned.
 public protocol SyncTransport: AnyObject, Sendable {
     /// The executor of all calls and callbacks. The client's actor runs on it.
     var executor: any SerialExecutor { get }

@@ -1,4 +1,10 @@
-import Glibc
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
 
 /// Borrowed bytes: the key or value of a record, a frame, a line. Valid only while the owner of the memory lends them.
 public typealias Bytes = UnsafeRawBufferPointer

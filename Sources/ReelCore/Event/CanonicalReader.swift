@@ -1,4 +1,10 @@
-import Glibc
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
 
 /// Reads only canonical JSON, from left to right. The first byte that differs from the canonical form is an error. Does
 /// not allocate.

@@ -1,4 +1,10 @@
-import Glibc
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
 
 extension ParsedEvent {
     /// Creates empty tables that `parse` fills.

@@ -1,4 +1,10 @@
-import Glibc
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
 
 /// The orders of names (model, id, field) in the escaped form of canonical JSON, without quotes. A name has no control
 /// characters, so the only escapes are `\"` and `\\`. The byte after the backslash is the decoded byte.

@@ -1,4 +1,10 @@
-import Glibc
+#if canImport(Darwin)
+internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
+#endif
 
 /// The objects and tombstones of a stream by model and id: a hash table with open addressing over slots. A slot keeps
 /// its number while its object exists.

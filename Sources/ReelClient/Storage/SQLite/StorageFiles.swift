@@ -1,10 +1,12 @@
 internal import ReelCore
 internal import ReelSQLite
 
-#if canImport(Glibc)
-internal import Glibc
-#else
+#if canImport(Darwin)
 internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
 #endif
 
 /// The location of an SQLite storage in the file system. It is checked before the storage is opened. Afterwards this

@@ -2,10 +2,12 @@ internal import ReelCore
 internal import ReelSQLite
 internal import Synchronization
 
-#if canImport(Glibc)
-internal import Glibc
-#else
+#if canImport(Darwin)
 internal import Darwin
+#elseif canImport(Glibc)
+internal import Glibc
+#elseif canImport(Musl)
+internal import Musl
 #endif
 
 /// The lock on a storage: a `flock` on a file beside it, against other processes and other clients of this one.
