@@ -46,7 +46,7 @@ final class DelayedCall: TransportHandle, @unchecked Sendable {
         let source = DispatchSource.makeTimerSource(queue: executor.queue)
         source.schedule(deadline: .now() + .milliseconds(Int(ms)), leeway: .milliseconds(1))
         source.setEventHandler { [unowned self] in
-            source.cancel()
+            self.source?.cancel()
             if !mayBeLate, QueueExecutor.nowMs - dueMs > Self.lateMs {
                 start(after: Self.graceMs, mayBeLate: true)
             } else {

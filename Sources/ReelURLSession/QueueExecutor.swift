@@ -1,7 +1,7 @@
 internal import Dispatch
 
-/// A serial executor on a queue of Dispatch.
-final class QueueExecutor: SerialExecutor {
+/// A serial executor on a queue of Dispatch. Its properties do not change.
+final class QueueExecutor: SerialExecutor, @unchecked Sendable {
     let queue = DispatchQueue(label: "org.reel.transport")
     private let key = DispatchSpecificKey<ObjectIdentifier>()
 

@@ -5,17 +5,6 @@ internal import ReelClient
 internal import FoundationNetworking
 #endif
 
-/// The calls of a `URLSessionWebSocketTask` that a socket makes.
-protocol SocketTask {
-    func resume()
-    func send(_ message: URLSessionWebSocketTask.Message, completionHandler: @escaping @Sendable ((any Error)?) -> Void)
-    func receive(completionHandler: @escaping @Sendable (Result<URLSessionWebSocketTask.Message, any Error>) -> Void)
-    func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void)
-    func cancel(with code: URLSessionWebSocketTask.CloseCode, reason: Data?)
-}
-
-extension URLSessionWebSocketTask: SocketTask {}
-
 /// A WebSocket to a node: it does what its `SocketState` decides. Used on the queue only.
 final class SocketCall: TransportConnection, @unchecked Sendable {
     private let executor: QueueExecutor
@@ -43,7 +32,7 @@ final class SocketCall: TransportConnection, @unchecked Sendable {
 
     func send(_ text: [UInt8]) {
         handle(.send(text.count)) { socket in
-            socket.task?.send(.string(String(decoding: text, as: UTF8.self))) { error in
+            socket.task?.send(String(decoding: text, as: UTF8.self)) { error in
                 socket.later { $0.handle(error.map { .failed(SessionError.text($0)) } ?? .sent(text.count)) }
             }
         }
@@ -51,7 +40,7 @@ final class SocketCall: TransportConnection, @unchecked Sendable {
 
     func ping(_ number: Int) {
         handle(.ping) { socket in
-            socket.task?.sendPing { error in
+            socket.task?.ping { error in
                 socket.later { $0.handle(error.map { .readFailed(SessionError.text($0)) } ?? .pong(number)) }
             }
         }
@@ -98,64 +87,12 @@ final class SocketCall: TransportConnection, @unchecked Sendable {
     private func close(_ code: Int, _ reason: String) {
         let task = task
         self.task = nil
-        task?.cancel(with: URLSessionWebSocketTask.CloseCode(rawValue: code) ?? .goingAway, reason: Data(reason.utf8))
+        task?.cancel(code, reason)
     }
 
     private func end(_ reason: String) {
         let receive = receive
         (self.receive, task) = (nil, nil)
         receive?(.closed(reason))
-    }
-}
-
-/// The receiver of the events of all WebSockets. Used on the queue only, except for the calls of the session.
-final class SocketDelegate: NSObject, URLSessionWebSocketDelegate, @unchecked Sendable {
-    private let executor: QueueExecutor
-    private var calls: [Int: SocketCall] = [:]
-
-    init(_ executor: QueueExecutor) { self.executor = executor }
-
-    func start(_ call: SocketCall, _ task: URLSessionWebSocketTask, openMs: Int64) {
-        calls[task.taskIdentifier] = call
-        call.start(task, openMs: openMs)
-    }
-
-    func urlSession(
-        _ session: URLSession,
-        webSocketTask task: URLSessionWebSocketTask,
-        didOpenWithProtocol subprotocol: String?
-    ) {
-        executor.execute { self.calls[task.taskIdentifier]?.handle(.opened(subprotocol: subprotocol)) }
-    }
-
-    func urlSession(
-        _ session: URLSession,
-        webSocketTask task: URLSessionWebSocketTask,
-        didCloseWith code: URLSessionWebSocketTask.CloseCode,
-        reason: Data?
-    ) {
-        let (code, text) = (code.rawValue, String(decoding: reason ?? Data(), as: UTF8.self))
-        executor.execute { self.calls[task.taskIdentifier]?.handle(.closed(code: code, reason: text)) }
-    }
-
-    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        let reason = error.map(SessionError.text) ?? "the connection has ended"
-        executor.execute {
-            let status = (task.response as? HTTPURLResponse)?.statusCode
-            // A node that refuses the handshake says why with a status.
-            let refusal = status.flatMap { $0 == 101 ? nil : "status \($0) in place of 101: " } ?? ""
-            self.calls.removeValue(forKey: task.taskIdentifier)?.handle(.failed(refusal + reason))
-        }
-    }
-
-    // A redirection is a refusal.
-    func urlSession(
-        _ session: URLSession,
-        task: URLSessionTask,
-        willPerformHTTPRedirection response: HTTPURLResponse,
-        newRequest request: URLRequest,
-        completionHandler: @escaping @Sendable (URLRequest?) -> Void
-    ) {
-        completionHandler(nil)
     }
 }

@@ -28,36 +28,28 @@ import FoundationNetworking
 
         func resume() { state.withLock { $0.log.append("resume") } }
 
-        func send(
-            _ message: URLSessionWebSocketTask.Message,
-            completionHandler: @escaping @Sendable ((any Error)?) -> Void
-        ) {
-            guard case .string(let text) = message else { return }
+        func send(_ text: String, then: @escaping @Sendable ((any Error)?) -> Void) {
             state.withLock { state in
                 state.log.append("send \(text)")
-                state.writes.append(completionHandler)
+                state.writes.append(then)
             }
         }
 
-        func receive(
-            completionHandler: @escaping @Sendable (Result<URLSessionWebSocketTask.Message, any Error>) -> Void
-        ) {
+        func receive(then: @escaping @Sendable (Result<URLSessionWebSocketTask.Message, any Error>) -> Void) {
             state.withLock { state in
                 state.log.append("receive")
-                state.reads.append(completionHandler)
+                state.reads.append(then)
             }
         }
 
-        func sendPing(pongReceiveHandler: @escaping @Sendable ((any Error)?) -> Void) {
+        func ping(then: @escaping @Sendable ((any Error)?) -> Void) {
             state.withLock { state in
                 state.log.append("ping")
-                state.writes.append(pongReceiveHandler)
+                state.writes.append(then)
             }
         }
 
-        func cancel(with code: URLSessionWebSocketTask.CloseCode, reason: Data?) {
-            state.withLock { $0.log.append("cancel \(code.rawValue)") }
-        }
+        func cancel(_ code: Int, _ reason: String) { state.withLock { $0.log.append("cancel \(code)") } }
 
         /// Answers the oldest read. From another thread than that of the socket, as `URLSession` may do.
         func deliver(_ result: Result<URLSessionWebSocketTask.Message, any Error>) {

