@@ -26,6 +26,7 @@ let package = Package(
         .library(name: "ReelClient", targets: ["ReelClient", "ReelCore"]),
         .library(name: "ReelFoundation", targets: ["ReelFoundation"]),
         .library(name: "ReelStorageConformance", targets: ["ReelStorageConformance"]),
+        .library(name: "ReelTesting", targets: ["ReelTesting"]),
         .executable(name: "reel", targets: ["ReelTool"]),
     ],
     targets: [
@@ -80,6 +81,7 @@ let package = Package(
         library("Reel", ["ReelClient", "ReelCore"]),
         library("ReelFoundation", ["Reel", "ReelClient", "ReelCore"]),
         library("ReelStorageConformance", ["ReelClient", "ReelCore"]),
+        library("ReelTesting", ["Reel", "ReelClient", "ReelCore"]),
         // The checker scans a whole text for each splice. It is optimised, because otherwise its tests take minutes.
         .target(name: "ReelCheck", swiftSettings: settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]),
         library("ReelLab", ["ReelCore", "ReelClient", "ReelNet", "CZlib"]),
@@ -214,6 +216,7 @@ let package = Package(
             "ReelModelTests",
             ["ClientTestSupport", "Reel", "ReelClient", "ReelCore", "ReelFoundation", "TestSupport"]
         ),
+        tests("ReelTestingTests", ["Reel", "ReelClient", "ReelCore", "ReelTesting", "TestSupport"]),
         tests(
             "ReelTests",
             [
