@@ -44,6 +44,18 @@ import Testing
         #expect(outcomes == [.applied, .duplicate, .gap])
     }
 
+    @Test("later ops wait for a refused one, on the same connection") mutating func refusedOps() {
+        _ = send(.hello(.init(client: "test")))
+        _ = publish(event(0))
+        node.refusals = [TestRefusal(number: 1, requests: .writes, code: .logUnavailable, device: nil)]
+        #expect(publish(event(1)) == ["nack 1 log_unavailable"])
+        node.refusals = []
+        #expect(publish(event(2)) == ["nack 2 gap"])
+        #expect(publish(event(1), event(2)) == ["ack [1, 2]"])
+        #expect(publish(event(3)) == ["ack [3]"])
+        #expect(outcomes == [.applied, .applied, .applied, .applied])
+    }
+
     @Test("a subscription gets what it lacks, then new events, and the seqs of other streams") mutating func pushes()
         throws
     {

@@ -35,6 +35,8 @@ struct TestNode: Sendable {
         var user: String?
         /// The last proven seq of each subscription.
         var proven: [StreamName: Seq] = [:]
+        /// The first refused op of each site in each stream. Later ops must wait for it, or they would be a gap.
+        var refused: [StreamName: [Site: Op]] = [:]
     }
 
     /// An answer to a connection.
@@ -211,36 +213,70 @@ struct TestNode: Sendable {
         _ atMs: Int64
     ) -> [Answer] {
         guard let session = sessions[connection] else { return [] }
-        var refused = false
-        var taken: [(value: [UInt8], author: Author)] = []
-        var nacks: [ServerFrame.Nack] = []
-        for bytes in publish.events {
-            let found: (value: [UInt8], author: Author)?
-            var error = refusal(of: .writes, by: session.device)
-            do throws(ReelError) {
-                let event = try stamped(bytes, session.user, atMs)
-                error = error ?? conflict(event.value, event.author, publish.stream)
-                found = event
-            } catch let fault {
-                let author = bytes.withUnsafeBytes { EventIntake.author(of: $0) }
-                found = author.map { ([], Author(site: $0.site, op: $0.op)) }
-                error = fault
+        var offers = publish.events.compactMap { offer($0, session, atMs) }
+        var behind = session.refused[publish.stream] ?? [:]
+        for index in offers.indices where offers[index].refusal == nil {
+            let (author, value) = (offers[index].author, offers[index].value)
+            if let first = behind[author.site], !isConsumed(Author(site: author.site, op: first), publish.stream) {
+                if author.op == first { behind[author.site] = nil }
+                if author.op > first { offers[index].refusal = .behind(first) }
             }
-            refused = refused || error != nil
-            guard let found else { continue }
-            taken.append(found)
-            let other = ReelError(.gap, "another event of the same publish was refused", retryMs: 0)
-            let (site, op) = (found.author.site, found.author.op)
-            nacks.append(.init(stream: publish.stream, site: site, op: op, error: error ?? other))
+            if offers[index].refusal == nil { offers[index].refusal = conflict(value, author, publish.stream) }
         }
-        if refused { return nacks.map { .frame(ServerFrame(.nack($0), ref: ref), to: connection) } }
+        if offers.count < publish.events.count || offers.contains(where: { $0.refusal != nil }) {
+            return refuse(offers, of: publish.stream, connection, ref)
+        }
         var acks: [ServerFrame.Acked] = []
-        for (value, author) in taken {
-            append(value, author, publish.stream, from: session.device)
-            acks.append(.init(site: author.site, op: author.op, seq: head))
+        for offer in offers {
+            append(offer.value, offer.author, publish.stream, from: session.device)
+            acks.append(.init(site: offer.author.site, op: offer.author.op, seq: head))
         }
+        sessions[connection]?.refused[publish.stream] = behind
         let ack = ServerFrame.Ack(stream: publish.stream, epoch: Self.epoch, acks: acks)
         return [.frame(ServerFrame(.ack(ack)), to: connection)] + pushes()
+    }
+
+    /// An event of a publish.
+    private struct Offer {
+        var value: [UInt8] = []
+        var author: Author
+        /// The reason why the node does not take the event; nil: it can.
+        var refusal: ReelError?
+    }
+
+    /// Reads an event of a publish; nil if it does not even name a site and an op.
+    private func offer(_ bytes: [UInt8], _ session: Session, _ atMs: Int64) -> Offer? {
+        do throws(ReelError) {
+            let (value, author) = try stamped(bytes, session.user, atMs)
+            return Offer(value: value, author: author, refusal: refusal(of: .writes, by: session.device))
+        } catch {
+            let author = bytes.withUnsafeBytes { EventIntake.author(of: $0) }
+            return author.map { Offer(author: Author(site: $0.site, op: $0.op), refusal: error) }
+        }
+    }
+
+    private mutating func refuse(
+        _ offers: [Offer],
+        of stream: StreamName,
+        _ connection: Int,
+        _ ref: [UInt8]?
+    ) -> [Answer] {
+        offers.map { offer in
+            let (site, op) = (offer.author.site, offer.author.op)
+            let error = offer.refusal ?? ReelError(.gap, "another event of the same publish was refused", retryMs: 0)
+            // The log already has an event at the op of a conflict: later ops miss nothing.
+            if error.code != .conflict {
+                let first = sessions[connection]?.refused[stream]?[site] ?? op
+                let isPast = isConsumed(Author(site: site, op: first), stream)
+                sessions[connection]?.refused[stream, default: [:]][site] = isPast ? op : min(first, op)
+            }
+            let nack = ServerFrame.Nack(stream: stream, site: site, op: op, error: error)
+            return .frame(ServerFrame(.nack(nack), ref: ref), to: connection)
+        }
+    }
+
+    private func isConsumed(_ author: Author, _ stream: StreamName) -> Bool {
+        streams[stream]?.consumed[author] != nil
     }
 
     private func stamped(
@@ -294,5 +330,12 @@ struct TestNode: Sendable {
             answers.append(.frame(ServerFrame(.upto(partition: 0, seq: head)), to: connection))
         }
         return answers
+    }
+}
+
+extension ReelError {
+    /// The refusal of an op after one that was refused before.
+    fileprivate static func behind(_ first: Op) -> ReelError {
+        ReelError(.gap, "op \(first) was refused before, and comes first", retryMs: 0)
     }
 }

@@ -18,8 +18,8 @@ struct TestRefusal: Sendable {
     /// The device whose requests are refused; nil: all devices.
     let device: String?
 
-    /// True if a device repeats the request by itself after a pause. It repeats others with another token, or on
-    /// another connection.
+    /// True if a device repeats the request after a pause. It repeats others with another token, or on another
+    /// connection.
     var isTemporary: Bool { code.entry.retry == .later }
 
     var error: ReelError {

@@ -165,7 +165,7 @@ public struct NotSettled: Error, Sendable, CustomStringConvertible {
     /// The missing parts, one text each. A text names the device, the stream, and what they wait for.
     public let missing: [String]
 
-    /// What was found, and what to do.
+    /// All missing parts, and what to do.
     public var description: String {
         "not settled after \(limit) of virtual time:\n- " + missing.joined(separator: "\n- ")
             + "\nHeal the network, end refusals by `heal()`, or cut or kill the devices that cannot settle."

@@ -39,7 +39,7 @@ public final class TestWorld: Sendable {
     ///   - name: the name of the device, which no other device of the world has.
     ///   - user: the user of the device; nil: the device has no tokens.
     ///   - renewToken: returns the tokens of the user; nil: `TestWorld.token(for:)`. The node accepts every token, for
-    ///     an hour.
+    ///     an hour. The virtual time waits for a call for at most one second of real time.
     /// - Throws: `bad_request` for a name that another device has.
     public func device(
         _ name: String,
@@ -122,6 +122,6 @@ extension Duration {
     var wholeMs: Int64 {
         let (seconds, attoseconds) = components
         let limited = min(max(seconds, 0), 1_000 * 365 * 86_400)
-        return limited * 1_000 + (attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
+        return limited * 1_000 + max(0, attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000
     }
 }
