@@ -232,14 +232,28 @@ import Testing
         #expect(ann.client.status.problems.contains { $0.code == .noToken })
     }
 
+    @MainActor
+    @Test("code that waits for the node returns while the world settles, with its error too") func during() async throws
+    {
+        let ann = try world.device("ann")
+        let todo = try await open(ann)
+        let outcome = try await world.settle { try await todo.insert(Task(id: "1", title: "Milk")).outcome() }
+        guard case .applied = outcome else { throw NeverCame(description: "not applied") }
+        await #expect(throws: CancellationError.self) { try await world.settle { throw CancellationError() } }
+        try world.refuse(.writes, with: .forbidden)
+        let error = await #expect(throws: NotSettled.self) {
+            try await world.settle { try await todo.insert(Task(id: "2", title: "Bread")).outcome() }
+        }
+        #expect(error?.missing.count == 1)
+    }
+
     @Test("time stands still outside of `advance` and `settle`") func standstill() async throws {
         let ann = try world.device("ann")
         let todo = try await open(ann)
         let write = try await todo.insert(Task(id: "1", title: "Milk"))
         #expect(world.now == .zero && world.log("todo").isEmpty)
-        async let outcome = write.outcome()
         try await world.settle()
-        guard case .applied = try await outcome else { throw NeverCame(description: "not applied") }
+        guard case .applied = try await write.outcome() else { throw NeverCame(description: "not applied") }
         let before = world.now
         await world.advance(.seconds(60))
         #expect(world.now == before + .seconds(60))

@@ -27,9 +27,10 @@ enum TestingPage {
         try await world.settle()
         #expect(try again.object(milk.id)?.votes == 1)
 
-        async let outcome = todo.update(milk.id) { $0.isDone = true }.outcome()
+        let write = try await todo.update(milk.id) { $0.isDone = true }
         try await world.settle()
-        if case .rejected(let code, _) = try await outcome { Issue.record("rejected: \(code)") }
+        if case .rejected(let code, _) = try await write.outcome() { Issue.record("rejected: \(code)") }
+        _ = try await world.settle { try await todo.insert(Task(id: ID("2"))).outcome() }
         await world.advance(.seconds(3_600))
 
         try world.refuse(.writes, with: .forbidden, of: ann)

@@ -1,10 +1,14 @@
 internal import ReelClient
 internal import ReelCore
+internal import Synchronization
 
 // Virtual time, which advances only here.
 extension TestWorld {
     /// The real time for which the world waits for a running `renewToken`, whose duration is not virtual.
     private static let tokenWait = Duration.seconds(1)
+
+    /// The real time for which `settle` waits for code of the app.
+    private static let bodyWait = Duration.seconds(10)
 
     /// The virtual time since the world was made.
     public var now: Duration { .milliseconds(network.loop.nowMs) }
@@ -36,6 +40,45 @@ extension TestWorld {
             if missing.isEmpty { return }
             guard network.loop.step(upTo: endMs) else { throw NotSettled(limit: limit, missing: missing) }
         }
+    }
+
+    /// Runs code of the app that waits for the node, such as `outcome()`, and settles until it has returned.
+    ///
+    ///     let outcome = try await world.settle { try await todo.insert(milk).outcome() }
+    ///
+    /// - Parameters:
+    ///   - limit: the longest virtual time to wait at once.
+    ///   - body: the code. It runs in a task of its own, which is cancelled if this call throws.
+    /// - Returns: The result of `body`.
+    /// - Throws: The error of `body`. What `settle` throws, also if everything is settled and `body` has not returned
+    ///   ten seconds of real time later.
+    public func settle<T: Sendable>(
+        limit: Duration = .seconds(300),
+        during body: @escaping @Sendable () async throws -> T
+    ) async throws -> T {
+        let done = Done()
+        let task = Task {
+            defer { done.set() }
+            return try await body()
+        }
+        do {
+            let end = ContinuousClock.now + Self.bodyWait
+            while !done.isSet {
+                try await settle(limit: limit)
+                guard ContinuousClock.now < end else {
+                    let what = "the code that was passed to `settle` has not returned, and no device waits for the node"
+                    throw NotSettled(limit: limit, missing: [what])
+                }
+                try await Task.sleep(for: .milliseconds(1))
+            }
+        } catch {
+            // The task may not end by its cancellation, so nothing waits for it.
+            task.cancel()
+            throw error
+        }
+        let result = try await task.value
+        try await settle(limit: limit)
+        return result
     }
 
     /// A call of `renewToken` that takes longer than the world waits.
@@ -156,6 +199,14 @@ extension TestWorld {
         }
         return differences
     }
+}
+
+/// Tells if code of the app has returned.
+private final class Done: Sendable {
+    private let state = Mutex(false)
+
+    var isSet: Bool { state.withLock { $0 } }
+    func set() { state.withLock { $0 = true } }
 }
 
 /// The error of `TestWorld.settle`: what the devices still wait for.

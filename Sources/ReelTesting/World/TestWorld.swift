@@ -14,8 +14,7 @@ internal import Synchronization
 /// are replaced, by ones in memory. There are no sockets, files or threads.
 ///
 /// Time is virtual. It stands still, and no message arrives, except in `settle` and `advance`. So a call that waits for
-/// the node, such as `outcome()` or `flush`, returns during one of these: start it by `async let`, settle, and then
-/// await it.
+/// the node, such as `outcome()` or `flush`, does not return before: call it after `settle`, or in `settle(during:)`.
 ///
 /// The seed gives the delays of all messages, the sites of the devices, and the pauses of their clients. A test whose
 /// calls come one after another repeats exactly. These are not given by the seed: the order in which concurrent tasks
