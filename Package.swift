@@ -39,6 +39,7 @@ let package = Package(
         .library(name: "ReelURLSession", targets: ["ReelURLSession"]),
         .library(name: "ReelSwiftUI", targets: ["ReelSwiftUI"]),
         .library(name: "ReelStorageConformance", targets: ["ReelStorageConformance"]),
+        .library(name: "ReelTesting", targets: ["ReelTesting"]),
         .executable(name: "reel", targets: ["ReelTool"]),
     ],
     targets: [
@@ -95,6 +96,7 @@ let package = Package(
         library("ReelURLSession", ["ReelClient", "ReelCore"]),
         library("ReelSwiftUI", ["Reel"]),
         library("ReelStorageConformance", ["ReelClient", "ReelCore"]),
+        library("ReelTesting", ["Reel", "ReelClient", "ReelCore"]),
         // The checker scans a whole text for each splice. It is optimised, because otherwise its tests take minutes.
         .target(name: "ReelCheck", swiftSettings: settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]),
         library("ReelLab", ["ReelCore", "ReelClient", "ReelNet", "CZlib"]),
@@ -241,6 +243,7 @@ let package = Package(
             "ReelURLSessionTests",
             ["ReelClient", "ReelCore", .byName(name: "ReelNet", condition: linux), "ReelURLSession", "TestSupport"]
         ),
+        tests("ReelTestingTests", ["Reel", "ReelClient", "ReelCore", "ReelTesting", "TestSupport"]),
         tests(
             "ReelTests",
             [

@@ -1,4 +1,4 @@
-internal import ReelCore
+package import ReelCore
 
 /// Splits bytes that arrive in pieces into lines, at LF only.
 struct LineSplitter: Sendable {
@@ -31,7 +31,7 @@ struct LineSplitter: Sendable {
 
 extension [UInt8] {
     /// Calls `body` as `withUnsafeBytes` does, with typed errors.
-    func lend<R>(_ body: (Bytes) throws(ReelError) -> R) throws(ReelError) -> R {
+    package func lend<R>(_ body: (Bytes) throws(ReelError) -> R) throws(ReelError) -> R {
         var result: Result<R, ReelError>?
         withUnsafeBytes { bytes in
             do throws(ReelError) {

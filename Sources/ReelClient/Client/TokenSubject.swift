@@ -1,12 +1,12 @@
 internal import ReelCore
 
 /// The subject of a token, read without a check of the signature, because only a node has the keys for that.
-enum TokenSubject {
+package enum TokenSubject {
     /// The longest token that a node accepts, in bytes.
     private static let tokenBytesMax = 8 << 10
 
     /// Returns the `sub` of a JWT in compact form. Returns nil if the text is no such token, or names no valid user.
-    static func read(_ token: String) -> String? {
+    package static func read(_ token: String) -> String? {
         guard token.utf8.count <= tokenBytesMax else { return nil }
         let parts = token.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, let claims = Base64URL.decode(parts[1]) else { return nil }

@@ -1,8 +1,8 @@
-internal import ReelCore
+package import ReelCore
 
 extension JSONValue {
     /// Reads the value of a JSON text. Nil if it is not valid JSON, or more than 64 levels deep.
-    init?(parsing bytes: Bytes) {
+    package init?(parsing bytes: Bytes) {
         var reader = JSONReader(bytes, levels: 64, shape: .badJSON)
         guard let value = try? JSONValue(&reader), (try? reader.end()) != nil else { return nil }
         self = value

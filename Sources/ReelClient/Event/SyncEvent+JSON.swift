@@ -1,4 +1,4 @@
-internal import ReelCore
+package import ReelCore
 
 extension SyncEvent {
     /// Returns the canonical bytes of the event. With `author` they are the form for a gateway, without it the form
@@ -21,7 +21,7 @@ extension SyncEvent {
     }
 
     /// Reads an event from its stored bytes, and its base. Nil if the bytes are no stored event.
-    init?(encoded bytes: Bytes, base: inout Seq) {
+    package init?(encoded bytes: Bytes, base: inout Seq) {
         guard let object = JSONValue(parsing: bytes)?.object, let number = object["base"]?.integer else { return nil }
         base = number
         self.init(object)
