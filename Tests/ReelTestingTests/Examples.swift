@@ -2,16 +2,16 @@ import Reel
 
 /// A model with the kinds of fields that merge.
 struct Task: Model, Equatable {
-    let id: ModelID<Task>
+    let id: ID
     var title = ""
     var isDone = false
     var votes = 0
     var tags: Set<String> = []
     var note = ""
 
-    init(id: ModelID<Task>) { self.id = id }
+    init(id: ID) { self.id = id }
 
-    init(id: ModelID<Task>, title: String) {
+    init(id: ID, title: String) {
         self.id = id
         self.title = title
     }

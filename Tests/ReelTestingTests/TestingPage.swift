@@ -12,7 +12,7 @@ enum TestingPage {
         let todo = try await ann.client.open("todo", models: [Task.self])
         let other = try await bob.client.open("todo", models: [Task.self])
 
-        var milk = Task(id: ModelID("1"))
+        var milk = Task(id: "1")
         milk.title = "Milk"
         try await todo.insert(milk)
         try await world.settle()
@@ -30,7 +30,7 @@ enum TestingPage {
         let write = try await todo.update(milk.id) { $0.isDone = true }
         try await world.settle()
         if case .rejected(let code, _) = try await write.outcome() { Issue.record("rejected: \(code)") }
-        _ = try await world.settle { try await todo.insert(Task(id: ModelID("2"))).outcome() }
+        _ = try await world.settle { try await todo.insert(Task(id: "2")).outcome() }
         await world.advance(.seconds(3_600))
 
         try world.refuse(.writes, with: .forbidden, of: ann)
@@ -43,7 +43,7 @@ enum TestingPage {
     }
 
     static func preview() async throws -> Dataset {
-        var milk = Task(id: ModelID("1"))
+        var milk = Task(id: "1")
         milk.title = "Milk"
         let preview = try await TestWorld.preview([Task.self]) { try await $0.insert(milk) }
         return preview
