@@ -57,8 +57,8 @@ struct Todo {
         let notices = await client.notices()
         let todo = try await TodoList(client)
         let stream = todo.tasks.stream
-        // A device without data first waits a moment, so that it can read the list.
-        if !nodes.isEmpty { await moment { stream.status.seq >= 0 } }
+        // If a node answers within a moment, the list has what other devices have done.
+        if !nodes.isEmpty { _ = try? await client.syncOnce(deadline: .seconds(1)) }
         switch (words.first, words.dropFirst().first) {
         case ("add", let title?): print(try await todo.add(title))
         case ("done", let id?):

@@ -1,8 +1,8 @@
-import ReelClient
 import TestSupport
 import Testing
 
 @testable import Reel
+@testable import ReelClient
 
 /// Random models and edits, without a client.
 @Suite struct RandomDifferenceTests {
@@ -11,6 +11,10 @@ import Testing
         job.createdAt = Timestamp(ms: random.below(100))
         for _ in 0..<3 { job.change(&random) }
         return job
+    }
+
+    private func bytes(_ job: Job) throws -> [UInt8] {
+        SyncEvent(try Job.schema.insertion(of: job)).encoded(base: 0)
     }
 
     private func decoded(_ fields: FieldMap<JSONValue>) throws -> Job { try Job.schema.value(id: "1") { fields[$0] } }
@@ -24,7 +28,9 @@ import Testing
             var new = old
             new.change(&random)
             let change = try Job.schema.difference(from: old, to: new, in: fields)
-            #expect((change == nil) == (old == new), "REEL_SEED=\(seed)")
+            // Two spellings of one text, such as of “é”, are equal values of Swift with different bytes.
+            let isSame = change == nil ? old == new : try old == new && bytes(old) == bytes(new)
+            #expect((change == nil) == isSame, "REEL_SEED=\(seed)")
             if let change { fields = try #require(change.applied(to: fields)) }
             #expect(try decoded(fields) == new && fields["unknown"] == [1], "REEL_SEED=\(seed)")
             #expect(try Job.schema.difference(from: new, to: new, in: fields) == nil)

@@ -91,8 +91,8 @@ public struct SyncStream: Sendable {
     public func changes() async -> ObjectChanges { await client.changes(of: opening) }
 
     /// Returns the objects that look different now than at a token, also across restarts of the app. Each part of an
-    /// app can keep its own token. It stores the token of the answer together with what it has made from the changes, and
-    /// passes it to the next call. `changes()` tells when another call is worth while; a missed batch only delays.
+    /// app can keep its own token. It stores the token of the answer together with what it has made from the changes,
+    /// and passes it to the next call. `changes()` tells when another call is worth while; a missed batch only delays.
     ///
     /// The device records changes from the first call on, at most 65,536 of them. It does not know the changes since an
     /// older token, nor those over a load of the first state, an eviction or a damaged store. Then the answer is a

@@ -17,7 +17,7 @@ import Testing
             export PATH='\(URL(filePath: BuiltProgram.path).deletingLastPathComponent().path)':$PATH
             export REEL_LISTEN=127.0.0.1:\(port.number) REEL_URL=http://127.0.0.1:\(port.number)
             url=$REEL_URL
-            reel serve --data node 2>node.log & node=$!
+            reel serve --data node >node.log 2>&1 & node=$!
             trap 'kill $node; wait' EXIT
             reel ready --wait 30 >ready.log
             \(commands)
