@@ -283,7 +283,8 @@ let package = Package(
 #if !os(Linux)
 let portable: Set = [
     "CSQLite", "Reel", "ReelCheck", "ReelClient", "ReelCore", "ReelCoreTests", "ReelFoundation", "ReelSQLite",
-    "ReelStorageConformance", "ReelSwiftUI", "ReelURLSession", "ReelURLSessionTests", "TestSupport",
+    "ReelStorageConformance", "ReelSwiftUI", "ReelTesting", "ReelTestingTests", "ReelURLSession", "ReelURLSessionTests",
+    "TestSupport",
 ]
 package.products.removeAll { $0.name == "reel" }
 package.targets.removeAll { !portable.contains($0.name) }

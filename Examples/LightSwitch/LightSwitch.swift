@@ -43,9 +43,15 @@ struct LightSwitch {
         case "press": try await lights.update(Light.hall) { $0.presses += 1 }
         default: break
         }
-        if !nodes.isEmpty { try await lights.stream.flush(deadline: .seconds(5)) }
+        var waits = false
+        do {
+            if !nodes.isEmpty { try await lights.stream.flush(deadline: .seconds(5)) }
+        } catch is FlushTimeout {
+            waits = true
+        }
         let light = try lights.object(Light.hall) ?? Light(id: Light.hall)
         print("switch: \(light.isOn ? "on" : "off"), button: \(light.isLit ? "on" : "off")")
+        if waits { print("no node answered: the change waits in \(file)") }
         await client.close()
     }
 

@@ -82,6 +82,11 @@ import Testing
         #expect(covered.failed(ReelError(.logUnavailable, "busy", retryMs: 5_000)).isEmpty)
         #expect(covered.retryMs(after: ReelError(.logUnavailable, "busy", retryMs: 5_000)) == 5_000)
         #expect(covered.retryMs(after: ReelError(.logUnavailable, "busy", retryMs: largestInteger)) == 30_000)
+        // Only the state of the next log shows if that log has the event.
+        for code in [ErrorCode.epochChanged, .aheadOfLog, .diverged] {
+            for _ in 0..<20 { #expect(covered.failed(ReelError(code, "x")).isEmpty && covered.question != nil) }
+        }
+        #expect(covered.retryMs(after: ReelError(.epochChanged, "x")) == 30_000)
         let settled = try covered.answered([delivered(event, 12)], to: 15)
         #expect(settled.map(\.number) == [7] && settled.map(\.fact) == [.own(.applied(12))])
         #expect(covered.question == nil)

@@ -438,6 +438,12 @@ import Testing
         let site = outbox.site
         outbox.bootstrapped(consumed: { $0 == site ? (1, 9) : nil }, seq: 12)
         #expect(outbox.coveredCount == 2 && outbox.nextSendMs == nil)
+        // A covered event with an ack is no event that the log has lost.
+        let generation = outbox.generation
+        outbox.acked(EventID(site: site, op: 0), seq: 5, folded: 12, nowMs: 0)
+        #expect(outbox.takeNotices() == [.acked(number: 1, seq: 5)])
+        outbox.bootstrapped(consumed: { $0 == site ? (1, 9) : nil }, seq: 13)
+        #expect(outbox.generation == generation && outbox.takeNotices().isEmpty)
         for number in 1...3 { outbox.resolve(Int64(number), .unknown) }
         #expect(
             outbox.takeNotices() == [.settled(number: 1, .consumed(nil)), .settled(number: 2, .consumed(9))]

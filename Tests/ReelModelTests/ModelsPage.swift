@@ -8,7 +8,7 @@ enum ModelsPage {
         var createdAt = Timestamp(ms: 0)
         var title = ""
         var isDone = false
-        var label = Label.none
+        var label = Category.none
         var votes = 0
         var tags: Set<String> = []
         var note = ""
@@ -35,7 +35,7 @@ enum ModelsPage {
         }
     }
 
-    enum Label: String, FieldValue {
+    enum Category: String, FieldValue {
         case none, home, work
     }
 
@@ -102,16 +102,16 @@ enum ModelsPage {
         _ milk: Item,
         _ shop: ItemList,
         show: (QueryRows<Item>, QueryChanges) -> Void
-    ) async throws -> (Item?, QueryRows<Item>, GroupCounts<Label>, QueryPage<Item>) {
+    ) async throws -> (Item?, QueryRows<Item>, GroupCounts<Category>, QueryPage<Item>) {
         let item = try todo.object(milk.id)
         let open = todo.query(Item.self).where(\.list, equals: Ref(shop)).filter { !$0.isDone }
         let query = open.sort(by: \.rank).limit(200)
         let rows = try query.rows()
         for try await rows in query.values { show(rows, rows.changes) }
         let counts = try todo.query(Item.self).count(groupedBy: \.label)
-        let first = try query.page()
-        let second = try query.page(after: first.next)
-        return (item, rows, counts, second)
+        var page = try query.page()
+        while let next = page.next { page = try query.page(after: next) }
+        return (item, rows, counts, page)
     }
 
     static func relate(_ todo: Dataset, _ shop: ItemList) async throws -> (ItemList?, Orphans<Item>) {
@@ -131,20 +131,23 @@ enum ModelsPage {
     static func follow(
         _ todo: Dataset,
         _ token: ChangeToken?,
+        replaceAll: ([Item]) -> Void = { _ in },
         apply: (ObjectChange.Kind, Item?, Item?) -> Void
     ) async throws {
         let changes = try await todo.changes(since: token)
+        if changes.isReset { replaceAll(try changes.objects(of: Item.self).values) }
         for change in try changes.changes(of: Item.self) { apply(change.kind, change.old, change.value) }
     }
 
     // MARK: The tutorial
 
     static func begin() async throws -> (Dataset, TodoTask) {
-        let client = try SyncClient(nodes: ["http://127.0.0.1:7350"], store: .file("todo.reel"))
+        let words = CommandLine.arguments.dropFirst()
+        let client = try SyncClient(nodes: ["http://127.0.0.1:7350"], store: .file(words.first ?? "todo.reel"))
         let todo = try await client.open("todo", models: [TodoTask.self])
 
         var milk = TodoTask(id: .random())
-        milk.title = "Milk"
+        milk.title = words.dropFirst().first ?? "Milk"
         try await todo.insert(milk)
         return (todo, milk)
     }
@@ -157,7 +160,7 @@ enum ModelsPage {
         }
     }
 
-    static func list(_ todo: Dataset) -> Task<Void, any Error> {
+    static func list(_ todo: Dataset) async throws {
         let open = todo.query(TodoTask.self).filter { !$0.isDone }.sort(by: \.title).limit(200)
         let list = Task {
             for try await rows in open.values {
@@ -165,10 +168,11 @@ enum ModelsPage {
                 for task in rows { print(task.title, task.votes) }
             }
         }
-        return list
+        try await list.value
     }
 
     static func learn(_ todo: Dataset, _ milk: TodoTask) async throws {
+        try await todo.stream.flush(deadline: .seconds(5))
         let write = try await todo.update(milk.id, if: .unchanged(\.title, since: milk)) { $0.isDone = true }
         switch try await write.outcome() {
         case .applied(let seq): print("in the stream at \(seq)")

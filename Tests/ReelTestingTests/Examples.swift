@@ -1,7 +1,7 @@
 import Reel
 
 /// A model with the kinds of fields that merge.
-struct Task: Model, Equatable {
+struct TodoTask: Model, Equatable {
     let id: ID
     var title = ""
     var isDone = false
@@ -16,7 +16,7 @@ struct Task: Model, Equatable {
         self.title = title
     }
 
-    static let schema = Schema<Task>("task") {
+    static let schema = Schema<TodoTask>("task") {
         Field("title", \.title)
         Field("done", \.isDone)
         Counter("votes", \.votes)

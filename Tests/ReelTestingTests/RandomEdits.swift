@@ -45,7 +45,7 @@ struct RandomEdits {
         world.heal()
         for index in devices.indices { _ = try await dataset(index) }
         try await world.settle()
-        let states = try open.map { try $0?.objects(of: Task.self).values }
+        let states = try open.map { try $0?.objects(of: TodoTask.self).values }
         #expect(states[0] == states[1] && states[1] == states[2])
         // Each edit is applied or rejected once.
         for event in world.log("todo") {
@@ -59,17 +59,17 @@ struct RandomEdits {
     private mutating func dataset(_ index: Int) async throws -> Dataset {
         if let dataset = open[index] { return dataset }
         if !devices[index].isRunning { try devices[index].start() }
-        let dataset = try await devices[index].client.open("todo", models: [Task.self])
+        let dataset = try await devices[index].client.open("todo", models: [TodoTask.self])
         open[index] = dataset
         return dataset
     }
 
     private mutating func edit(_ todo: Dataset) async throws {
-        let id = ModelID<Task>("\(Int.random(in: 0..<6, using: &random))")
+        let id = ModelID<TodoTask>("\(Int.random(in: 0..<6, using: &random))")
         let (kind, number) = (Int.random(in: 0..<8, using: &random), Int.random(in: 0..<100, using: &random))
         do {
             switch kind {
-            case 0...1: try await todo.insert(Task(id: id, title: "\(number)"))
+            case 0...1: try await todo.insert(TodoTask(id: id, title: "\(number)"))
             case 2: try await todo.delete(id)
             case 3: try await todo.update(id) { $0.votes += number }
             case 4: try await todo.update(id) { $0.tags.formSymmetricDifference(["\(number % 5)"]) }

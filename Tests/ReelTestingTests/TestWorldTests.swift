@@ -11,22 +11,22 @@ import Testing
     private let world = TestWorld(seed: 7)
 
     private func open(_ device: TestDevice) async throws -> Dataset {
-        try await device.client.open("todo", models: [Task.self])
+        try await device.client.open("todo", models: [TodoTask.self])
     }
 
     @Test("two devices have the same objects after cuts and kills") func convergence() async throws {
         let (ann, bob) = (try world.device("ann"), try world.device("bob"))
         let (one, two) = (try await open(ann), try await open(bob))
-        try await one.insert(Task(id: "1", title: "Milk"))
+        try await one.insert(TodoTask(id: "1", title: "Milk"))
         try await world.settle()
-        #expect(try two.object("1" as ModelID<Task>)?.title == "Milk")
+        #expect(try two.object("1" as ModelID<TodoTask>)?.title == "Milk")
 
         world.cut(ann)
-        try await one.update("1" as ModelID<Task>) { $0.votes += 1 }
-        try await two.update("1" as ModelID<Task>) { $0.votes += 2 }
+        try await one.update("1" as ModelID<TodoTask>) { $0.votes += 1 }
+        try await two.update("1" as ModelID<TodoTask>) { $0.votes += 2 }
         try await world.settle()
-        #expect(try one.object("1" as ModelID<Task>)?.votes == 1)
-        #expect(try two.object("1" as ModelID<Task>)?.votes == 2)
+        #expect(try one.object("1" as ModelID<TodoTask>)?.votes == 1)
+        #expect(try two.object("1" as ModelID<TodoTask>)?.votes == 2)
         #expect(ann.client.status.connectedNode == nil)
 
         bob.kill()
@@ -35,8 +35,8 @@ import Testing
         let again = try await open(bob)
         world.heal(ann)
         try await world.settle()
-        #expect(try one.object("1" as ModelID<Task>)?.votes == 3)
-        #expect(try again.object("1" as ModelID<Task>)?.votes == 3)
+        #expect(try one.object("1" as ModelID<TodoTask>)?.votes == 3)
+        #expect(try again.object("1" as ModelID<TodoTask>)?.votes == 3)
         #expect(world.log("todo").map(\.outcome) == [.applied, .applied, .applied])
         #expect(world.log("todo").map(\.device) == ["ann", "bob", "ann"])
     }
@@ -55,13 +55,13 @@ import Testing
             let (one, two) = (try await open(ann), try await open(bob))
             for number in 0..<10 {
                 for part in 0..<3 {
-                    try await one.insert(Task(id: ModelID("a\(number)/\(part)"), title: "One"))
-                    try await two.insert(Task(id: ModelID("b\(number)/\(part)"), title: "Two"))
+                    try await one.insert(TodoTask(id: ModelID("a\(number)/\(part)"), title: "One"))
+                    try await two.insert(TodoTask(id: ModelID("b\(number)/\(part)"), title: "Two"))
                 }
                 await world.advance(.milliseconds(30))
             }
             world.cut(ann)
-            try await one.insert(Task(id: "c", title: "Three"))
+            try await one.insert(TodoTask(id: "c", title: "Three"))
             await world.advance(.seconds(5))
             world.heal(ann)
             try await world.settle()
@@ -77,7 +77,7 @@ import Testing
         let todo = try await open(ann)
         try await world.settle()
         try world.refuse(.writes, with: .forbidden, of: ann)
-        try await todo.insert(Task(id: "1", title: "Milk"))
+        try await todo.insert(TodoTask(id: "1", title: "Milk"))
         let error = await #expect(throws: NotSettled.self) { try await world.settle(limit: .seconds(20)) }
         let missing = try #require(error?.missing.first)
         let expected =
@@ -92,7 +92,7 @@ import Testing
 
     @Test("`settle` asks for a stream that is not open and has waiting events") func closedStream() async throws {
         let ann = try world.device("ann")
-        try await open(ann).insert(Task(id: "1", title: "Milk"))
+        try await open(ann).insert(TodoTask(id: "1", title: "Milk"))
         ann.kill()
         try ann.start()
         let error = await #expect(throws: NotSettled.self) { try await world.settle() }
@@ -105,7 +105,7 @@ import Testing
     @Test("an event that the fold rejects has its outcome in the log and for its author") func rejected() async throws {
         let (ann, bob) = (try world.device("ann"), try world.device("bob"))
         let (one, two) = (try await open(ann), try await open(bob))
-        let milk = Task(id: "1", title: "Milk")
+        let milk = TodoTask(id: "1", title: "Milk")
         try await one.insert(milk)
         try await world.settle()
         world.cut(bob)
@@ -127,7 +127,7 @@ import Testing
         let ann = try world.device("ann")
         try world.refuse(requests, with: .logUnavailable, for: .seconds(60))
         let todo = try await open(ann)
-        try await todo.insert(Task(id: "1", title: "Milk"))
+        try await todo.insert(TodoTask(id: "1", title: "Milk"))
         await world.advance(.seconds(50))
         #expect(todo.stream.status.pendingCount == 1)
         #expect(world.log("todo").isEmpty)
@@ -145,17 +145,17 @@ import Testing
         let ann = try world.device("ann")
         let todo = try await open(ann)
         world.cut(ann)
-        let write = try await todo.insert(Task(id: "1", title: "Milk"))
+        let write = try await todo.insert(TodoTask(id: "1", title: "Milk"))
         let outcome = Swift.Task { try await write.outcome() }
         ann.kill()
         await #expect(throws: ReelError.self) { try await outcome.value }
-        await #expect(throws: (any Error).self) { try await todo.insert(Task(id: "2", title: "Bread")) }
+        await #expect(throws: (any Error).self) { try await todo.insert(TodoTask(id: "2", title: "Bread")) }
         try ann.start()
         #expect(throws: ReelError.self) { try ann.start() }
         let again = try await open(ann)
         #expect(again.stream.status.pendingCount == 1)
-        #expect(try again.object("1" as ModelID<Task>)?.title == "Milk")
-        #expect(try again.object("2" as ModelID<Task>) == nil)
+        #expect(try again.object("1" as ModelID<TodoTask>)?.title == "Milk")
+        #expect(try again.object("2" as ModelID<TodoTask>) == nil)
         world.heal()
         try await world.settle()
         #expect(world.log("todo").count == 1)
@@ -176,14 +176,14 @@ import Testing
         let ann = try world.device("ann")
         let todo = try await open(ann)
         try await world.settle()
-        try await todo.insert(Task(id: "1", title: "Milk"))
+        try await todo.insert(TodoTask(id: "1", title: "Milk"))
         world.cut(ann)
         await world.advance(.seconds(10))
         #expect(world.log("todo").isEmpty)
         world.heal()
         try await world.settle()
         #expect(world.log("todo").count == 1)
-        try await todo.insert(Task(id: "2", title: "Bread"))
+        try await todo.insert(TodoTask(id: "2", title: "Bread"))
         ann.kill()
         try await world.settle()
         await world.advance(.seconds(10))
@@ -194,7 +194,7 @@ import Testing
         let ann = try world.device("ann")
         let todo = try await open(ann)
         try await world.settle()
-        try await todo.insert(Task(id: "1", title: "Milk"))
+        try await todo.insert(TodoTask(id: "1", title: "Milk"))
         while world.log("todo").isEmpty { await world.advance(.milliseconds(1)) }
         world.cut(ann)
         await world.advance(.seconds(1))
@@ -213,7 +213,7 @@ import Testing
             return TestWorld.token(for: "ann@example.com")
         }
         let todo = try await open(ann)
-        try await todo.insert(Task(id: "1", title: "Milk"))
+        try await todo.insert(TodoTask(id: "1", title: "Milk"))
         try await world.settle()
         #expect(calls.count == 1)
         #expect(world.log("todo").first?.user == "ann@example.com")
@@ -237,12 +237,12 @@ import Testing
     {
         let ann = try world.device("ann")
         let todo = try await open(ann)
-        let outcome = try await world.settle { try await todo.insert(Task(id: "1", title: "Milk")).outcome() }
+        let outcome = try await world.settle { try await todo.insert(TodoTask(id: "1", title: "Milk")).outcome() }
         guard case .applied = outcome else { throw NeverCame(description: "not applied") }
         await #expect(throws: CancellationError.self) { try await world.settle { throw CancellationError() } }
         try world.refuse(.writes, with: .forbidden)
         let error = await #expect(throws: NotSettled.self) {
-            try await world.settle { try await todo.insert(Task(id: "2", title: "Bread")).outcome() }
+            try await world.settle { try await todo.insert(TodoTask(id: "2", title: "Bread")).outcome() }
         }
         #expect(error?.missing.count == 1)
     }
@@ -250,7 +250,7 @@ import Testing
     @Test("time stands still outside of `advance` and `settle`") func standstill() async throws {
         let ann = try world.device("ann")
         let todo = try await open(ann)
-        let write = try await todo.insert(Task(id: "1", title: "Milk"))
+        let write = try await todo.insert(TodoTask(id: "1", title: "Milk"))
         #expect(world.now == .zero && world.log("todo").isEmpty)
         try await world.settle()
         guard case .applied = try await write.outcome() else { throw NeverCame(description: "not applied") }
@@ -270,34 +270,34 @@ import Testing
             (loop, network) = (world.network.loop, world.network)
             let (ann, bob) = (try world.device("ann", user: "ann"), try world.device("bob"))
             client = ann.client
-            let todo: Dataset = try await ann.client.open("todo", models: [Task.self])
-            _ = try await bob.client.open("todo", models: [Task.self])
-            try await todo.insert(Task(id: "1", title: "Milk"))
+            let todo: Dataset = try await ann.client.open("todo", models: [TodoTask.self])
+            _ = try await bob.client.open("todo", models: [TodoTask.self])
+            try await todo.insert(TodoTask(id: "1", title: "Milk"))
             try await world.settle()
             // Messages and timers are still on their way.
-            try await todo.update("1" as ModelID<Task>) { $0.votes += 1 }
+            try await todo.update("1" as ModelID<TodoTask>) { $0.votes += 1 }
             bob.kill()
         }
         try await eventually { client == nil && network == nil && loop == nil }
     }
 
     @Test("a preview has its content, and confirms writes at once") func preview() async throws {
-        let todo = try await TestWorld.preview([Task.self]) { todo in
-            try await todo.insert(Task(id: "1", title: "Milk"))
+        let todo = try await TestWorld.preview([TodoTask.self]) { todo in
+            try await todo.insert(TodoTask(id: "1", title: "Milk"))
         }
-        #expect(try todo.objects(of: Task.self).values.map(\.title) == ["Milk"])
+        #expect(try todo.objects(of: TodoTask.self).values.map(\.title) == ["Milk"])
         #expect(todo.stream.status.isUpToDate && todo.stream.status.pendingCount == 0)
-        let write = try await todo.update("1" as ModelID<Task>) { $0.isDone = true }
+        let write = try await todo.update("1" as ModelID<TodoTask>) { $0.isDone = true }
         guard case .applied = try await write.outcome() else { throw NeverCame(description: "not applied") }
     }
 
     @MainActor
     @Test("a preview can be made on the main actor") func previewOnMainActor() async throws {
         var titles: [String] = []
-        let todo = try await TestWorld.preview([Task.self]) { todo in
+        let todo = try await TestWorld.preview([TodoTask.self]) { todo in
             titles.append("Milk")
-            try await todo.insert(Task(id: "1", title: titles[0]))
+            try await todo.insert(TodoTask(id: "1", title: titles[0]))
         }
-        #expect(try todo.objects(of: Task.self).values.count == 1)
+        #expect(try todo.objects(of: TodoTask.self).values.count == 1)
     }
 }

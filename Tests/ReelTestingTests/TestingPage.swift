@@ -9,10 +9,10 @@ enum TestingPage {
     static func run() async throws {
         let world = TestWorld(seed: 7)
         let ann = try world.device("ann"), bob = try world.device("bob")
-        let todo = try await ann.client.open("todo", models: [Task.self])
-        let other = try await bob.client.open("todo", models: [Task.self])
+        let todo = try await ann.client.open("todo", models: [TodoTask.self])
+        let other = try await bob.client.open("todo", models: [TodoTask.self])
 
-        var milk = Task(id: "1")
+        var milk = TodoTask(id: "1")
         milk.title = "Milk"
         try await todo.insert(milk)
         try await world.settle()
@@ -22,7 +22,7 @@ enum TestingPage {
         try await todo.update(milk.id) { $0.votes += 1 }
         bob.kill()
         try bob.start()
-        let again = try await bob.client.open("todo", models: [Task.self])
+        let again = try await bob.client.open("todo", models: [TodoTask.self])
         world.heal()
         try await world.settle()
         #expect(try again.object(milk.id)?.votes == 1)
@@ -30,7 +30,7 @@ enum TestingPage {
         let write = try await todo.update(milk.id) { $0.isDone = true }
         try await world.settle()
         if case .rejected(let code, _) = try await write.outcome() { Issue.record("rejected: \(code)") }
-        _ = try await world.settle { try await todo.insert(Task(id: "2")).outcome() }
+        _ = try await world.settle { try await todo.insert(TodoTask(id: "2")).outcome() }
         await world.advance(.seconds(3_600))
 
         try world.refuse(.writes, with: .forbidden, of: ann)
@@ -43,9 +43,9 @@ enum TestingPage {
     }
 
     static func preview() async throws -> Dataset {
-        var milk = Task(id: "1")
+        var milk = TodoTask(id: "1")
         milk.title = "Milk"
-        let preview = try await TestWorld.preview([Task.self]) { try await $0.insert(milk) }
+        let preview = try await TestWorld.preview([TodoTask.self]) { try await $0.insert(milk) }
         return preview
     }
 }

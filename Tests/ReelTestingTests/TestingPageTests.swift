@@ -30,6 +30,6 @@ import Testing
 
     @Test("the examples on the page behave as the page describes") func examples() async throws {
         try await TestingPage.run()
-        #expect(try await TestingPage.preview().objects(of: Task.self).values.map(\.title) == ["Milk"])
+        #expect(try await TestingPage.preview().objects(of: TodoTask.self).values.map(\.title) == ["Milk"])
     }
 }

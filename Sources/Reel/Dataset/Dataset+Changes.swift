@@ -29,8 +29,6 @@ public struct DatasetChanges: Sendable {
     public var token: ChangeToken { stream.token }
     /// True if this device does not know the changes since the token. Then read all objects with `objects(of:)`.
     public var isReset: Bool { stream.isReset }
-    /// True if there are further changes, which the next call returns.
-    public var hasMore: Bool { stream.hasMore }
 
     /// Returns the changes of the objects of a model, sorted by the bytes of their ids.
     ///
@@ -40,7 +38,7 @@ public struct DatasetChanges: Sendable {
         return stream.objects.filter { $0.name.model == schema.name }.map { Self.change($0, schema) }
     }
 
-    /// Returns all objects of a model at the moment of the answer, which is that of the token unless `hasMore` is true.
+    /// Returns all objects of a model at the moment of the token.
     ///
     /// - Throws: `SchemaError` for a model that the dataset was not opened with. A code that begins with `store_` if
     ///   the store failed.
@@ -89,7 +87,7 @@ extension Dataset {
     /// app can keep its own token. See `SyncStream.changes(since:)`.
     ///
     /// - Parameter token: the token of the last answer; nil: there is none yet, and the answer is a reset.
-    /// - Returns: The changes, at most about 1,000 objects at a time. Call again while `hasMore` is true.
+    /// - Returns: The changes up to now.
     /// - Throws: What `SyncStream.changes(since:)` throws.
     public func changes(since token: ChangeToken?) async throws -> DatasetChanges {
         DatasetChanges(try await stream.changes(since: token), of: self)

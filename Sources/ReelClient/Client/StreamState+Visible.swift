@@ -49,7 +49,12 @@ extension StreamState {
                 news.formUnion(listed)
             }
             tell(news)
-            recorder?.note(news, folded: listed, isReplaced: replacement == .whole)
+            recorder?.note(
+                news,
+                folded: listed,
+                isLoaded: replacement == .listed,
+                isReplaced: replacement == .whole
+            )
         }
         // An observer that comes before the changes are shown has not asked for their names.
         if !tells || replacement == .whole { unshown.isReset = true }

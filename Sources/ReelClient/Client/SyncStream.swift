@@ -99,7 +99,7 @@ public struct SyncStream: Sendable {
     /// reset: read all objects of its snapshot.
     ///
     /// - Parameter token: the token of the last answer; nil: there is none yet, and the answer is a reset.
-    /// - Returns: The changes, at most about 1,000 objects at a time. Call again while `hasMore` is true.
+    /// - Returns: The changes up to now.
     /// - Throws: `closed` if the stream or the client is closed. A code that begins with `store_` if the store failed.
     public func changes(since token: ChangeToken?) async throws -> StreamChanges {
         try await client.changes(since: token, of: opening)

@@ -59,11 +59,9 @@ public struct StreamChanges: Sendable {
     /// True if this device does not know the changes since the token. Then read every object of `snapshot`; `objects`
     /// is empty.
     public let isReset: Bool
-    /// True if there are further changes, which the next call returns.
-    public let hasMore: Bool
     /// The objects that look different, sorted by their names.
     public let objects: [ObjectChange]
-    /// The stream at the moment of the answer. Unless `hasMore` is true, this is the moment of the token. The device's
-    /// storage keeps old data for it, so release it soon.
+    /// The stream at the moment of the answer and of the token. The device's storage keeps old data for it, so release
+    /// it soon.
     public let snapshot: StreamSnapshot
 }

@@ -2,25 +2,17 @@ internal import ReelCore
 
 // The changes of a stream since a token.
 extension SyncClient {
-    /// The number of changes after which an answer ends.
-    static let changesMax = 1_000
-
     func changes(since token: ChangeToken?, of opening: StreamOpening) throws(ReelError) -> StreamChanges {
         let stream = try settledStream(opening)
         guard let store else { throw .closed }
         let known = stream.recorder?.history
         let history = if let known { known } else { try beginHistory(of: stream, store) }
         let now = try moment(of: opening)
-        guard let token, let found = try store.changes(since: token, history, stream.row, max: Self.changesMax) else {
-            return StreamChanges(token: history.token, isReset: true, hasMore: false, objects: [], snapshot: now)
+        guard let token, let found = try store.changes(since: token, history, stream.row) else {
+            return StreamChanges(token: history.token, isReset: true, objects: [], snapshot: now)
         }
-        return StreamChanges(
-            token: found.token,
-            isReset: false,
-            hasMore: found.token.number < history.next,
-            objects: try found.merged.changes { (key) throws(ReelError) in try now.object(key) },
-            snapshot: now
-        )
+        let objects = try found.changes { (key) throws(ReelError) in try now.object(key) }
+        return StreamChanges(token: history.token, isReset: false, objects: objects, snapshot: now)
     }
 
     /// Begins to record the changes of a stream. From then on each commit of the stream records them.
@@ -28,7 +20,10 @@ extension SyncClient {
         let history = HistoryRow(random: random.next())
         do throws(ReelError) {
             try store.commit(durably: true) { changes throws(ReelError) in
-                changes.seal(history.content, for: StoreKey.history(stream.row))
+                // A damaged history may have left rows.
+                let start = StoreKey.history(stream.row)
+                changes.removeRange(from: start, to: StoreKey.end(of: start))
+                changes.seal(history.content, for: start)
             }
         } catch {
             fail(error)
@@ -49,23 +44,20 @@ extension SyncClient {
 
     // MARK: Recording
 
-    /// Returns the present content of the streams that have something to record.
-    func contentBeforeTurn(of streams: [StreamState]) -> [(stream: StreamState, content: StreamSnapshot)] {
-        streams.compactMap { stream in
-            guard stream.recorder?.hasNews == true, let moment = try? moment(of: stream.opening) else { return nil }
-            return (stream, moment)
-        }
+    /// Returns the streams that have something to record, with their present content; nil: it cannot be read.
+    func contentBeforeTurn(of streams: [StreamState]) -> [(stream: StreamState, content: StreamSnapshot?)] {
+        streams.filter { $0.recorder?.hasNews == true }.map { ($0, try? moment(of: $0.opening)) }
     }
 
     /// Returns the rows of the histories for this turn. The commit that follows must write them.
     func historyRows(
-        since before: [(stream: StreamState, content: StreamSnapshot)],
+        since before: [(stream: StreamState, content: StreamSnapshot?)],
         _ store: DeviceStore
     ) throws(ReelError) -> StorageChanges {
         var changes = StorageChanges()
         for (stream, old) in before {
             guard var recorder = stream.recorder.take() else { continue }
-            let records = (try? moment(of: stream.opening)).flatMap { recorder.take(from: old, to: $0) }
+            let records = recorder.take(from: old, to: try? moment(of: stream.opening))
             if records?.isEmpty != true {
                 try store.add(records, to: &recorder.history, stream.row, &changes) {
                     UInt32(truncatingIfNeeded: random.next())

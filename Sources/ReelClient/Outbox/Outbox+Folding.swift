@@ -49,7 +49,7 @@ extension Outbox {
     }
 
     private mutating func restart(consumed: (Site) -> LastConsumed?, seq: Seq) {
-        let unconsumed = entries.firstIndex { $0.acked.map { $0 <= seq } ?? false }
+        let unconsumed = entries.firstIndex { $0.covered == nil && ($0.acked.map { $0 <= seq } ?? false) }
         let isCloned = consumed(site).map { $0.op >= nextOp } ?? false
         // States that follow each other must not make the queue wait for its answers each time.
         guard unconsumed != nil || isCloned || conflicting != nil else { return }

@@ -115,16 +115,19 @@ struct CoveredEvents: Sendable {
     mutating func failed(_ error: ReelError) -> [Found] {
         failures += 1
         switch error.code {
-        case .truncated: return giveUpOldest()
-        case .epochChanged, .forbidden, .badRange, .badRequest, .badStream, .notFound, .aheadOfLog, .diverged:
-            return giveUpQuestion()
+        case .truncated:
+            failures = 0
+            return giveUpOldest()
+        // The state of the next log shows if that log has the events. Until then nothing is known of them.
+        case .epochChanged, .aheadOfLog, .diverged: return []
+        case .forbidden, .badRange, .badRequest, .badStream, .notFound: return giveUpQuestion()
         default: return failures >= Self.attemptsMax ? giveUp() : []
         }
     }
 
     /// Returns the pause before the next attempt, in milliseconds.
     func retryMs(after error: ReelError) -> Int64 {
-        min(max(Self.pauseMs << Int64(max(0, failures - 1)), error.retryMs ?? 0), Self.pauseMsMax)
+        min(max(Self.pauseMs << Int64(min(max(0, failures - 1), 5)), error.retryMs ?? 0), Self.pauseMsMax)
     }
 
     /// Takes the events of the present question that may lie where the log was trimmed. Later ones may still be there.

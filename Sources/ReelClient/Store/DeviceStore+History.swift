@@ -43,7 +43,12 @@ extension DeviceStore {
                 history.bytes += content.count
             }
             if history.records > HistoryRow.recordsMax || history.bytes > HistoryRow.bytesMax {
-                try shorten(&history, row, &changes)
+                do throws(ReelError) {
+                    try shorten(&history, row, &changes)
+                } catch {
+                    guard error.isDamage else { throw error }
+                    cut(&history, row, tag: tag(), &changes)
+                }
             }
         } else {
             cut(&history, row, tag: tag(), &changes)
@@ -86,21 +91,19 @@ extension DeviceStore {
     ///   - token: the token.
     ///   - history: the history.
     ///   - row: the number of the stream.
-    ///   - max: the number of records after which reading ends.
-    /// - Returns: The changes, and the token after them; nil if the history does not have everything after the token.
+    /// - Returns: The changes; nil if the history does not have everything after the token.
     /// - Throws: A code that begins with `store_` if the storage failed.
     func changes(
         since token: ChangeToken,
         _ history: HistoryRow,
-        _ row: Int64,
-        max: Int
-    ) throws(ReelError) -> (merged: MergedChanges, token: ChangeToken)? {
+        _ row: Int64
+    ) throws(ReelError) -> MergedChanges? {
         guard token.history == history.id, (history.first...history.next).contains(token.number) else { return nil }
         if token.number == history.first, token.tag != history.firstTag { return nil }
         var merged = MergedChanges()
-        var (number, tag, count) = (token.number, token.tag, 0)
+        var number = token.number
         // The row before the token shows whether the store still has what the token was made from.
-        let start = StoreKey.history(row, Swift.max(history.first, number - 1))
+        let start = StoreKey.history(row, max(history.first, number - 1))
         let end = StoreKey.history(row, history.next)
         var isKnown = token.number == history.first
         do throws(ReelError) {
@@ -114,16 +117,14 @@ extension DeviceStore {
                     return isKnown
                 }
                 guard found == number else { throw ReelError.damagedStore(key) }
-                let records = try ChangeRecord.records(in: &reader)
-                merged.add(records)
-                (number, tag, count) = (found + 1, foundTag, count + records.count)
-                return count < max
+                merged.add(try ChangeRecord.records(in: &reader))
+                number = found + 1
+                return true
             }
         } catch {
             guard error.isDamage else { throw error }
             return nil
         }
-        guard isKnown, count >= max || number == history.next else { return nil }
-        return (merged, ChangeToken(history: history.id, number: number, tag: tag))
+        return isKnown && number == history.next ? merged : nil
     }
 }
