@@ -147,7 +147,7 @@ enum SDKPage {
         }
     }
 
-    /// What a part of an app has made from the objects, with the token of the last changes.
+    /// The data of a part of an app, which it has made from the objects, with the token of the last changes.
     protocol Saved {
         var token: ChangeToken? { get set }
         mutating func replaceAll(_ objects: [SyncObject])

@@ -8,31 +8,10 @@ import Testing
 
 /// The pages for app developers describe the actual behavior.
 @Suite(.timeLimit(.minutes(5))) struct SDKPageTests {
-    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .appendingPathComponent("../..")
-
-    /// Returns the lines without indentation. A run of spaces becomes one space.
-    private func lines(_ path: String) throws -> [String] {
-        try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8).split(separator: "\n").map {
-            $0.split(separator: " ").joined(separator: " ")
-        }
-    }
-
     @Test("each line of Swift on the page is compiled here", arguments: ["README.md", "docs/guides/sdk.md"])
-    func eachLineOfSwift(page: String)
-        throws
-    {
-        let compiled = Set(try lines("Tests/ReelClientTests/SDKPage.swift"))
-        var (isSwift, count) = (false, 0)
-        for line in try lines(page) {
-            if line.hasPrefix("```") {
-                isSwift = line == "```swift"
-            } else if isSwift {
-                #expect(compiled.contains(line), "\(page): \(line)")
-                count += 1
-            }
-        }
-        #expect(count > 3)
+    func eachLineOfSwift(page: String) throws {
+        let code = try PageCode(of: page, in: "Tests/ReelClientTests/SDKPage.swift")
+        #expect(code.missing.isEmpty && code.lines.count > 3)
     }
 
     @Test("the examples on the SDK page behave as the page describes") func pageExamples() async throws {

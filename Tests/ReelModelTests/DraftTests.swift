@@ -29,26 +29,13 @@ import Testing
         var job = Job(id: id)
         (job.note, job.data) = (note, data)
         _ = try await one.insert(job).outcome()
-        try await heal(one, two)
+        try await network.heal([one, two])
         return (one, two)
     }
 
     private func close() async {
         await first.close()
         await second.close()
-    }
-
-    private func cut(_ nodes: Set<String>) async throws {
-        try await network.on { network in
-            for node in nodes { network.kill(node) }
-        }
-    }
-
-    private func heal(_ datasets: Dataset...) async throws {
-        try await network.on { $0.down = [] }
-        for dataset in datasets { try await dataset.stream.flush(deadline: .seconds(60)) }
-        let head = try await network.on { $0.head }
-        for dataset in datasets { try await dataset.stream.waitUntil(seq: head) }
     }
 
     private func shows(_ draft: TextDraft, _ text: String) async throws {
@@ -62,7 +49,7 @@ import Testing
     func merges() async throws {
         let (one, two) = try await begin(note: "hello world")
         let (a, b) = (try one.draft(of: id, \.note), try two.draft(of: id, \.note))
-        try await cut(["a", "b"])
+        try await network.cut(["a", "b"])
         try a.replace(utf16: 0..<5, with: "Bye")
         try a.replace(utf16: 3..<3, with: "!")
         #expect(a.text == "Bye! world" && a.selection == 4..<4)
@@ -71,7 +58,7 @@ import Testing
         try await a.flush()
         try await b.flush()
         #expect(try one.object(id)?.note == "Bye! world")
-        try await heal(one, two)
+        try await network.heal([one, two])
         try await shows(a, "Bye! world 😀")
         try await shows(b, "Bye! world 😀")
         #expect(b.selection == 5..<10 && a.problem == nil && a.takeRefused().isEmpty)
@@ -127,9 +114,9 @@ import Testing
         }
         try await draft.flush()
         try await other.flush()
-        try await heal(one, two)
+        try await network.heal([one, two])
         try await shows(other, try #require(try one.object(id)?.note))
-        while !view.utf8.elementsEqual(other.text.utf8) { try await Task.sleep(for: .milliseconds(2)) }
+        try await eventually("the view shows the text of the draft") { view.utf8.elementsEqual(other.text.utf8) }
         loop.cancel()
         #expect(await loop.value > 0)
         await close()
@@ -143,8 +130,8 @@ import Testing
         let loop = Task { for await _ in changes {} }
         try await two.update(id) { $0.note = "ab" }
         try await eventually("the loop runs") { draft?.text == "ab" }
-        // Long enough for the loop to wait again, in most runs.
-        try await Task.sleep(for: .milliseconds(5))
+        // In most runs the loop waits again after this.
+        for _ in 0..<100 { await Task.yield() }
         try draft?.replace(utf16: 2..<2, with: "c")
         draft = nil
         await loop.value
@@ -191,7 +178,7 @@ import Testing
         try await shows(draft, "zzz")
         try draft.replace(utf16: 3..<3, with: "!")
         try await draft.flush()
-        try await heal(one, two)
+        try await network.heal([one, two])
         #expect(try two.object(id)?.note == "zzz!")
         await close()
     }
@@ -199,13 +186,13 @@ import Testing
     @Test("an edit that the stream rejects is handed back") func rejected() async throws {
         let (one, two) = try await begin(note: "one two")
         let draft = try one.draft(of: id, \.note)
-        try await cut(["a"])
+        try await network.cut(["a"])
         try draft.replace(utf16: 7..<7, with: " th")
         try await draft.flush()
         try draft.replace(utf16: 10..<10, with: "ree")
         try await draft.flush()
         _ = try await two.stream.publish(.update("job", id: "1", ["note": "zzz"])).outcome()
-        try await heal(one, two)
+        try await network.heal([one, two])
         try await shows(draft, "zzz")
         try await eventually("the problem") { (draft.problem as? ReelError)?.code == .stale }
         var refused: [TextDraft.Refusal] = []
@@ -216,7 +203,7 @@ import Testing
         #expect(refused.allSatisfy { $0.error.code == .stale })
         try draft.replace(utf16: 0..<0, with: "a")
         try await draft.flush()
-        try await heal(one, two)
+        try await network.heal([one, two])
         #expect(try two.object(id)?.note == "azzz" && draft.problem == nil)
         await close()
     }
@@ -227,8 +214,8 @@ import Testing
         let third = try network.client(nodes: ["c"], store: .file(file.path), seed: 7)
         let (one, _) = try await begin(note: "one")
         var dataset = try await open(third)
-        try await heal(one, dataset)
-        try await cut(["c"])
+        try await network.heal([one, dataset])
+        try await network.cut(["c"])
         let draft = try dataset.draft(of: id, \.note)
         try draft.replace(utf16: 3..<3, with: " two")
         try await draft.flush()
@@ -240,7 +227,7 @@ import Testing
         #expect(next.text == "one two")
         try next.replace(utf16: 7..<7, with: "!")
         try await next.flush()
-        try await heal(one, dataset)
+        try await network.heal([one, dataset])
         try await shows(next, "zzz")
         var refused = ""
         try await eventually("the edits are refused") {
@@ -255,7 +242,7 @@ import Testing
     func newEpoch() async throws {
         let (one, two) = try await begin(note: "one")
         let draft = try one.draft(of: id, \.note)
-        try await cut(["a"])
+        try await network.cut(["a"])
         try draft.replace(utf16: 3..<3, with: " two")
         try await draft.flush()
         try await two.update(id) { $0.note = "one!" }.outcome()
@@ -285,10 +272,10 @@ import Testing
         #expect(throws: ModelProblem.self) { try one.draft(of: self.id, \.note) }
         #expect(throws: ModelProblem.self) { try one.draft(of: self.id, \.title) }
         try await two.stream.publish(.update("job", id: "1", ["note": "ab"]))
-        try await heal(one, two)
+        try await network.heal([one, two])
         try await eventually("no problem") { draft.problem == nil }
         try await draft.flush()
-        try await heal(one, two)
+        try await network.heal([one, two])
         #expect(try two.object(id)?.note == "xab")
         await close()
     }
@@ -305,7 +292,7 @@ import Testing
         #expect(draft.takeRemoteChange() == nil && draft.text.utf8.count == long.utf8.count)
         try draft.replace(utf16: 100..<long.utf16.count, with: "end")
         try await draft.flush()
-        try await heal(one, two)
+        try await network.heal([one, two])
         #expect(draft.problem == nil && draft.text.hasSuffix("end"))
         #expect(try two.object(id)?.note == draft.text)
         await close()
@@ -317,7 +304,7 @@ import Testing
         let long = String(repeating: "0123456789\n", count: 20_000)
         try draft.replace(utf16: 1..<1, with: long)
         try await draft.flush()
-        try await heal(one, two)
+        try await network.heal([one, two])
         #expect(try two.object(id)?.note == "<\(long)>")
         await close()
     }
@@ -341,7 +328,7 @@ import Testing
         #expect(draft.text == "old")
         try draft.replace(utf16: 3..<3, with: "er")
         try await draft.flush()
-        try await heal(one, two)
+        try await network.heal([one, two])
         #expect(try two.stream.object("job", id: "1")?["note"] == "older")
         await close()
     }
@@ -349,14 +336,14 @@ import Testing
     @Test("bytes are edited at offsets, and merge with the edits of another author") func bytes() async throws {
         let (one, two) = try await begin(data: [0, 1, 2, 200, 255])
         let (a, b) = (try one.draft(of: id, \.data), try two.draft(of: id, \.data))
-        try await cut(["a", "b"])
+        try await network.cut(["a", "b"])
         try a.replace(1..<2, with: [7, 250])
         try b.replace(5..<5, with: [9])
         #expect(a.bytes == [0, 7, 250, 2, 200, 255])
         #expect(throws: ReelError.self) { try a.replace(6..<7, with: []) }
         try await a.flush()
         try await b.flush()
-        try await heal(one, two)
+        try await network.heal([one, two])
         for draft in [a, b] {
             try await eventually("the bytes") {
                 while draft.takeRemoteChange() != nil {}

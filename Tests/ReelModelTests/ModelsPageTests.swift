@@ -9,32 +9,13 @@ import Testing
 
 /// The pages about typed models describe the actual behavior.
 @Suite(.timeLimit(.minutes(5))) struct ModelsPageTests {
-    private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        .appendingPathComponent("../..")
-
-    /// Returns the lines without indentation. A run of spaces becomes one space.
-    private func lines(_ path: String) throws -> [String] {
-        try String(contentsOf: Self.root.appendingPathComponent(path), encoding: .utf8).split(separator: "\n").map {
-            $0.split(separator: " ").joined(separator: " ")
-        }
-    }
-
     @Test(
         "each line of Swift on the page is compiled here",
         arguments: ["docs/guides/models.md", "docs/tutorials/first-app.md"]
     )
-    func lines(page: String) throws {
-        let compiled = Set(try lines("Tests/ReelModelTests/ModelsPage.swift"))
-        var (isSwift, count) = (false, 0)
-        for line in try lines(page) {
-            if line.hasPrefix("```") {
-                isSwift = line == "```swift"
-            } else if isSwift {
-                #expect(compiled.contains(line), "\(page): \(line)")
-                count += 1
-            }
-        }
-        #expect(count > 20)
+    func eachLineOfSwift(page: String) throws {
+        let code = try PageCode(of: page, in: "Tests/ReelModelTests/ModelsPage.swift")
+        #expect(code.missing.isEmpty && code.lines.count > 20)
     }
 
     @Test("the code of the guide does what the guide says") func guide() async throws {

@@ -53,26 +53,12 @@ import Testing
         await second.close()
     }
 
-    private func cut(_ nodes: Set<String>) async throws {
-        try await network.on { network in
-            for node in nodes { network.kill(node) }
-        }
-    }
-
-    /// Connects the devices again, and waits until both have everything.
-    private func heal(_ datasets: Dataset...) async throws {
-        try await network.on { $0.down = [] }
-        for dataset in datasets { try await dataset.stream.flush(deadline: .seconds(60)) }
-        let head = try await network.on { $0.head }
-        for dataset in datasets { try await dataset.stream.waitUntil(seq: head) }
-    }
-
     @Test("a condition holds until another device writes the property") func condition() async throws {
         let (one, two) = (try await open(first), try await open(second))
         let original = Job(id: "1")
         _ = try await one.insert(original).outcome()
-        try await heal(one, two)
-        try await cut(["b"])
+        try await network.heal([one, two])
+        try await network.cut(["b"])
         _ = try await one.update(original.id) { $0.title = "one" }.outcome()
         let write = try await two.update(original.id, if: .unchanged(\.title, since: original)) { $0.votes += 1 }
         #expect(write.event.changes.first?.guards == ["title": 0])
@@ -80,7 +66,7 @@ import Testing
             $0.votes += 10
         }
         #expect(other.event.changes.first?.guards == ["note": -1, "text": -1, "done": 0, "completed": -1])
-        try await heal(one, two)
+        try await network.heal([one, two])
         guard case .rejected(.guard, _) = try await write.outcome() else { throw Unexpected() }
         guard case .applied = try await other.outcome() else { throw Unexpected() }
         #expect(try one.object(original.id)?.votes == 10)
@@ -96,7 +82,7 @@ import Testing
         let one = try await open(first)
         let original = Job(id: "1")
         _ = try await one.insert(original).outcome()
-        try await cut(["a"])
+        try await network.cut(["a"])
         try await one.update(original.id) { $0.title = "x" }
         let present = try #require(try one.object(original.id))
         let waiting = await #expect(throws: ReelError.self) {
@@ -114,7 +100,7 @@ import Testing
         }
         #expect(foreign?.kind == .id && foreign?.object == ObjectName("job", id: "1"))
         try await one.delete(original.id, if: .unchanged(\.label, since: present))
-        try await heal(one)
+        try await network.heal([one])
         #expect(try one.object(original.id) == nil)
         await close()
     }
@@ -122,8 +108,8 @@ import Testing
     @Test("of two inserts of one object, and of two defaults of one field, the first in the log counts")
     func firstInserts() async throws {
         let (one, two) = (try await open(first), try await open(second))
-        try await heal(one, two)
-        try await cut(["a", "b"])
+        try await network.heal([one, two])
+        try await network.cut(["a", "b"])
         var (mine, theirs) = (Job(id: "1"), Job(id: "1"))
         (mine.createdAt, mine.title, theirs.createdAt, theirs.title) = (.init(ms: 1), "one", .init(ms: 2), "two")
         try await one.insert(mine)
@@ -135,7 +121,7 @@ import Testing
         let defaults = try await two.insertDefaults(others)
         try await network.on { $0.down = ["b"] }
         try await one.stream.flush(deadline: .seconds(60))
-        try await heal(one, two)
+        try await network.heal([one, two])
         guard case .rejected(.guard, _) = try await late.outcome() else { throw Unexpected() }
         for dataset in [one, two] {
             #expect(try dataset.object(ModelID<Job>("1"))?.title == "one")
@@ -155,10 +141,10 @@ import Testing
         var job = Job(id: "1")
         (job.note, job.label, job.due) = ("note", .urgent, Timestamp(ms: 9))
         _ = try await present.insert(job).outcome()
-        try await heal(present, earlier)
+        try await network.heal([present, earlier])
         let id = EarlierJob.ID("1")
         #expect(try earlier.object(id)?.label == EarlierJob.Label.none)
-        try await cut(["a", "b"])
+        try await network.cut(["a", "b"])
         try await earlier.update(id) {
             $0.owner = "ann"
             $0.votes += 1
@@ -170,7 +156,7 @@ import Testing
             $0.tags.insert("new")
             $0.title = "x"
         }
-        try await heal(present, earlier)
+        try await network.heal([present, earlier])
         var expected = job
         (expected.title, expected.votes, expected.tags) = ("x", 3, ["old", "new"])
         #expect(try present.object(job.id) == expected)
@@ -181,7 +167,7 @@ import Testing
         edited.title = "y"
         _ = try await earlier.save(edited, changedFrom: seen).outcome()
         try await earlier.replace(edited)
-        try await heal(present, earlier)
+        try await network.heal([present, earlier])
         expected.title = "y"
         #expect(try present.object(job.id) == expected)
         #expect(try present.stream.object("job", id: "1")?["owner"] == "ann")
@@ -202,10 +188,10 @@ import Testing
         let datasets = [try await open(first), try await open(second)]
         let ids = ["1", "2"].map { Job.ID($0) }
         for id in ids { _ = try await datasets[0].insert(Job(id: id)).outcome() }
-        try await heal(datasets[0], datasets[1])
+        try await network.heal([datasets[0], datasets[1]])
         var votes = 0
         for _ in 0..<5 {
-            try await cut(Set(["a", "b"].filter { _ in random.oneIn(2) }))
+            try await network.cut(Set(["a", "b"].filter { _ in random.oneIn(2) }))
             for _ in 0..<6 {
                 let (dataset, id) = (random.pick(datasets), random.pick(ids))
                 let original = try #require(try dataset.object(id), "REEL_SEED=\(seed)")
@@ -219,7 +205,7 @@ import Testing
                     #expect(write.event.changes.isEmpty && after.count <= before.count, "REEL_SEED=\(seed)")
                 }
             }
-            try await heal(datasets[0], datasets[1])
+            try await network.heal([datasets[0], datasets[1]])
             let (one, two) = (try datasets[0].objects(of: Job.self), try datasets[1].objects(of: Job.self))
             #expect(one == two && one.problems.isEmpty, "REEL_SEED=\(seed)")
             #expect(one.values.map(\.votes).reduce(0, +) == votes, "REEL_SEED=\(seed)")

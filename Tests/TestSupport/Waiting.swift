@@ -3,6 +3,7 @@
 package func eventually(
     _ what: String = "what is waited for",
     seconds: Int = 100,
+    isolation: isolated (any Actor)? = #isolation,
     file: StaticString = #fileID,
     line: UInt = #line,
     _ condition: () async throws -> Bool

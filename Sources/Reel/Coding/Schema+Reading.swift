@@ -6,11 +6,14 @@ extension Schema {
     /// - Throws: `ModelProblem` if the object is of another model, lacks a constant, or has a field that its property
     ///   cannot have.
     public func value(of object: SyncObject) throws(ModelProblem) -> M {
-        guard object.name.model == name else {
+        guard isModel(of: object.name) else {
             throw ModelProblem(.model, object.name, found: "an object of another model", expected: "the model \(name)")
         }
         return try value(id: object.name.id) { object[$0] }
     }
+
+    /// Returns true if the name is that of an object of this model. The stream compares bytes.
+    func isModel(of object: ObjectName) -> Bool { object.model.utf8.elementsEqual(name.utf8) }
 
     /// Returns the value of the object whose fields `stored` returns by name.
     func value(id: String, _ stored: (String) -> JSONValue?) throws(ModelProblem) -> M {

@@ -35,7 +35,7 @@ public struct DatasetChanges: Sendable {
     /// - Throws: `SchemaError` for a model that the dataset was not opened with.
     public func changes<M: Model>(of model: M.Type) throws(SchemaError) -> [ModelChange<M>] {
         let schema = try dataset.schema(of: model)
-        return stream.objects.filter { $0.name.model == schema.name }.map { Self.change($0, schema) }
+        return stream.objects.filter { schema.isModel(of: $0.name) }.map { Self.change($0, schema) }
     }
 
     /// Returns all objects of a model at the moment of the token.

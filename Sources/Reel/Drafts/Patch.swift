@@ -119,8 +119,8 @@ struct Patch<Content: DraftContent>: Sendable {
 
     // MARK: Beside each other
 
-    /// Returns this patch as it is performed after another patch of the same content. What either inserts stays, and
-    /// what either removes is removed.
+    /// Returns this patch as it is performed after another patch of the same content. The content keeps the
+    /// insertions of both patches, and loses the removals of both.
     ///
     /// - Parameters:
     ///   - other: the patch that is performed before.

@@ -11,12 +11,15 @@ public struct ModelObjects<M: Model>: Sendable {
 extension ModelObjects {
     /// Reads objects of the model.
     init(_ objects: [SyncObject], _ schema: Schema<M>) {
-        for object in objects {
-            do throws(ModelProblem) {
-                values.append(try schema.value(of: object))
-            } catch {
-                problems.append(error)
-            }
+        for object in objects { append(object, schema) }
+    }
+
+    /// Adds an object, or the problem of reading it.
+    mutating func append(_ object: SyncObject, _ schema: Schema<M>) {
+        do throws(ModelProblem) {
+            values.append(try schema.value(of: object))
+        } catch {
+            problems.append(error)
         }
     }
 }

@@ -32,15 +32,7 @@ public struct DatasetSnapshot: Sendable {
     ///   the store failed.
     public func objects<M: Model>(of model: M.Type) throws -> ModelObjects<M> {
         let schema = try dataset.schema(of: model)
-        var found = ModelObjects<M>()
-        for object in try snapshot.objects(schema.name) {
-            do throws(ModelProblem) {
-                found.values.append(try schema.value(of: object))
-            } catch {
-                found.problems.append(error)
-            }
-        }
-        return found
+        return ModelObjects(try snapshot.objects(schema.name), schema)
     }
 
     /// Returns the rows of a query at this moment.

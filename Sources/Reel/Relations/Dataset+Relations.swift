@@ -12,12 +12,7 @@ extension Dataset {
         var found = ModelObjects<M>()
         try stream.read { snapshot in
             for id in references.map(\.id).sorted() {
-                guard let object = try snapshot.object(schema.name, id: id.text) else { continue }
-                do throws(ModelProblem) {
-                    found.values.append(try schema.value(of: object))
-                } catch {
-                    found.problems.append(error)
-                }
+                if let object = try snapshot.object(schema.name, id: id.text) { found.append(object, schema) }
             }
         }
         return found

@@ -30,17 +30,18 @@ extension DeviceStore {
         _ changes: inout StorageChanges,
         tag: () -> UInt32
     ) throws(ReelError) {
-        if let records {
-            for start in stride(from: 0, to: records.count, by: HistoryRow.recordsPerRow) {
-                let part = records[start..<min(records.count, start + HistoryRow.recordsPerRow)]
-                let content = ChangeRecord.content(of: part)
+        let rows = records.map(Self.rows)
+        // The rows of one commit cannot be removed before they are stored.
+        if let rows, rows.reduce(0, { $0 + $1.content.count }) <= HistoryRow.bytesMax {
+            for (content, count) in rows {
                 history.nextTag = tag()
-                var sealed = RowWriter([])
-                sealed.write(Int64(history.nextTag))
-                changes.seal(sealed.bytes + content, for: StoreKey.history(row, history.next))
+                var tagged = RowWriter([])
+                tagged.write(Int64(history.nextTag))
+                let bytes = tagged.bytes + content
+                changes.seal(bytes, for: StoreKey.history(row, history.next))
                 history.next += 1
-                history.records += part.count
-                history.bytes += content.count
+                history.records += count
+                history.bytes += bytes.count
             }
             if history.records > HistoryRow.recordsMax || history.bytes > HistoryRow.bytesMax {
                 do throws(ReelError) {
@@ -54,6 +55,14 @@ extension DeviceStore {
             cut(&history, row, tag: tag(), &changes)
         }
         changes.seal(history.content, for: StoreKey.history(row))
+    }
+
+    /// Returns the contents of the rows for these records, without their tags, and the number of records in each.
+    private static func rows(of records: [ChangeRecord]) -> [(content: [UInt8], count: Int)] {
+        stride(from: 0, to: records.count, by: HistoryRow.recordsPerRow).map { start in
+            let part = records[start..<min(records.count, start + HistoryRow.recordsPerRow)]
+            return (ChangeRecord.content(of: part), part.count)
+        }
     }
 
     /// Removes all rows. Tokens that the history has given are too old then.

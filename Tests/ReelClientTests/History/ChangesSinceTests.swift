@@ -262,6 +262,13 @@ import Testing
         let found = try #require(try store.changes(since: middle, history, row))
         #expect(try found.changes { _ in nil }.isEmpty)
         #expect(try store.history(row) == history)
+        var stored = 0
+        let (start, end) = (StoreKey.history(row, 0), StoreKey.end(of: StoreKey.history(row)))
+        try store.storage.snapshot().forEach(from: start, to: end) { (key, value) throws(ReelError) in
+            stored += SealedValue.open(value, for: key)?.count ?? 0
+            return true
+        }
+        #expect(history.bytes == stored)
         // The store of a backup continues with other rows.
         let lost = history.token
         history.next -= 1

@@ -2,6 +2,7 @@ import Foundation
 import ReelClient
 import ReelCore
 import ReelSQLite
+import TestSupport
 import Testing
 
 @testable import ClientTestSupport
@@ -61,7 +62,7 @@ import Testing
         return result
     }
 
-    /// Runs `body` with a device that has read a stream of so many objects from a node.
+    /// Runs `body` with a device that has read a stream from a node. `count`: the number of objects in the stream.
     private func device(
         _ count: Int,
         inFile: Bool,
@@ -74,7 +75,7 @@ import Testing
         try await network.on { network in for event in events { network.author(event) } }
         let client = try network.client(store: inFile ? .file(path) : .memory)
         let todo = try await client.open("s", models: [Item.self])
-        while !todo.stream.status.isUpToDate { try await Task.sleep(for: .milliseconds(5)) }
+        try await eventually("the stream is up to date") { todo.stream.status.isUpToDate }
         try await body(todo, network)
         await client.close()
     }
@@ -180,7 +181,9 @@ import Testing
             let first = try #require(try await iterator.next())
             var latencies: (own: [Duration], remote: [Duration]) = ([], [])
             var rows = first
-            try await Task.sleep(for: .milliseconds(300))
+            // The first change makes the index of the order.
+            try await todo.stream.publish(.update("item", id: first[0].id.text, ["owner": "eve"]))
+            rows = try #require(try await iterator.next())
             for number in 0..<2_000 {
                 let item = rows[number * 37 % 200]
                 let isOwn = number % 2 == 0
@@ -191,7 +194,7 @@ import Testing
                 let latency = end - (try await start)
                 if isOwn { latencies.own.append(latency) } else { latencies.remote.append(latency) }
                 // The confirmation of an own event changes no row, and comes before the next change.
-                while todo.stream.status.pendingCount > 0 { try await Task.sleep(for: .microseconds(200)) }
+                try await eventually("the event is confirmed") { todo.stream.status.pendingCount == 0 }
             }
             for (what, times) in [("own", latencies.own), ("remote", latencies.remote)] {
                 let sorted = times.sorted()
