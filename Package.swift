@@ -243,7 +243,7 @@ let package = Package(
             "ReelURLSessionTests",
             ["ReelClient", "ReelCore", .byName(name: "ReelNet", condition: linux), "ReelURLSession", "TestSupport"]
         ),
-        tests("ReelTestingTests", ["Reel", "ReelClient", "ReelCore", "ReelTesting", "TestSupport"]),
+        tests("ReelTestingTests", ["Reel", "ReelCheck", "ReelClient", "ReelCore", "ReelTesting", "TestSupport"]),
         tests(
             "ReelTests",
             [
