@@ -54,24 +54,29 @@ struct Folder: Model, Equatable {
 
 /// A build of the app. Its schema changes from run to run, so that only one run at a time can use it.
 protocol Build: Sendable {
+    /// True for the build that has the old names of fields.
+    static var isOld: Bool { get }
     static var title: String { get }
     static var priority: Double { get }
     static var shape: Mutex<Shape<Self>> { get }
 }
 
 enum OldBuild: Build {
+    static let isOld = true
     static let title = ""
     static let priority = 0.0
     static let shape = Mutex(Shape<OldBuild>([]))
 }
 
 enum OtherBuild: Build {
+    static let isOld = false
     static let title = "Untitled"
     static let priority = 1.5
     static let shape = Mutex(Shape<OtherBuild>([]))
 }
 
 enum NewBuild: Build {
+    static let isOld = false
     static let title = "New"
     static let priority = -1e300
     static let shape = Mutex(Shape<NewBuild>([]))
@@ -89,18 +94,19 @@ struct Shape<B: Build>: Sendable {
         }
     }
 
-    /// Chooses some of all properties. Each has its new name, its old name, or its new name with `formerly:`.
-    init(_ random: inout SeededNumbers) {
+    /// Chooses most of all properties.
+    ///
+    /// - Parameters:
+    ///   - renamed: the properties whose fields have another name in the old build. Most newer builds know that name.
+    ///   - random: the generator of the choice.
+    init(renamed: Set<String>, _ random: inout SeededNumbers) {
         var chosen: [NamedProperty<B>] = []
-        for choices in Property<B>.all {
+        for choices in Property<B>.all where !random.oneIn(8) {
             let property = random.pick(choices)
             let (old, new) = (property.name + " before", property.name)
-            switch random.below(8) {
-            case 0: continue
-            case 1: chosen.append(NamedProperty(property: property, name: old, formerly: nil))
-            case 2...4: chosen.append(NamedProperty(property: property, name: new, formerly: nil))
-            default: chosen.append(NamedProperty(property: property, name: new, formerly: old))
-            }
+            let isRenamed = renamed.contains(new)
+            let formerly = isRenamed && !B.isOld && !random.oneIn(4) ? old : nil
+            chosen.append(NamedProperty(property: property, name: isRenamed && B.isOld ? old : new, formerly: formerly))
         }
         self.init(chosen.shuffled(using: &random))
     }

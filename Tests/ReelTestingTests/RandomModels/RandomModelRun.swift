@@ -21,13 +21,14 @@ struct RandomModelRun {
             devices.append(try world.device(name))
         }
         (self.devices, open) = (devices, devices.map { _ in nil })
-        setShape(of: OldBuild.self)
-        setShape(of: OtherBuild.self)
-        setShape(of: NewBuild.self)
+        let renamed = Set(Property<NewBuild>.all.map { $0[0].name }.filter { _ in random.oneIn(2) })
+        setShape(of: OldBuild.self, renamed)
+        setShape(of: OtherBuild.self, renamed)
+        setShape(of: NewBuild.self, renamed)
     }
 
-    private mutating func setShape<B: Build>(of build: B.Type) {
-        let shape = Shape<B>(&random)
+    private mutating func setShape<B: Build>(of build: B.Type, _ renamed: Set<String>) {
+        let shape = Shape<B>(renamed: renamed, &random)
         #expect(shape.schema.faults().isEmpty)
         B.shape.withLock { $0 = shape }
     }
@@ -64,9 +65,9 @@ struct RandomModelRun {
         let device = devices[index]
         if !device.isRunning { try device.start() }
         let typed: any RandomDevice =
-            switch random.below(3) {
-            case 0: try await TypedDevice<OldBuild>(device, seed: seed)
-            case 1: try await TypedDevice<OtherBuild>(device, seed: seed)
+            switch random.below(4) {
+            case 0...1: try await TypedDevice<OldBuild>(device, seed: seed)
+            case 2: try await TypedDevice<OtherBuild>(device, seed: seed)
             default: try await TypedDevice<NewBuild>(device, seed: seed)
             }
         open[index] = typed

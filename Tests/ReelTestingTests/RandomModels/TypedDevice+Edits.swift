@@ -29,7 +29,7 @@ extension TypedDevice {
     /// Changes a value as an app does it. Equal seeds make equal changes.
     private static func change(_ item: inout Item<B>, _ properties: [NamedProperty<B>], _ seed: UInt64) {
         var random = SeededNumbers(seed)
-        for _ in 0..<random.below(4) {
+        for _ in 0..<random.below(6) {
             guard let property = properties.randomElement(using: &random), !property.property.isConstant else {
                 continue
             }
