@@ -1,6 +1,5 @@
 import Reel
 import Synchronization
-import TestSupport
 
 /// A model with every kind of field. Its schema is random, and another one in each build of the app.
 struct Item<B: Build>: Model {
@@ -80,47 +79,4 @@ enum NewBuild: Build {
     static let title = "New"
     static let priority = -1e300
     static let shape = Mutex(Shape<NewBuild>([]))
-}
-
-/// The properties that a build has in its schema.
-struct Shape<B: Build>: Sendable {
-    let properties: [NamedProperty<B>]
-    let schema: Schema<Item<B>>
-
-    init(_ properties: [NamedProperty<B>]) {
-        self.properties = properties
-        schema = Schema("item") {
-            return properties.flatMap { $0.property.field($0.name, $0.formerly) }
-        }
-    }
-
-    /// Chooses most of all properties.
-    ///
-    /// - Parameters:
-    ///   - renamed: the properties whose fields have another name in the old build. Most newer builds know that name.
-    ///   - random: the generator of the choice.
-    init(renamed: Set<String>, _ random: inout SeededNumbers) {
-        var chosen: [NamedProperty<B>] = []
-        for choices in Property<B>.all where !random.oneIn(8) {
-            let property = random.pick(choices)
-            let (old, new) = (property.name + " before", property.name)
-            let isRenamed = renamed.contains(new)
-            let formerly = isRenamed && !B.isOld && !random.oneIn(4) ? old : nil
-            chosen.append(NamedProperty(property: property, name: isRenamed && B.isOld ? old : new, formerly: formerly))
-        }
-        self.init(chosen.shuffled(using: &random))
-    }
-
-    /// All names of fields that the build knows.
-    var names: Set<String> { Set(properties.map(\.name) + properties.compactMap(\.formerly)) }
-}
-
-/// A property under the names that one schema gives to its field.
-struct NamedProperty<B: Build>: Sendable {
-    let property: Property<B>
-    let name: String
-    let formerly: String?
-
-    /// Returns the stored value that the property reads; nil: there is none.
-    func stored<Value>(in fields: [String: Value]) -> Value? { fields[name] ?? formerly.flatMap { fields[$0] } }
 }

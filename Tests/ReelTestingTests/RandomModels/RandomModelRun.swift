@@ -1,7 +1,6 @@
 import Reel
 import ReelCore
 import ReelTesting
-import Synchronization
 import TestSupport
 import Testing
 
@@ -21,16 +20,7 @@ struct RandomModelRun {
             devices.append(try world.device(name))
         }
         (self.devices, open) = (devices, devices.map { _ in nil })
-        let renamed = Set(Property<NewBuild>.all.map { $0[0].name }.filter { _ in random.oneIn(2) })
-        setShape(of: OldBuild.self, renamed)
-        setShape(of: OtherBuild.self, renamed)
-        setShape(of: NewBuild.self, renamed)
-    }
-
-    private mutating func setShape<B: Build>(of build: B.Type, _ renamed: Set<String>) {
-        let shape = Shape<B>(renamed: renamed, &random)
-        #expect(shape.schema.faults().isEmpty)
-        B.shape.withLock { $0 = shape }
+        Builds.shuffle(&random)
     }
 
     /// Makes the steps, and compares all devices with the checker twice on the way and at the end.

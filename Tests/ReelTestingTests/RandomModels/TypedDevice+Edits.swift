@@ -26,44 +26,21 @@ extension TypedDevice {
         if random.oneIn(3), let item = try readable(id(&random)) { keep(item) }
     }
 
-    /// Changes a value as an app does it. Equal seeds make equal changes.
-    private static func change(_ item: inout Item<B>, _ properties: [NamedProperty<B>], _ seed: UInt64) {
-        var random = SeededNumbers(seed)
-        for _ in 0..<random.below(6) {
-            guard let property = properties.randomElement(using: &random), !property.property.isConstant else {
-                continue
-            }
-            property.property.edit(&item, &random)
-        }
-    }
-
-    private func changed(_ item: Item<B>, _ seed: UInt64) -> Item<B> {
-        var item = item
-        Self.change(&item, properties, seed)
-        return item
-    }
-
     /// Returns what the properties show after an edit of an older value was saved over a present one.
     private func merged(_ present: Item<B>?, _ original: Item<B>, _ edited: Item<B>) -> [Plain?] {
-        guard let present else { return properties.map { _ in nil } }
-        return properties.map { property in
+        guard let present else { return shape.properties.map { _ in nil } }
+        return shape.properties.map { property in
             let property = property.property
             return property.merged(property.shown(present), property.shown(original), property.shown(edited))
         }
     }
 
-    private func randomItem(_ id: Item<B>.ID, _ random: inout SeededNumbers) -> Item<B> {
-        var item = Item<B>(id: id)
-        for property in properties where random.oneIn(2) { property.property.edit(&item, &random) }
-        return item
-    }
-
     // MARK: Objects
 
     private func insert(_ random: inout SeededNumbers) async throws {
-        let item = randomItem(random.pick(Self.ids), &random)
+        let item = shape.item(random.pick(Self.ids), &random)
         let (present, isNew) = (try readable(item.id), try stored(item.id) == nil)
-        let expected = zip(properties, shown(item)).map { property, value -> Plain? in
+        let expected = zip(shape.properties, shape.shown(item)).map { property, value -> Plain? in
             if isNew || property.property.absent != value { return value }
             return present.map(property.property.shown)
         }
@@ -71,9 +48,9 @@ extension TypedDevice {
     }
 
     private func insertDefaults(_ random: inout SeededNumbers) async throws {
-        let item = randomItem(random.pick(Self.ids), &random)
+        let item = shape.item(random.pick(Self.ids), &random)
         let (present, fields) = (try readable(item.id), try stored(item.id) ?? [:])
-        let expected = zip(properties, shown(item)).map { property, value -> Plain? in
+        let expected = zip(shape.properties, shape.shown(item)).map { property, value -> Plain? in
             if property.stored(in: fields) == nil { return value }
             return present.map(property.property.shown)
         }
@@ -85,16 +62,16 @@ extension TypedDevice {
     }
 
     private func update(_ random: inout SeededNumbers) async throws {
-        let (id, seed, properties) = (try id(&random), random.next(), properties)
+        let (id, seed, shape) = (try id(&random), random.next(), shape)
         let present = try readable(id) ?? Item(id: id)
-        try await write(.update, id, expecting: shown(changed(present, seed))) {
-            [try await dataset.update(id) { Self.change(&$0, properties, seed) }]
+        try await write(.update, id, expecting: shape.shown(shape.changed(present, seed))) {
+            [try await dataset.update(id) { shape.change(&$0, seed) }]
         }
     }
 
     private func save(_ random: inout SeededNumbers) async throws {
         guard let original = forms.randomElement(using: &random) else { return }
-        let edited = changed(original, random.next())
+        let edited = shape.changed(original, random.next())
         let expected = merged(try readable(original.id), original, edited)
         try await write(.save, original.id, expecting: expected) {
             [try await dataset.save(edited, changedFrom: original)]
@@ -103,9 +80,9 @@ extension TypedDevice {
 
     private func replace(_ random: inout SeededNumbers) async throws {
         let id = try id(&random)
-        var item = randomItem(id, &random)
-        if !random.oneIn(3), let present = try readable(id) { item = changed(present, random.next()) }
-        try await write(.replace, id, expecting: shown(item)) { [try await dataset.replace(item)] }
+        var item = shape.item(id, &random)
+        if !random.oneIn(3), let present = try readable(id) { item = shape.changed(present, random.next()) }
+        try await write(.replace, id, expecting: shape.shown(item)) { [try await dataset.replace(item)] }
     }
 
     private func delete(_ random: inout SeededNumbers) async throws {
@@ -116,16 +93,16 @@ extension TypedDevice {
     }
 
     private func batch(_ random: inout SeededNumbers) async throws {
-        let (id, seeds, properties) = (try id(&random), (random.next(), random.next()), properties)
+        let (id, seeds, shape) = (try id(&random), (random.next(), random.next()), shape)
         var folder = Folder(id: random.folder().id)
         folder.name = random.text()
         let present = try readable(id) ?? Item(id: id)
-        let expected = shown(changed(changed(present, seeds.0), seeds.1))
+        let expected = shape.shown(shape.changed(shape.changed(present, seeds.0), seeds.1))
         try await write(.batch, id, expecting: expected) { [folder] in
             let handle = try await dataset.batch { batch in
                 try batch.insert(folder)
-                try batch.update(id) { Self.change(&$0, properties, seeds.0) }
-                try batch.update(id) { Self.change(&$0, properties, seeds.1) }
+                try batch.update(id) { shape.change(&$0, seeds.0) }
+                try batch.update(id) { shape.change(&$0, seeds.1) }
             }
             #expect(try dataset.object(folder.id)?.name == folder.name)
             return [handle]
@@ -134,26 +111,26 @@ extension TypedDevice {
 
     private func updateIfUnchanged(_ random: inout SeededNumbers) async throws {
         guard let original = forms.randomElement(using: &random),
-            let property = properties.randomElement(using: &random)?.property
+            let property = shape.properties.randomElement(using: &random)?.property
         else { return }
-        let (id, seed, properties) = (original.id, random.next(), properties)
+        let (id, seed, shape) = (original.id, random.next(), shape)
         let condition = Condition.unchanged(property.keyPath, since: original)
         let present = try readable(id) ?? original
         let isUnchanged = property.shown(present) == property.shown(original)
-        try await write(.updateIfUnchanged, id, expecting: shown(changed(present, seed))) {
-            let handle = try await dataset.update(id, if: condition) { Self.change(&$0, properties, seed) }
+        try await write(.updateIfUnchanged, id, expecting: shape.shown(shape.changed(present, seed))) {
+            let handle = try await dataset.update(id, if: condition) { shape.change(&$0, seed) }
             #expect(isUnchanged || handle.event.changes.isEmpty)
             return [handle]
         }
     }
 
     private func move(_ random: inout SeededNumbers) async throws {
-        guard let property = properties.first(where: { $0.property.name == "rank" }) else { return }
+        guard let property = shape.properties.first(where: { $0.property.name == "rank" }) else { return }
         let items = try dataset.objects(of: Item<B>.self).values.sorted { $0.rank < $1.rank }
         guard let item = items.randomElement(using: &random) else { return }
         let index = random.below(items.count + 1)
         let (lower, upper) = (index > 0 ? items[index - 1] : nil, index < items.count ? items[index] : nil)
-        let expected = properties.map { $0.name == property.name ? nil : $0.property.shown(item) }
+        let expected = shape.properties.map { $0.name == property.name ? nil : $0.property.shown(item) }
         try await write(.move, item.id, expecting: expected) {
             [try await dataset.move(item.id, between: lower?.id, and: upper?.id)]
         }
@@ -178,7 +155,7 @@ extension TypedDevice {
 
     private func deleteFolder(_ random: inout SeededNumbers) async throws {
         let id = random.folder().id
-        guard try dataset.object(id) != nil, properties.contains(where: { $0.property.name == "folder" }) else {
+        guard try dataset.object(id) != nil, shape.properties.contains(where: { $0.property.name == "folder" }) else {
             return
         }
         let writes = try await dataset.delete(id, cascading: \Item<B>.folder, \Folder.parent)
@@ -190,7 +167,7 @@ extension TypedDevice {
     }
 
     private func removeDeletedFolders() async throws {
-        guard properties.contains(where: { $0.property.name == "folders" }) else { return }
+        guard shape.properties.contains(where: { $0.property.name == "folders" }) else { return }
         keep(try await dataset.removeDeletedTargets(from: \Item<B>.folders).handles)
         #expect(try await dataset.removeDeletedTargets(from: \Item<B>.folders).handles.isEmpty)
     }
@@ -199,7 +176,9 @@ extension TypedDevice {
 
     /// Types into the draft of a text, which stays open.
     private func type(_ random: inout SeededNumbers) async throws {
-        guard properties.contains(where: { $0.property.name == "note" && $0.property.absent != nil }) else { return }
+        guard shape.properties.contains(where: { $0.property.name == "note" && $0.property.absent != nil }) else {
+            return
+        }
         let id = try id(&random)
         if draft == nil, try readable(id) != nil { draft = (try dataset.draft(of: id, \.note), id) }
         guard let (text, id) = draft else { return }

@@ -36,9 +36,7 @@ final class TypedDevice<B: Build>: RandomDevice {
     let place: String
     private let name: String
     let dataset: Dataset
-    /// The properties of the build's schema.
-    let properties: [NamedProperty<B>]
-    private let names: Set<String>
+    let shape: Shape<B>
     /// The handles of all events since the start of the process.
     private var handles: [PublishHandle]
     /// Values from which later edits are saved, as in forms that stay open.
@@ -50,8 +48,7 @@ final class TypedDevice<B: Build>: RandomDevice {
         name = device.name
         place = "REEL_SEED=\(seed), \(name)"
         dataset = try await device.client.open("todo", models: [Item<B>.self, Folder.self])
-        let shape = B.shape.withLock { $0 }
-        (properties, names) = (shape.properties, shape.names)
+        shape = B.shape.withLock { $0 }
         handles = await dataset.stream.pending()
     }
 
@@ -75,9 +72,6 @@ final class TypedDevice<B: Build>: RandomDevice {
     func keep(_ new: [PublishHandle]) { handles += new }
 
     func keep(_ form: Item<B>) { forms = forms.suffix(2) + [form] }
-
-    /// Returns what the properties show for a value, in the order of `properties`.
-    func shown(_ item: Item<B>) -> [Plain] { properties.map { $0.property.shown(item) } }
 
     // MARK: Checks of single edits
 
@@ -118,11 +112,11 @@ final class TypedDevice<B: Build>: RandomDevice {
         }
         if isLoading { return }
         let after = try #require(try stored(id), "\(place): \(call) \(id)")
-        for (field, value) in before ?? [:] where !names.contains(field) {
+        for (field, value) in before ?? [:] where !shape.names.contains(field) {
             #expect(after[field] == value, "\(place): \(call) has changed \(id).\(field)")
         }
         guard let item = try readable(id) else { return #expect(expected.allSatisfy { $0 == nil }) }
-        for (property, expected) in zip(properties, expected) {
+        for (property, expected) in zip(shape.properties, expected) {
             let (found, name) = (property.property.shown(item), property.name)
             if let expected { #expect(found == expected, "\(place): \(call) \(id).\(name)") }
             guard let old, let was = property.stored(in: before ?? [:]) else { continue }
@@ -175,13 +169,13 @@ final class TypedDevice<B: Build>: RandomDevice {
         let (objects, stored) = (try dataset.objects(of: Item<B>.self), fold.objects["item"] ?? [:])
         #expect((objects.values.map(\.id.text) + objects.problems.map(\.object.id)).sorted() == stored.keys.sorted())
         for (id, fields) in stored {
-            let isReadable = properties.allSatisfy { !$0.property.isRequired || $0.stored(in: fields) != nil }
+            let isReadable = shape.properties.allSatisfy { !$0.property.isRequired || $0.stored(in: fields) != nil }
             guard let item = objects.values.first(where: { $0.id.text == id }) else {
                 #expect(!isReadable && objects.problems.contains { $0.object.id == id && $0.kind == .missingConstant })
                 continue
             }
             #expect(isReadable)
-            for (property, found) in zip(properties, shown(item)) {
+            for (property, found) in zip(shape.properties, shape.shown(item)) {
                 let expected = property.stored(in: fields).flatMap(property.property.expected)
                 #expect(
                     found == expected ?? property.property.shown(Item(id: item.id)),
