@@ -19,6 +19,13 @@ extension Seeds {
     package static func runAsync(_ count: Int, _ body: (UInt64) async throws -> Void) async throws {
         var seeds: [UInt64] = []
         run(count) { seeds.append($0) }
-        for seed in seeds { try await body(seed) }
+        for seed in seeds {
+            do {
+                try await body(seed)
+            } catch {
+                print("REEL_SEED=\(seed) failed")
+                throw error
+            }
+        }
     }
 }

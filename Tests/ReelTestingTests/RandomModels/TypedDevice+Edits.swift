@@ -197,7 +197,7 @@ extension TypedDevice {
             return
         }
         while text.takeRemoteChange() != nil {}
-        guard let item = try dataset.object(id) else { return }
+        guard let item = try readable(id) else { return }
         #expect(text.text.utf8.elementsEqual(item.note.utf8), "\(place): the draft of \(id)")
     }
 }

@@ -229,7 +229,7 @@ final class TypedDevice<B: Build>: RandomDevice {
         guard let (text, id) = draft else { return }
         try await eventually("the draft shows the text") {
             while text.takeRemoteChange() != nil {}
-            guard let item = try dataset.object(id) else { return true }
+            guard let item = try readable(id) else { return true }
             return text.text.utf8.elementsEqual(item.note.utf8)
         }
     }
