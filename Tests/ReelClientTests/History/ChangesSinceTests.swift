@@ -255,11 +255,11 @@ import Testing
         let first = history.token
         for _ in 0..<65 { try add(1_000) }
         let middle = history.token
-        #expect(try store.changes(since: first, history, row) != nil)
+        #expect(try history.changes(since: first, ofStream: row, in: store.storage.snapshot()) != nil)
         try add(2_500)
         #expect(history.records <= HistoryRow.recordsMax && history.records > HistoryRow.recordsMax / 2)
-        #expect(try store.changes(since: first, history, row) == nil)
-        let found = try #require(try store.changes(since: middle, history, row))
+        #expect(try history.changes(since: first, ofStream: row, in: store.storage.snapshot()) == nil)
+        let found = try #require(try history.changes(since: middle, ofStream: row, in: store.storage.snapshot()))
         #expect(try found.changes { _ in nil }.isEmpty)
         #expect(try store.history(row) == history)
         var stored = 0
@@ -273,14 +273,14 @@ import Testing
         let lost = history.token
         history.next -= 1
         try add(10)
-        #expect(try store.changes(since: lost, history, row) == nil)
+        #expect(try history.changes(since: lost, ofStream: row, in: store.storage.snapshot()) == nil)
         // A change that is not known ends the history.
         let before = history.token
         try store.commit(durably: false) { changes throws(ReelError) in
             try store.add(nil, to: &history, row, &changes) { 99 }
         }
-        #expect(try store.changes(since: before, history, row) == nil)
-        #expect(try store.changes(since: history.token, history, row) != nil)
+        #expect(try history.changes(since: before, ofStream: row, in: store.storage.snapshot()) == nil)
+        #expect(try history.changes(since: history.token, ofStream: row, in: store.storage.snapshot()) != nil)
     }
 
     private func object(_ id: String) -> SyncObject? {
