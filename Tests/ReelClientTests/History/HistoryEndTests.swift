@@ -1,5 +1,6 @@
 import Dispatch
 import ReelCore
+import ReelNet
 import Synchronization
 import TestSupport
 import Testing
@@ -80,75 +81,56 @@ import Testing
 
     @Test("other calls of the client complete while an answer is made, and the answer is of its moment")
     func offTheActor() async throws {
-        let storage = HaltingStorage()
-        let client = try FakeNetwork().client(nodes: [], store: .storage(storage))
+        let (network, storage) = (try FakeNetwork(), HookedStorage())
+        let client = try network.client(nodes: [], store: .storage(storage))
         let stream = try await client.open("s")
         let token = try await stream.changes(since: nil).token
         try await stream.publish(.insert("m", id: "1"))
-        storage.halt()
-        async let answer = stream.changes(since: token)
-        try await eventually { storage.isHalted }
-        try await stream.publish(.insert("m", id: "2"))
-        try await stream.publish(.delete("m", id: "1"))
-        #expect(await stream.pendingCount > 0)
-        let waited = storage.release()
-        let changes = try await answer
-        #expect(waited)
-        #expect(!storage.hasWaitedInVain)
+        let completed = Mutex<[Bool]>([])
+        storage.setHook {
+            // The reader of the history waits for a whole turn of the client's actor.
+            let end = DispatchSemaphore(value: 0)
+            network.loop.execute {
+                client.assumeIsolated { client in
+                    _ = try? client.accept(.insert("m", id: "2"), to: stream.opening, base: nil)
+                    client.finishTurn()
+                }
+                end.signal()
+            }
+            completed.withLock { $0.append(end.wait(timeout: .now() + .seconds(60)) == .success) }
+        }
+        let changes = try await stream.changes(since: token)
+        storage.setHook(nil)
+        #expect(completed.withLock { $0 } == [true])
         #expect(changes.objects.map(\.name.id) == ["1"] && changes.objects[0].kind == .inserted)
-        #expect(try await stream.changes(since: changes.token).objects.map(\.kind) == [.deleted, .inserted])
+        #expect(try changes.snapshot.objects("m").count == 1 && stream.objects("m").count == 2)
+        #expect(try await stream.changes(since: changes.token).objects.map(\.name.id) == ["2"])
         await client.close()
     }
 }
 
-/// A storage in memory in which the reading of a history halts until a test releases it.
-private final class HaltingStorage: DeviceStorage {
-    private struct State {
-        var halts = false
-        var isHalted = false
-        var hasWaitedInVain = false
-    }
-
+/// A storage in memory that calls a hook before it reads a history.
+private final class HookedStorage: DeviceStorage {
     private let memory = MemoryStorage()
-    private let state = Mutex(State())
-    private let semaphore = DispatchSemaphore(value: 0)
+    private let hook = Mutex<(@Sendable () -> Void)?>(nil)
 
-    func halt() { state.withLock { $0.halts = true } }
-    var isHalted: Bool { state.withLock { $0.isHalted } }
-    var hasWaitedInVain: Bool { state.withLock { $0.hasWaitedInVain } }
-
-    /// Returns true if a reader was halted.
-    func release() -> Bool {
-        semaphore.signal()
-        return state.withLock { state in
-            state.halts = false
-            return state.isHalted
-        }
-    }
-
-    fileprivate func readsHistory() {
-        let halts = state.withLock { state in
-            state.isHalted = state.halts
-            return state.halts
-        }
-        guard halts else { return }
-        if semaphore.wait(timeout: .now() + .seconds(60)) == .timedOut {
-            state.withLock { $0.hasWaitedInVain = true }
-        }
-    }
+    func setHook(_ hook: (@Sendable () -> Void)?) { self.hook.withLock { $0 = hook } }
 
     func snapshot() throws(ReelError) -> any StorageSnapshot { Snapshot(try memory.snapshot(), self) }
+
     func commit(_ changes: StorageChanges, durably: Bool) throws(ReelError) {
         try memory.commit(changes, durably: durably)
     }
+
     func close() { memory.close() }
+
     func erase() throws(ReelError) { try memory.erase() }
 
     private final class Snapshot: StorageSnapshot {
         private let snapshot: any StorageSnapshot
-        private let storage: HaltingStorage
+        private let storage: HookedStorage
 
-        init(_ snapshot: any StorageSnapshot, _ storage: HaltingStorage) {
+        init(_ snapshot: any StorageSnapshot, _ storage: HookedStorage) {
             (self.snapshot, self.storage) = (snapshot, storage)
         }
 
@@ -159,7 +141,7 @@ private final class HaltingStorage: DeviceStorage {
             to end: [UInt8],
             _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) throws(ReelError) -> Bool
         ) throws(ReelError) {
-            if start.first == UInt8(ascii: "h") { storage.readsHistory() }
+            if start.first == UInt8(ascii: "h") { storage.hook.withLock { $0 }?() }
             try snapshot.forEach(from: start, to: end, body)
         }
     }
