@@ -22,6 +22,7 @@ extension StreamState {
         if let failure = fold?.storedObjects?.failure { throw failure }
         if writesNothing { return outbox.settleAtOnce() }
         let rules = mergeRules(eventMaxBytes)
+        recorder?.note(event.changes.map { Fold.key(model: $0.model, id: $0.id) }, .own)
         return outbox.add(event, base: base, waits: waits, wallMs: wallMs, rules: rules) { change in
             fold?.holds(model: change.model, id: change.id) == true
         }

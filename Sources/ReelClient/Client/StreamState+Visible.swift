@@ -48,22 +48,16 @@ extension StreamState {
                 listed = Set(changes.objects.map(fold.key(ofObject:)) + changes.forgottenObjects)
                 news.formUnion(listed)
             }
-            tell(news)
-            recorder?.note(
-                news,
-                folded: listed,
-                isLoaded: replacement == .listed,
-                isReplaced: replacement == .whole
-            )
+            self.news.formUnion(news)
+            unshown.keys.formUnion(news)
+            if replacement == .listed { recorder?.note(listed, .load) }
         }
+        // They are taken also if nobody records them, or their number would grow without limit.
+        let withdrawn = overlay.withdrawals.takeObjects()
+        recorder?.note(withdrawn, .withdrawn)
         // An observer that comes before the changes are shown has not asked for their names.
         if !tells || replacement == .whole { unshown.isReset = true }
         readable.add(&overlay)
-    }
-
-    private func tell(_ news: some Sequence<Overlay.Key>) {
-        self.news.formUnion(news)
-        unshown.keys.formUnion(news)
     }
 
     /// Reports to the queue which of the changed objects exist now.

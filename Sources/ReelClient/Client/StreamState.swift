@@ -37,7 +37,9 @@ final class StreamState {
     var cutLoad: DeviceStore.Load?
     /// The replacement of the fold below the overlay since the overlay was updated; nil: there was none.
     var replacement: Replacement?
-    /// The objects that look different since the readers of changes were last told.
+    /// The objects that look different since the readers of changes were last told. It has other objects than
+    /// `unshown`: a commit in the middle of a turn shows them and tells nobody, and the first reader of changes forgets
+    /// the earlier ones.
     var news: Set<Overlay.Key> = []
     /// The recorder of visible changes; nil: no app has asked for the changes since a token.
     var recorder: ChangeRecorder?
@@ -83,7 +85,7 @@ final class StreamState {
     let feeds = Feeds(ObjectChangeBatch.gather)
     /// The observers of the readable content.
     let observers = ContentObservers()
-    /// The changes of the readable content that are not shown yet.
+    /// The changes of the readable content that are not shown yet. The next commit shows and records them.
     var unshown = ContentChanges()
     var batch: ObjectChangeBatch?
     var sendTimer: (any TransportHandle)?
@@ -106,4 +108,7 @@ final class StreamState {
 
     /// The last seq folded.
     var seq: Seq { view?.seq ?? .none }
+
+    /// The results of the next step of the view, as far as they are of use.
+    var newProgress: View.Progress { View.Progress(others: recorder == nil ? nil : []) }
 }

@@ -161,7 +161,7 @@ extension SyncClient {
             return step(stream, .installed(isTaken: false, before: before))
         }
         let former = stream.fold?.storedObjects?.layers ?? []
-        var progress = View.Progress()
+        var progress = stream.newProgress
         if stream.view == nil {
             stream.view = View(fold, partitions: welcome.partitions)
         } else {

@@ -117,7 +117,7 @@ extension SyncClient {
 
     /// Adds events to the state of a stream.
     func apply(_ events: ServerFrame.Events, isPushed: Bool, _ stream: StreamState) throws(ReelError) {
-        var progress = View.Progress()
+        var progress = stream.newProgress
         let isTaken =
             stream.view?.received(events, isPushed: isPushed, owns: stream.outbox.owns, &progress) ?? false
         guard isTaken else {
@@ -128,7 +128,7 @@ extension SyncClient {
 
     private func received(upTo seq: Seq, _ partition: Int) {
         for stream in opened.values where stream.sync.isLive && stream.view?.isProven(to: seq, of: partition) == false {
-            var progress = View.Progress()
+            var progress = stream.newProgress
             stream.view?.upto(seq, owns: stream.outbox.owns, &progress)
             took(progress, stream)
         }
@@ -142,7 +142,7 @@ extension SyncClient {
         for own in progress.own {
             // A copy that was sent under a former user name says nothing about the site.
             if own.outcome == .foreign, stamp.differs(from: own.by) { continue }
-            stream.outbox.folded(
+            let wasQueued = stream.outbox.folded(
                 own.author,
                 seq: own.seq,
                 own.outcome,
@@ -150,7 +150,10 @@ extension SyncClient {
                 base: stream.seq,
                 nowMs: transport.nowMs
             )
+            // A clone of this device has published it, or the store was restored from a backup.
+            if !wasQueued, own.outcome == .applied { stream.recorder?.note(own.objects, .remote) }
         }
+        stream.recorder?.note(progress.others ?? [], .remote)
         counters.eventsReceived += Int64(progress.received.count)
         stream.eventsBehindState += progress.received.count
         stream.bytesBehindState += progress.received.reduce(0) { $0 + $1.value.count }

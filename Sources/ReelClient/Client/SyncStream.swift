@@ -94,16 +94,24 @@ public struct SyncStream: Sendable {
     /// app can keep its own token. It stores the token of the answer together with what it has made from the changes,
     /// and passes it to the next call. `changes()` tells when another call is worth while; a missed batch only delays.
     ///
-    /// The device records changes from the first call on, at most 65,536 of them. It does not know the changes since an
-    /// older token, nor those over a load of the first state, an eviction or a damaged store. Then the answer is a
-    /// reset: read all objects of its snapshot.
+    /// The device records changes from the first call on, at most 65,536 of them. It stops when it no longer has the
+    /// changes since any token that it has given, or by `stopRecordingChanges`. The next call begins again.
+    ///
+    /// The device does not know the changes since an older token, nor those over a load of the first state, an eviction
+    /// or a damaged store. Then the answer is a reset: read all objects of its snapshot.
     ///
     /// - Parameter token: the token of the last answer; nil: there is none yet, and the answer is a reset.
     /// - Returns: The changes up to now.
     /// - Throws: `closed` if the stream or the client is closed. A code that begins with `store_` if the store failed.
     public func changes(since token: ChangeToken?) async throws -> StreamChanges {
-        try await client.changes(since: token, of: opening)
+        try await client.historyMoment(of: opening).changes(since: token)
     }
+
+    /// Removes the recorded changes from the device, and records no more. Call it when no part of the app keeps a token
+    /// any longer. The next call of `changes(since:)` is answered with a reset, and begins the recording again.
+    ///
+    /// - Throws: `closed` if the stream or the client is closed. A code that begins with `store_` if the store failed.
+    public func stopRecordingChanges() async throws { try await client.stopRecordingChanges(of: opening) }
 
     /// Waits until the stream is folded up to this seq.
     ///

@@ -4,57 +4,60 @@ internal import ReelCore
 struct ChangeRecorder {
     /// The stored part of the history, without its rows.
     var history: HistoryRow
-    /// The objects that may look different since the last commit.
-    private(set) var touched: Set<Overlay.Key> = []
-    /// Those of them that an event in the log has changed.
-    private var folded: Set<Overlay.Key> = []
-    /// Those of them that a delta has changed.
-    private var loaded: Set<Overlay.Key> = []
-    /// True if a snapshot or a large delta has replaced the state since the last commit.
-    private(set) var isReplaced = false
+    /// The causes of changes since the last commit, by object. An object that looks the same may have some.
+    private var causes: [Overlay.Key: ObjectChange.Origin] = [:]
 
     init(_ history: HistoryRow) { self.history = history }
 
-    /// True if a commit may have to record something.
-    var hasNews: Bool { isReplaced || !touched.isEmpty }
-
-    /// Notes the changes of a part of a turn.
-    ///
-    /// - Parameters:
-    ///   - touched: the objects that look different.
-    ///   - folded: the objects that the fold has changed.
-    ///   - isLoaded: true if a delta has changed the fold.
-    ///   - isReplaced: true if another state has replaced the fold.
-    mutating func note(
-        _ touched: Set<Overlay.Key>,
-        folded: Set<Overlay.Key>,
-        isLoaded: Bool,
-        isReplaced: Bool
-    ) {
-        self.touched.formUnion(touched)
-        if isLoaded { loaded.formUnion(folded) } else { self.folded.formUnion(folded) }
-        self.isReplaced = self.isReplaced || isReplaced
+    /// Notes a cause of changes in this turn.
+    mutating func note(_ objects: some Sequence<Overlay.Key>, _ cause: ObjectChange.Origin) {
+        for key in objects { causes[key, default: []].formUnion(cause) }
     }
 
-    /// Returns the records of the turn, and begins the next one. Nil: the changes are not known, or too many.
-    mutating func take(from old: StreamSnapshot?, to new: StreamSnapshot?) -> [ChangeRecord]? {
-        defer { (touched, folded, loaded, isReplaced) = ([], [], [], false) }
+    /// Forgets the causes of the turn, which has no visible effect.
+    mutating func forgetCauses() { causes = [:] }
+
+    /// Returns the records of the turn, and begins the next one.
+    ///
+    /// - Parameters:
+    ///   - changes: the objects that may look different since the last commit.
+    ///   - old: the stream at the last commit; nil: it cannot be read.
+    ///   - new: the stream now; nil: it cannot be read.
+    /// - Returns: The records; nil: the changes are not known, or too many.
+    mutating func take(
+        _ changes: ContentChanges,
+        from old: StreamSnapshot?,
+        to new: StreamSnapshot?
+    ) -> [ChangeRecord]? {
+        defer { causes = [:] }
         guard let old, let new else { return nil }
         // Readers have seen a part of a first state while it arrived, and nobody knows which.
-        if isReplaced, old.epoch == nil, old.hasStoredObjects { return nil }
+        if changes.isReset, old.epoch == nil, old.hasStoredObjects { return nil }
         do throws(ReelError) {
-            let keys = isReplaced ? try old.keysNotShared(with: new, max: HistoryRow.recordsMax) : touched
+            let keys = changes.isReset ? try old.keysNotShared(with: new, max: HistoryRow.recordsMax) : changes.keys
             guard let keys, keys.count <= HistoryRow.recordsMax else { return nil }
             var records: [ChangeRecord] = []
             for key in keys.sorted(by: KeyOrder.precedes) {
-                let origin: ObjectChange.Origin =
-                    isReplaced || loaded.contains(key) ? .load : folded.contains(key) ? .remote : .own
-                let record = ChangeRecord(key, from: try old.object(key), to: try new.object(key), origin)
-                if let record { records.append(record) }
+                let (former, present) = (try old.object(key), try new.object(key))
+                guard var record = ChangeRecord(key, from: former, to: present, causes[key] ?? []) else { continue }
+                if changes.isReset {
+                    let hasSame = try old.confirmed.hasSame(key, as: new.confirmed)
+                    if !hasSame || record.origin.isEmpty { record.origin.insert(.load) }
+                }
+                // Nothing has changed the object, so an own event that waits has another effect than before.
+                if record.origin.isEmpty { record.origin = .withdrawn }
+                records.append(record)
             }
             return records
         } catch {
             return nil
         }
+    }
+}
+
+extension StreamSnapshot {
+    /// Returns true if the object looks the same at another moment.
+    fileprivate func hasSame(_ key: Overlay.Key, as other: StreamSnapshot) throws(ReelError) -> Bool {
+        ChangeRecord(key, from: try object(key), to: try other.object(key), []) == nil
     }
 }

@@ -20,6 +20,8 @@ extension ChangeToken: LosslessStringConvertible {
             let tag = UInt32(parts[2], radix: 16)
         else { return nil }
         self.init(history: history, number: number, tag: tag)
+        // Swift also reads numbers with a sign, with zeros before them, and with capital digits.
+        if description != text { return nil }
     }
 
     /// The token as text of at most 45 characters, to be stored.

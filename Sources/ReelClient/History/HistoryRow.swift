@@ -15,6 +15,8 @@ struct HistoryRow: Equatable {
     /// The number of the next row, and the tag of the row before it.
     var next: Int64 = 1
     var nextTag: UInt32 = 0
+    /// The number in the newest token that an app has got. After a crash it can be too low.
+    var asked: Int64 = 1
     /// The number of records in all rows, and the bytes of the rows.
     var records = 0
     var bytes = 0
@@ -30,13 +32,19 @@ struct HistoryRow: Equatable {
     /// The token for the changes after the present end.
     var token: ChangeToken { ChangeToken(history: id, number: next, tag: nextTag) }
 
+    /// True if the history can still answer for a token that an app has got.
+    var isOfUse: Bool { asked >= first }
+
     init(_ content: Bytes) throws(ReelError) {
         var row = RowReader(content)
         id = UInt64(bitPattern: try row.number()) & Self.idMask
         (first, firstTag) = (try row.number(), UInt32(truncatingIfNeeded: try row.number()))
         (next, nextTag) = (try row.number(), UInt32(truncatingIfNeeded: try row.number()))
-        (records, bytes) = (Int(try row.number()), Int(try row.number()))
-        guard first > 0, next >= first, records >= 0, bytes >= 0 else { throw row.damaged("a history") }
+        asked = try row.number()
+        (records, bytes) = (Int(clamping: try row.number()), Int(clamping: try row.number()))
+        guard first > 0, next >= first, asked <= next, records >= 0, bytes >= 0 else {
+            throw row.damaged("a history")
+        }
         try row.end()
     }
 
@@ -47,6 +55,7 @@ struct HistoryRow: Equatable {
         row.write(Int64(firstTag))
         row.write(next)
         row.write(Int64(nextTag))
+        row.write(asked)
         row.write(Int64(records))
         row.write(Int64(bytes))
         return row.bytes

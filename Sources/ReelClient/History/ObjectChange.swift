@@ -10,7 +10,8 @@ public struct ObjectChange: Sendable, Hashable, Identifiable {
         case deleted
     }
 
-    /// The causes of a change. Several causes can have changed one object.
+    /// The causes of a change: all that have written the object since the token. A change with `origin == .own` has
+    /// nothing that this device did not do itself. Any other origin has, or may have.
     public struct Origin: OptionSet, Sendable, Hashable, Codable {
         /// The bits of the causes.
         public let rawValue: Int
@@ -18,12 +19,15 @@ public struct ObjectChange: Sendable, Hashable, Identifiable {
         /// Creates a set of causes from its bits.
         public init(rawValue: Int) { self.rawValue = rawValue }
 
-        /// An own event of this device, or the end of one that the stream has rejected.
+        /// An event that this device has published. Its confirmation by the stream is no further change.
         public static let own = Origin(rawValue: 1)
-        /// An event of another device.
+        /// An event of another device, or of this one that its store does not know: it was restored from a backup.
         public static let remote = Origin(rawValue: 2)
         /// A snapshot or a delta, in which the author of a change cannot be told.
         public static let load = Origin(rawValue: 4)
+        /// An own event that was shown before has lost its effect, or has got it again. The stream has rejected the
+        /// event, or will reject it as it looks now, or the app has withdrawn it.
+        public static let withdrawn = Origin(rawValue: 8)
     }
 
     /// The value of a field at the token.

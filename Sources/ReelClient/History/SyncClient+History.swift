@@ -2,35 +2,55 @@ internal import ReelCore
 
 // The changes of a stream since a token.
 extension SyncClient {
-    func changes(since token: ChangeToken?, of opening: StreamOpening) throws(ReelError) -> StreamChanges {
+    /// The content of a stream before a turn, and the objects that the turn changes.
+    struct ContentBeforeTurn {
+        fileprivate var stream: StreamState
+        /// The content; nil: it cannot be read.
+        fileprivate var content: StreamSnapshot?
+        fileprivate var changes: ContentChanges
+    }
+
+    /// Returns the present history and content of a stream, and begins to record its changes if it has no history.
+    func historyMoment(of opening: StreamOpening) throws(ReelError) -> HistoryMoment {
         let stream = try settledStream(opening)
         guard let store else { throw .closed }
-        let known = stream.recorder?.history
-        let history = if let known { known } else { try beginHistory(of: stream, store) }
-        let now = try moment(of: opening)
-        guard let token, let found = try store.changes(since: token, history, stream.row) else {
-            return StreamChanges(token: history.token, isReset: true, objects: [], snapshot: now)
-        }
-        let objects = try found.changes { (key) throws(ReelError) in try now.object(key) }
-        return StreamChanges(token: history.token, isReset: false, objects: objects, snapshot: now)
+        let known = stream.recorder
+        var recorder = if let known { known } else { try beginHistory(of: stream, store) }
+        // The caller gets a token for the present end.
+        recorder.history.asked = recorder.history.next
+        stream.recorder = recorder
+        return HistoryMoment(history: recorder.history, row: stream.row, snapshot: try moment(of: opening))
     }
 
     /// Begins to record the changes of a stream. From then on each commit of the stream records them.
-    private func beginHistory(of stream: StreamState, _ store: DeviceStore) throws(ReelError) -> HistoryRow {
+    private func beginHistory(of stream: StreamState, _ store: DeviceStore) throws(ReelError) -> ChangeRecorder {
         let history = HistoryRow(random: random.next())
+        try commit(store) { changes in
+            // A damaged history may have left rows.
+            store.removeHistory(stream.row, &changes)
+            changes.seal(history.content, for: StoreKey.history(stream.row))
+        }
+        // The turn has ended. Without an observer nobody has noted what the turns before it have changed.
+        stream.unshown = ContentChanges()
+        return ChangeRecorder(history)
+    }
+
+    /// Removes the history of a stream, and records its changes no longer.
+    func stopRecordingChanges(of opening: StreamOpening) throws(ReelError) {
+        let stream = try settledStream(opening)
+        guard let store else { throw .closed }
+        guard stream.recorder != nil else { return }
+        try commit(store) { changes in store.removeHistory(stream.row, &changes) }
+        stream.recorder = nil
+    }
+
+    private func commit(_ store: DeviceStore, _ body: (inout StorageChanges) -> Void) throws(ReelError) {
         do throws(ReelError) {
-            try store.commit(durably: true) { changes throws(ReelError) in
-                // A damaged history may have left rows.
-                let start = StoreKey.history(stream.row)
-                changes.removeRange(from: start, to: StoreKey.end(of: start))
-                changes.seal(history.content, for: start)
-            }
+            try store.commit(durably: true) { changes throws(ReelError) in body(&changes) }
         } catch {
             fail(error)
             throw error
         }
-        stream.recorder = ChangeRecorder(history)
-        return history
     }
 
     /// Returns what readers of a stream see now.
@@ -44,26 +64,38 @@ extension SyncClient {
 
     // MARK: Recording
 
-    /// Returns the streams that have something to record, with their present content; nil: it cannot be read.
-    func contentBeforeTurn(of streams: [StreamState]) -> [(stream: StreamState, content: StreamSnapshot?)] {
-        streams.filter { $0.recorder?.hasNews == true }.map { ($0, try? moment(of: $0.opening)) }
+    /// Returns the present content of the streams that may have something to record.
+    func contentBeforeTurn(of streams: [StreamState]) -> [ContentBeforeTurn] {
+        var contents: [ContentBeforeTurn] = []
+        for stream in streams where stream.recorder != nil {
+            if stream.unshown.isEmpty {
+                stream.recorder?.forgetCauses()
+            } else {
+                let content = try? moment(of: stream.opening)
+                contents.append(ContentBeforeTurn(stream: stream, content: content, changes: stream.unshown))
+            }
+        }
+        return contents
     }
 
     /// Returns the rows of the histories for this turn. The commit that follows must write them.
-    func historyRows(
-        since before: [(stream: StreamState, content: StreamSnapshot?)],
-        _ store: DeviceStore
-    ) throws(ReelError) -> StorageChanges {
+    func historyRows(since before: [ContentBeforeTurn], _ store: DeviceStore) throws(ReelError) -> StorageChanges {
         var changes = StorageChanges()
-        for (stream, old) in before {
+        for old in before {
+            let stream = old.stream
             guard var recorder = stream.recorder.take() else { continue }
-            let records = recorder.take(from: old, to: try? moment(of: stream.opening))
+            let new = try? moment(of: stream.opening)
+            let records = recorder.take(old.changes, from: old.content, to: new)
             if records?.isEmpty != true {
                 try store.add(records, to: &recorder.history, stream.row, &changes) {
                     UInt32(truncatingIfNeeded: random.next())
                 }
             }
-            stream.recorder = recorder
+            if recorder.history.isOfUse {
+                stream.recorder = recorder
+            } else {
+                store.removeHistory(stream.row, &changes)
+            }
         }
         return changes
     }

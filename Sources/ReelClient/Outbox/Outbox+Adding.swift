@@ -79,7 +79,7 @@ extension Outbox {
             if change.kind == .insert { wasMade = true }
         }
         for number in superfluous {
-            if let index = index(of: number) { remove(at: index, .superseded) }
+            if let index = index(of: number) { remove(at: index, .superseded, isReplaced: true) }
         }
         guard superfluous.count == numbers.count, wasMade, !isHeld else { return false }
         rememberCancelled(ObjectKey(delete))

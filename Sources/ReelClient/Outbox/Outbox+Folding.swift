@@ -6,11 +6,13 @@ extension Outbox {
         site == self.site || formerSites.contains(site)
     }
 
-    /// Called when the own fold has processed an event of an own site.
+    /// Called when the own fold has processed an event of an own site. Returns true if the event was in this queue.
+    ///
     /// - Parameters:
     ///   - seq: the seq of the event.
     ///   - content: the bytes of the event as its author sent them.
     ///   - base: the last seq folded, as the base of events that are sent again under a new site.
+    @discardableResult
     mutating func folded(
         _ author: EventID,
         seq: Seq,
@@ -18,24 +20,26 @@ extension Outbox {
         content: [UInt8],
         base: Seq,
         nowMs: Int64
-    ) {
+    ) -> Bool {
+        let wasQueued = index(of: author) != nil
         switch outcome {
-        case .applied: consumed(author, .applied(seq), content)
-        case .rejected(let code): consumed(author, .rejected(code, seq), content)
+        case .applied: return consumed(author, .applied(seq), content)
+        case .rejected(let code): return consumed(author, .rejected(code, seq), content)
         case .gap: missed(author, seq: seq, nowMs: nowMs)
         case .stale: wasStale(author, seq: seq, base: base)
         case .tooManySites:
-            guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { return }
+            guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { break }
             forgetAcks(from: index)
             rewind()
             waitForRoom()
         case .foreign:
-            guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { return }
+            guard let index = index(of: author), lies(entries[index], atOrBelow: seq) else { break }
             forgetAcks(from: index)
             foreignSites.insert(author.site)
             rewind()
         case .duplicate, .seed, .barrier, .void, .stopped: break
         }
+        return wasQueued
     }
 
     /// The last event of a site that a state has consumed. Its seq is nil if it was in another log.
@@ -106,16 +110,19 @@ extension Outbox {
 
     // MARK: Outcomes
 
-    private mutating func consumed(_ author: EventID, _ outcome: PublishOutcome, _ content: [UInt8]) {
+    /// Settles the entry of an event that was consumed. Returns false if the event was not in this queue.
+    private mutating func consumed(_ author: EventID, _ outcome: PublishOutcome, _ content: [UInt8]) -> Bool {
         if conflicting == author { conflicting = nil }
         if let index = index(of: author) {
             if entries[index].event.encoded(base: entries[index].base, author: author) == content {
-                return remove(at: index, outcome)
+                remove(at: index, outcome)
+                return true
             }
             anotherEventHasOp(ofEntryAt: index)
         } else if author.site == site, author.op >= nextOp {
             takeNewSite()
         }
+        return false
     }
 
     /// Called when another device has used the site of an entry: its event has the op.

@@ -53,9 +53,18 @@ struct Outbox: Sendable {
     /// A change of the stored queue.
     enum Write: Sendable, Equatable {
         case put(Entry)
-        /// `isInStream`: true if the stream has the event, and is not known to have rejected it.
-        case remove(number: Int64, isInStream: Bool)
+        case remove(number: Int64, Removal)
         case site(Site, next: Op)
+    }
+
+    /// The reason for which an entry leaves the queue.
+    enum Removal: Sendable, Equatable {
+        /// The stream has the event, and is not known to have rejected it.
+        case inStream
+        /// An own event that the app has just published makes the event superfluous.
+        case replaced
+        /// The stream does not have the event, or has rejected it, or nobody can tell.
+        case withdrawn
     }
 
     /// A message for the app.
@@ -203,10 +212,16 @@ struct Outbox: Sendable {
         numbers[author.site]?[author.op].flatMap(index(of:))
     }
 
-    mutating func remove(at index: EntryList.Index, _ outcome: PublishOutcome) {
+    /// Removes an entry.
+    ///
+    /// - Parameters:
+    ///   - index: the index of the entry.
+    ///   - outcome: the outcome of its event.
+    ///   - isReplaced: true if an own event that the app has just published makes the event superfluous.
+    mutating func remove(at index: EntryList.Index, _ outcome: PublishOutcome, isReplaced: Bool = false) {
         let entry = entries[index]
         entries.remove(at: index)
-        noteRemoved(entry, outcome)
+        noteRemoved(entry, outcome, isReplaced: isReplaced)
         settled(entry.number, outcome)
     }
 
@@ -225,11 +240,11 @@ struct Outbox: Sendable {
         for (number, outcome) in outcomes where waiting[number] != nil { settled(number, outcome) }
     }
 
-    private mutating func noteRemoved(_ entry: Entry, _ outcome: PublishOutcome) {
+    private mutating func noteRemoved(_ entry: Entry, _ outcome: PublishOutcome, isReplaced: Bool = false) {
         touch(entry, -1)
         if let author = entry.author { forget(author) }
         if entry.covered != nil { coveredCount -= 1 }
-        write(.remove(number: entry.number, isInStream: outcome.isApplied))
+        write(.remove(number: entry.number, outcome.isApplied ? .inStream : isReplaced ? .replaced : .withdrawn))
         notify(.settled(number: entry.number, outcome))
     }
 

@@ -10,7 +10,7 @@ public struct StreamSnapshot: Sendable {
 
     private let name: StreamName
     private let stream: ClientContent.Stream
-    private let storage: any StorageSnapshot
+    let storage: any StorageSnapshot
     /// True if own events that still wait are applied.
     private let showsOwn: Bool
     private let report: DamageReport

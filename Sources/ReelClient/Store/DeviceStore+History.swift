@@ -57,6 +57,12 @@ extension DeviceStore {
         changes.seal(history.content, for: StoreKey.history(row))
     }
 
+    /// Removes a history with all its rows.
+    func removeHistory(_ row: Int64, _ changes: inout StorageChanges) {
+        let start = StoreKey.history(row)
+        changes.removeRange(from: start, to: StoreKey.end(of: start))
+    }
+
     /// Returns the contents of the rows for these records, without their tags, and the number of records in each.
     private static func rows(of records: [ChangeRecord]) -> [(content: [UInt8], count: Int)] {
         stride(from: 0, to: records.count, by: HistoryRow.recordsPerRow).map { start in
@@ -92,48 +98,5 @@ extension DeviceStore {
         changes.removeRange(from: start, to: StoreKey.history(row, first))
         (history.first, history.firstTag) = (first, tag)
         (history.records, history.bytes) = (max(0, records), max(0, bytes))
-    }
-
-    /// Reads the records after a token.
-    ///
-    /// - Parameters:
-    ///   - token: the token.
-    ///   - history: the history.
-    ///   - row: the number of the stream.
-    /// - Returns: The changes; nil if the history does not have everything after the token.
-    /// - Throws: A code that begins with `store_` if the storage failed.
-    func changes(
-        since token: ChangeToken,
-        _ history: HistoryRow,
-        _ row: Int64
-    ) throws(ReelError) -> MergedChanges? {
-        guard token.history == history.id, (history.first...history.next).contains(token.number) else { return nil }
-        if token.number == history.first, token.tag != history.firstTag { return nil }
-        var merged = MergedChanges()
-        var number = token.number
-        // The row before the token shows whether the store still has what the token was made from.
-        let start = StoreKey.history(row, max(history.first, number - 1))
-        let end = StoreKey.history(row, history.next)
-        var isKnown = token.number == history.first
-        do throws(ReelError) {
-            try storage.snapshot().forEach(from: start, to: end) { (key, value) throws(ReelError) in
-                guard let found = StoreKey.number(in: key, at: 9), let content = SealedValue.open(value, for: key)
-                else { throw ReelError.damagedStore(key) }
-                var reader = RowReader(content)
-                let foundTag = UInt32(truncatingIfNeeded: try reader.number())
-                if found == token.number - 1 {
-                    isKnown = foundTag == token.tag
-                    return isKnown
-                }
-                guard found == number else { throw ReelError.damagedStore(key) }
-                merged.add(try ChangeRecord.records(in: &reader))
-                number = found + 1
-                return true
-            }
-        } catch {
-            guard error.isDamage else { throw error }
-            return nil
-        }
-        return isKnown && number == history.next ? merged : nil
     }
 }

@@ -67,8 +67,8 @@ struct Overlay: Sendable {
     private(set) var site: Site
     /// The objects that the queue may show in another way since the last call of `takeTouched`.
     private var touched: Set<Key> = []
-    /// The changes of own texts that were shown and then withdrawn, or withdrawn and then shown.
-    private(set) var withdrawals = Withdrawals()
+    /// The own events that were shown and then withdrawn, or withdrawn and then shown.
+    var withdrawals = Withdrawals()
     private var event = ParsedEvent()
 
     /// Creates the overlay of all entries of a queue. `isComplete`: true if the fold has the whole stream.
@@ -414,7 +414,9 @@ struct Overlay: Sendable {
         }
         if lost.all != all { hasOtherMarks = true }
         self.lost[entry.site] = lost
-        if entry.wasLaid, (before == nil) != (entry.refusal == nil) { withdrawals.note(entry.texts) }
+        if entry.wasLaid, (before == nil) != (entry.refusal == nil) {
+            withdrawals.note(entry.texts, of: entry.keys)
+        }
         entry.wasLaid = true
         laid[number] = entry
     }
@@ -431,16 +433,17 @@ struct Overlay: Sendable {
         }
     }
 
-    /// Notes the withdrawn texts of an entry that leaves the queue with another outcome than the predicted one, or
-    /// whose event is replaced by a filler.
+    /// Notes the withdrawal of an entry that leaves the queue with another outcome than the predicted one, or whose
+    /// event is replaced by a filler.
     private mutating func noteWithdrawal(by write: Outbox.Write) {
         switch write {
-        case .remove(let number, let isInStream):
-            guard let old = laid[number], (old.refusal == nil) != isInStream else { return }
-            withdrawals.note(old.texts)
+        case .remove(let number, let removal):
+            guard let old = laid[number], (old.refusal == nil) != (removal == .inStream) else { return }
+            // What the app sees then, its new event has made.
+            withdrawals.note(old.texts, of: removal == .replaced ? [] : old.keys)
         case .put(let entry):
             guard entry.event.isFiller, let old = laid[entry.number], old.refusal == nil else { return }
-            withdrawals.note(old.texts)
+            withdrawals.note(old.texts, of: old.keys)
         case .site: break
         }
     }

@@ -16,6 +16,13 @@ struct View: Sendable {
         var content: [UInt8]
         /// The user name that the gateway has stamped, in the form between the quotes of canonical JSON.
         var by: [UInt8]?
+
+        /// The keys of the objects that the event names.
+        var objects: [Overlay.Key] {
+            var base = Seq.none
+            let event = content.withUnsafeBytes { SyncEvent(encoded: $0, base: &base) }
+            return event?.changes.map { Fold.key(model: $0.model, id: $0.id) } ?? []
+        }
     }
 
     /// The results of a step.
@@ -26,6 +33,8 @@ struct View: Sendable {
         var seen: [DeliveredEvent] = []
         /// The events of own sites that were folded, in order.
         var own: [Own] = []
+        /// The objects that the folded events of all other sites have changed; nil: nobody reads them.
+        var others: Set<Overlay.Key>?
     }
 
     /// The limits of events held above a gap, in number and in bytes. Further events stay uncovered, and are fetched
@@ -263,7 +272,12 @@ struct View: Sendable {
             case .event:
                 let outcome = fold.apply(event, value, seq: delivered.seq)
                 last = delivered
-                guard owns(event.site) else { return }
+                guard owns(event.site) else {
+                    if progress.others != nil, outcome == .applied {
+                        for part in event.parts { progress.others?.insert(event.key(of: part, value)) }
+                    }
+                    return
+                }
                 let author = EventID(site: event.site, op: event.op)
                 progress.own.append(
                     Own(

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// A counter of own texts that the device showed and then withdrew, or withdrew and then showed.
+/// The own events that the device showed and then withdrew, or withdrew and then showed: their objects, and a counter of
+/// their texts.
 ///
 /// The base of a splice shows which events of other devices its author had read. It does not show which own texts were
 /// visible at that moment: the fold counts all of them. So a splice that was made before such a change is stale.
@@ -18,6 +19,8 @@ struct Withdrawals: Sendable {
     private var last: [Field: Int] = [:]
     /// The count after the last change of any field that `last` does not list.
     private var others: Int
+    /// The objects of these events since the last call of `takeObjects`.
+    private var objects: Set<Overlay.Key> = []
 
     /// Creates a counter without changes.
     init() {
@@ -25,12 +28,20 @@ struct Withdrawals: Sendable {
         others = count
     }
 
-    /// Notes that these texts were withdrawn, or shown again.
-    mutating func note(_ fields: [Field]) {
+    /// Notes that an event with these texts and objects was withdrawn, or shown again.
+    mutating func note(_ fields: [Field], of objects: [Overlay.Key]) {
+        self.objects.formUnion(objects)
         if fields.isEmpty { return }
         count += 1
         if last.count + fields.count > Self.fieldsMax { (last, others) = ([:], count) }
         for field in fields { last[field] = count }
+    }
+
+    /// Returns the objects of the events since the last call.
+    mutating func takeObjects() -> Set<Overlay.Key> {
+        if objects.isEmpty { return [] }
+        defer { objects = [] }
+        return objects
     }
 
     /// Returns true if the text was withdrawn or shown again after the given count.

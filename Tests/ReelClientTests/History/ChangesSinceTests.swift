@@ -9,54 +9,6 @@ import Testing
 
 /// The changes of a stream since a token, as a part of an app sees them.
 @Suite(.timeLimit(.minutes(5))) struct ChangesSinceTests {
-    /// A part of an app that keeps the objects in a store of its own, as it has learned of them.
-    private struct Mirror {
-        var token: ChangeToken?
-        var objects: [ObjectName: FieldMap<JSONValue>] = [:]
-        var resets = 0
-
-        mutating func follow(_ stream: SyncStream) async throws {
-            do {
-                let changes = try await stream.changes(since: token)
-                if changes.isReset {
-                    resets += 1
-                    objects = [:]
-                    for object in try changes.snapshot.objects("m") { objects[object.name] = Self.values(object) }
-                }
-                for change in changes.objects {
-                    #expect(Self.old(change) == objects[change.name], "\(change.name)")
-                    #expect((objects[change.name] != nil) == (change.kind != .inserted))
-                    #expect((change.object != nil) == (change.kind != .deleted))
-                    objects[change.name] = change.object.map(Self.values)
-                }
-                token = changes.token
-                var expected: [ObjectName: FieldMap<JSONValue>] = [:]
-                for object in try changes.snapshot.objects("m") { expected[object.name] = Self.values(object) }
-                #expect(objects == expected)
-            }
-        }
-
-        /// Returns the object at the token, according to a change; nil if it did not exist.
-        private static func old(_ change: ObjectChange) -> FieldMap<JSONValue>? {
-            if change.kind == .inserted { return nil }
-            var values = change.object.map(Self.values) ?? [:]
-            for (name, old) in change.changed {
-                switch old {
-                case .absent: values[name] = nil
-                case .value(let value): values[name] = value
-                case .tooLong: Issue.record("too long")
-                }
-            }
-            return values
-        }
-
-        private static func values(_ object: SyncObject) -> FieldMap<JSONValue> {
-            var values: FieldMap<JSONValue> = [:]
-            for (name, field) in object.fields { values[name] = field.value }
-            return values
-        }
-    }
-
     @Test("kinds, origins, changed fields and old values") func kinds() async throws {
         let network = try FakeNetwork()
         let client = try network.client()
@@ -124,33 +76,6 @@ import Testing
         try await stream.publish(.update("m", id: "1", ["text": "short"])).outcome()
         let last = try await stream.changes(since: after.token)
         #expect(last.objects[0].changed == ["text": .tooLong])
-        await client.close()
-    }
-
-    @Test("a token of another stream, of another device, of the future or with another tag is answered with a reset")
-    func foreign() async throws {
-        let network = try FakeNetwork()
-        let client = try network.client()
-        let (one, two) = (try await client.open("s"), try await client.open("t"))
-        try await eventually { one.status.content == .upToDate && two.status.content == .upToDate }
-        let (first, other) = (try await one.changes(since: nil).token, try await two.changes(since: nil).token)
-        try await one.publish(.insert("m", id: "1"))
-        let token = try await one.changes(since: first).token
-        let wrong = [
-            other, ChangeToken(history: token.history, number: token.number + 1, tag: token.tag),
-            ChangeToken(history: token.history, number: token.number, tag: token.tag ^ 1),
-            ChangeToken(history: token.history, number: .max, tag: 0),
-            ChangeToken(history: .max, number: 1, tag: 0),
-        ]
-        for token in wrong { #expect(try await one.changes(since: token).isReset, "\(token)") }
-        for text in ["", "1", "1-2", "1-0-0", "1--1-0", "g-1-0", "1-1-100000000", "1-2-3-4"] {
-            #expect(ChangeToken(text) == nil, "\(text)")
-        }
-        #expect(ChangeToken(token.description) == token)
-        #expect(try await one.changes(since: first).objects.count == 1)
-        await one.close()
-        let error = await #expect(throws: ReelError.self) { try await one.changes(since: first) }
-        #expect(error?.code == .closed)
         await client.close()
     }
 
@@ -255,11 +180,11 @@ import Testing
         let first = history.token
         for _ in 0..<65 { try add(1_000) }
         let middle = history.token
-        #expect(try store.changes(since: first, history, row) != nil)
+        #expect(try history.changes(since: first, ofStream: row, in: store.storage.snapshot()) != nil)
         try add(2_500)
         #expect(history.records <= HistoryRow.recordsMax && history.records > HistoryRow.recordsMax / 2)
-        #expect(try store.changes(since: first, history, row) == nil)
-        let found = try #require(try store.changes(since: middle, history, row))
+        #expect(try history.changes(since: first, ofStream: row, in: store.storage.snapshot()) == nil)
+        let found = try #require(try history.changes(since: middle, ofStream: row, in: store.storage.snapshot()))
         #expect(try found.changes { _ in nil }.isEmpty)
         #expect(try store.history(row) == history)
         var stored = 0
@@ -273,14 +198,14 @@ import Testing
         let lost = history.token
         history.next -= 1
         try add(10)
-        #expect(try store.changes(since: lost, history, row) == nil)
+        #expect(try history.changes(since: lost, ofStream: row, in: store.storage.snapshot()) == nil)
         // A change that is not known ends the history.
         let before = history.token
         try store.commit(durably: false) { changes throws(ReelError) in
             try store.add(nil, to: &history, row, &changes) { 99 }
         }
-        #expect(try store.changes(since: before, history, row) == nil)
-        #expect(try store.changes(since: history.token, history, row) != nil)
+        #expect(try history.changes(since: before, ofStream: row, in: store.storage.snapshot()) == nil)
+        #expect(try history.changes(since: history.token, ofStream: row, in: store.storage.snapshot()) != nil)
     }
 
     private func object(_ id: String) -> SyncObject? {
@@ -290,60 +215,5 @@ import Testing
         _ = OverlaySimulation.apply(value, to: &fold, at: 0)
         let position = ReadPosition(epoch: nil, seq: 0, withdrawals: 0)
         return fold.object(Fold.key(model: "m", id: id)).map { SyncObject($0, readAt: position) }
-    }
-
-    @Test("mirrors that ask at any time have the objects in the end, over restarts, deltas, snapshots and epochs")
-    func mirrors() async throws {
-        try await Seeds.runAsync(6) { seed in
-            var chance = SeededGenerator(seed: seed)
-            let network = try FakeNetwork()
-            network.haste = 20
-            let path = temporaryPath()
-            defer { removeStore(path) }
-            var mirrors = [Mirror(), Mirror()]
-            var client = try network.client(store: .file(path), seed: seed)
-            var stream = try await client.open("s")
-            try await eventually { stream.status.content == .upToDate }
-            for step in 0..<60 {
-                let number = Int.random(in: 0..<8, using: &chance)
-                let id = "\(number)"
-                switch Int.random(in: 0..<12, using: &chance) {
-                case 0...2: _ = try? await stream.publish(.insert("m", id: id, ["n": .number(Double(step))]))
-                case 3: _ = try? await stream.publish(.update("m", id: id, ["own": .number(Double(step))]))
-                case 4: _ = try? await stream.publish(.delete("m", id: id))
-                case 5...7:
-                    try await network.on { network in
-                        network.author(.insert("m", id: id, ["n": .number(Double(step))]))
-                        network.author(number == 3 ? .delete("m", id: "5") : .update("m", id: id, ["r": "x"]))
-                        network.pushAll()
-                    }
-                case 8 where number < 2:
-                    // The device sleeps, and takes a delta when it returns.
-                    try await network.on { network in
-                        network.isSilent = true
-                        network.author(.insert("m", id: id, ["slept": true]))
-                        network.author(.delete("m", id: "6"))
-                        network.skip(Int(StreamSync.deltaFromSeqs))
-                        for connection in network.connections { connection.end("reset") }
-                    }
-                    let head = try await network.on { $0.head }
-                    try await eventually { await stream.seq >= head }
-                    try await network.on { $0.isSilent = false }
-                case 9:
-                    await client.close()
-                    client = try network.client(store: .file(path), seed: seed &+ UInt64(step))
-                    stream = try await client.open("s")
-                default: try await mirrors[number % 2].follow(stream)
-                }
-            }
-            try await stream.waitUntil(seq: try await network.on { $0.head })
-            try await eventually { await stream.pendingCount == 0 }
-            for index in mirrors.indices {
-                try await mirrors[index].follow(stream)
-                // Only the first answer, and none of the later ones, is a reset.
-                #expect(mirrors[index].resets == 1, "seed \(seed)")
-            }
-            await client.close()
-        }
     }
 }
