@@ -68,7 +68,7 @@ simulate: setup ## Run clients, gateways and a log in virtual time with faults: 
 mutants: setup ## Break a copy of the product in some forty ways, and show which check finds each: MUTANT=NAME for one
 	@Tests/Mutants/run
 
-test-package: setup ## Build the examples as apps outside the repository, from a clean clone, in about five minutes
+test-package: setup build ## Use the package as an app does, from a clean clone: examples, the tutorial, the guides
 	@Tests/Package/run
 
 test-kafka: setup ## Run the tests that need a real Kafka, given by KAFKA_HOME or REEL_KAFKA

@@ -139,6 +139,15 @@ enum ModelsPage {
         for change in try changes.changes(of: Item.self) { apply(change.kind, change.old, change.value) }
     }
 
+    /// A part of a user interface.
+    @MainActor final class Editor {
+        var title = ""
+
+        func rename(_ id: Item.ID, in todo: Dataset) async throws {
+            try await todo.update(id) { [title] in $0.title = title }
+        }
+    }
+
     // MARK: The tutorial
 
     static func begin() async throws -> (Dataset, TodoTask) {
@@ -158,6 +167,7 @@ enum ModelsPage {
             task.votes += 1
             task.tags.insert("shop")
         }
+        if let task = try todo.object(milk.id) { print(task.title, task.votes, task.tags) }
     }
 
     static func list(_ todo: Dataset) async throws {
