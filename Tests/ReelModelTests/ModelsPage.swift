@@ -79,6 +79,14 @@ enum ModelsPage {
 
     // MARK: The guide
 
+    static func open() async throws -> (Dataset, Item) {
+        let client = try SyncClient(nodes: ["http://127.0.0.1:7350"], store: .file("app.reel"))
+        let todo = try await client.open("todo", models: [Item.self, ItemList.self])
+        var milk = Item(id: .random())
+        milk.title = "Milk"
+        return (todo, milk)
+    }
+
     static func write(_ todo: Dataset, _ milk: Item, _ bread: Item, _ edited: Item, _ shop: ItemList) async throws {
         try await todo.insert(milk)
         try await todo.update(milk.id) { $0.votes += 1 }
