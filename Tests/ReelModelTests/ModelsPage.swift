@@ -190,7 +190,7 @@ enum ModelsPage {
     }
 
     static func learn(_ todo: Dataset, _ milk: TodoTask) async throws {
-        try await todo.stream.flush(deadline: .seconds(5))
+        try await todo.stream.flush(deadline: .seconds(10))
         let write = try await todo.update(milk.id, if: .unchanged(\.title, since: milk)) { $0.isDone = true }
         switch try await write.outcome() {
         case .applied(let seq): print("in the stream at \(seq)")
