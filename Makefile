@@ -47,20 +47,12 @@ demo-kafka: setup build ## Run the demo on three Kafka brokers and kill one of t
 failover: setup build ## Kill and hang each kind of node of a cluster under load, and run the checker
 	@deploy/local/up deploy/local/failover
 
-# These suites keep all cores busy. Tests that use sockets would miss their deadlines at the same time.
-PURE_TESTS := '^(ReelCoreTests|ReelCheckTests|TidyTests)[.]'
-SIMULATION := '^SimulationTests[.]'
-
 # Without optimisation, because an optimised build takes longer than the tests.
 # Only test-kafka uses a real Kafka.
 test: export KAFKA_HOME :=
 test: export REEL_KAFKA :=
 test: setup ## Build and run all tests (REEL_EFFORT=10 for ten times the random cases, REEL_SEED to repeat one)
-	@rm -f .build/tests.tally
-	@Tests/run --filter $(PURE_TESTS)
-	@SWIFT_DETERMINISTIC_HASHING=1 Tests/run --filter $(SIMULATION)
-	@Tests/run --skip $(PURE_TESTS) --skip $(SIMULATION)
-	@awk '{ ran += $$1; skipped += $$4 } END { print "in all " ran " tests ran, " skipped " were skipped" }' .build/tests.tally
+	@Tests/run
 
 simulate: setup ## Run clients, gateways and a log in virtual time with faults: SEEDS=10000, or SEED=n for one
 	@Tests/simulate
@@ -68,7 +60,7 @@ simulate: setup ## Run clients, gateways and a log in virtual time with faults: 
 mutants: setup ## Break a copy of the product in some forty ways, and show which check finds each: MUTANT=NAME for one
 	@Tests/Mutants/run
 
-test-package: setup ## Build the examples as apps outside the repository, from a clean clone, in about five minutes
+test-package: setup build ## Use the package as an app does, from a clean clone: examples, the tutorial, the guides
 	@Tests/Package/run
 
 test-kafka: setup ## Run the tests that need a real Kafka, given by KAFKA_HOME or REEL_KAFKA

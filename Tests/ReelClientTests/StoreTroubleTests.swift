@@ -54,7 +54,10 @@ import Testing
         #expect(error?.code == .storeFailed, "\(error.debugDescription)")
     }
 
-    @Test("a client reports a read-only store file at once", .enabled(if: getuid() != 0 || hasSetpriv))
+    @Test(
+        "a client reports a read-only store file at once",
+        .enabled(if: getuid() != 0 || hasSetpriv, "setpriv is missing: apt-get install util-linux")
+    )
     func readOnlyStore() throws {
         let folder = temporaryPath()
         defer { try? FileManager.default.removeItem(atPath: folder) }

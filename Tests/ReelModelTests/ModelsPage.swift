@@ -79,6 +79,14 @@ enum ModelsPage {
 
     // MARK: The guide
 
+    static func open() async throws -> (Dataset, Item) {
+        let client = try SyncClient(nodes: ["http://127.0.0.1:7350"], store: .file("app.reel"))
+        let todo = try await client.open("todo", models: [Item.self, ItemList.self])
+        var milk = Item(id: .random())
+        milk.title = "Milk"
+        return (todo, milk)
+    }
+
     static func write(_ todo: Dataset, _ milk: Item, _ bread: Item, _ edited: Item, _ shop: ItemList) async throws {
         try await todo.insert(milk)
         try await todo.update(milk.id) { $0.votes += 1 }
@@ -139,6 +147,15 @@ enum ModelsPage {
         for change in try changes.changes(of: Item.self) { apply(change.kind, change.old, change.value) }
     }
 
+    /// A part of a user interface.
+    @MainActor final class Editor {
+        var title = ""
+
+        func rename(_ id: Item.ID, in todo: Dataset) async throws {
+            try await todo.update(id) { [title] in $0.title = title }
+        }
+    }
+
     // MARK: The tutorial
 
     static func begin() async throws -> (Dataset, TodoTask) {
@@ -158,6 +175,7 @@ enum ModelsPage {
             task.votes += 1
             task.tags.insert("shop")
         }
+        if let task = try todo.object(milk.id) { print(task.title, task.votes, task.tags) }
     }
 
     static func list(_ todo: Dataset) async throws {
@@ -172,7 +190,7 @@ enum ModelsPage {
     }
 
     static func learn(_ todo: Dataset, _ milk: TodoTask) async throws {
-        try await todo.stream.flush(deadline: .seconds(5))
+        try await todo.stream.flush(deadline: .seconds(10))
         let write = try await todo.update(milk.id, if: .unchanged(\.title, since: milk)) { $0.isDone = true }
         switch try await write.outcome() {
         case .applied(let seq): print("in the stream at \(seq)")

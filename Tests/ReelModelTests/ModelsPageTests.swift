@@ -33,6 +33,10 @@ import Testing
         #expect(try todo.object(milk.id)?.votes == 1 && todo.object(milk.id)?.note == "2 l")
         #expect(try todo.object(milk.id)?.list == Ref(shop) && todo.object(bread.id) == nil)
         #expect(try await ModelsPage.writeIf(todo, milk).isApplied)
+        let form = ModelsPage.Editor()
+        await MainActor.run { form.title = "Rice milk" }
+        try await form.rename(milk.id, in: todo)
+        #expect(try todo.object(milk.id)?.title == "Rice milk")
         let token = try await todo.changes(since: nil).token
         let reader = Task { [milk, shop] in
             try await ModelsPage.read(todo, milk, shop) { _, _ in }

@@ -12,7 +12,7 @@ final class Certificates: Sendable {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("reel-tls-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         guard (try? Self.run("openssl version", in: folder)) != nil else {
-            print("NOT TESTED: the openssl command is not installed")
+            print("NOT TESTED: found no openssl command: apt-get install openssl")
             return nil
         }
         try Self.run("openssl req -x509 \(Self.key) -keyout ca.key -out ca.pem -subj '/CN=Test Authority'", in: folder)

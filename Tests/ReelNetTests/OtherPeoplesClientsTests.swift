@@ -6,7 +6,7 @@ import Testing
 /// Tests foreign clients against a live server. If a client is not installed, its test prints that and passes.
 @Suite struct OtherPeoplesClientsTests {
     @Test("curl reads posts and waits for continue") func curlReadsPostsAnd() throws {
-        guard isThere("curl --version", "curl, Debian's `curl`") else { return }
+        guard isThere("curl --version", "curl: apt-get install curl") else { return }
         let server = try EchoServer()
         let url = "http://\(server.address)"
         #expect(try shell("curl -sS --fail -d hello \(url)/echo") == "hello")
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test("python websockets talks") func pythonWebsocketsTalks() throws {
-        guard isThere("python3 -c 'import websockets'", "Python's websockets, PyPI's `websockets`") else { return }
+        guard isThere("python3 -c 'import websockets'", "websockets of Python: pip install websockets") else { return }
         let server = try EchoServer()
         let script = """
             import asyncio, websockets
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test("kosoku finds no fault in the server") func kosokuFindsNoFault() throws {
-        guard isThere("python3 -c 'import kosoku'", "kosoku, PyPI's `kosoku`") else { return }
+        guard isThere("python3 -c 'import kosoku'", "kosoku of Python: pip install kosoku") else { return }
         let server = try EchoServer()
         let script = """
             import asyncio, kosoku
@@ -81,7 +81,7 @@ import Testing
 
     private func isThere(_ command: String, _ name: String) -> Bool {
         if (try? shell(command + " >/dev/null 2>&1 && echo yes")) == "yes\n" { return true }
-        print("NOT TESTED: \(name) is not installed")
+        print("NOT TESTED: found no \(name)")
         return false
     }
 

@@ -7,7 +7,9 @@ import Testing
 /// its test prints that and passes.
 @Suite struct OtherPeoplesTLSTests {
     @Test("curl trusts the server only with the server's CA") func curlChecksCertificate() throws {
-        guard let certificates = try Certificates(), try isThere("curl --version", certificates) else { return }
+        guard let certificates = try Certificates(),
+            try isThere("curl --version", "curl: apt-get install curl", certificates)
+        else { return }
         let server = try secureServer(certificates)
         let url = "https://localhost:\(server.address.port)"
         for version in ["--tlsv1.2 --tls-max 1.2", "--tlsv1.3"] {
@@ -40,7 +42,11 @@ import Testing
 
     @Test("python websockets talks and sees the end") func pythonWebsocketsTalksAnd() throws {
         guard let certificates = try Certificates(),
-            try isThere("python3 -c 'import websockets'", certificates)
+            try isThere(
+                "python3 -c 'import websockets'",
+                "websockets of Python: pip install websockets",
+                certificates
+            )
         else { return }
         let server = try secureServer(certificates)
         let script = """
@@ -68,9 +74,9 @@ import Testing
         #expect(try certificates.shell("python3 talk.py 2>&1") == "fine\n")
     }
 
-    private func isThere(_ command: String, _ certificates: Certificates) throws -> Bool {
+    private func isThere(_ command: String, _ name: String, _ certificates: Certificates) throws -> Bool {
         if try certificates.shell("\(command) >/dev/null 2>&1 && echo yes") == "yes\n" { return true }
-        print("NOT TESTED: \(command) does not work here")
+        print("NOT TESTED: found no \(name)")
         return false
     }
 }

@@ -97,7 +97,7 @@ import Testing
 
     @Test(
         "a file or a folder that this user may not write to is an error at once",
-        .enabled(if: getuid() == 0 && Writer.hasSetpriv)
+        .enabled(if: getuid() == 0 && Writer.hasSetpriv, "setpriv or the rights of root are missing: run as root")
     )
     func readOnly() throws {
         let files = FileManager.default

@@ -245,7 +245,7 @@ import Testing
     @Test("the command line states on a terminal what it waits for and how to end it") func explainsTerminalInput()
         async throws
     {
-        guard try await Shell.has("command -v script", "script") else { return }
+        guard try await Shell.has("command -v script", "script: apt-get install bsdutils") else { return }
         let words = "--url \(cluster.gateway.url)"
         let publish = "'\(reelExecutable)' publish todo \(words)"
         let typed = try await Shell.run(#"script -qec "\#(publish)" /dev/null < /dev/null"#)

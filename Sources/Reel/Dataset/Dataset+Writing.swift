@@ -29,7 +29,7 @@ extension Dataset {
     public func update<M: Model>(
         _ id: ModelID<M>,
         if condition: Condition<M>? = nil,
-        _ body: @Sendable (inout M) throws -> Void
+        _ body: sending (inout M) throws -> Void
     ) async throws -> PublishHandle {
         try await batch { try $0.update(id, if: condition, body) }
     }
@@ -101,7 +101,7 @@ extension Dataset {
     ///   written. The client waits for it, so it must be short.
     /// - Throws: The error of `body`. What `SyncStream.publish` throws.
     @discardableResult
-    public func batch(_ body: @Sendable (inout ModelBatch) throws -> Void) async throws -> PublishHandle {
+    public func batch(_ body: sending (inout ModelBatch) throws -> Void) async throws -> PublishHandle {
         try await stream.publish { present in
             var batch = ModelBatch(self, present)
             try body(&batch)

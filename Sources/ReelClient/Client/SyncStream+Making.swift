@@ -14,7 +14,7 @@ extension SyncStream {
     ///   event of the handle has no changes, and its outcome is `superseded`.
     /// - Throws: The error of `body`, and what `publish` throws.
     @discardableResult
-    public func publish(making body: @Sendable (PresentObjects) throws -> SyncEvent?) async throws -> PublishHandle {
+    public func publish(making body: sending (PresentObjects) throws -> SyncEvent?) async throws -> PublishHandle {
         try await client.publish(to: opening, making: body)
     }
 }
@@ -22,7 +22,7 @@ extension SyncStream {
 extension SyncClient {
     func publish(
         to opening: StreamOpening,
-        making body: @Sendable (PresentObjects) throws -> SyncEvent?
+        making body: sending (PresentObjects) throws -> SyncEvent?
     ) async throws -> PublishHandle {
         let stream = try stream(opening)
         guard let event = try make(in: stream, body) else {

@@ -216,7 +216,10 @@ import Testing
 
     @Test(
         "another reader sees the same",
-        .enabled(if: Installed.pythonYAML, "python3-yaml is missing, so no other YAML reader was asked")
+        .enabled(
+            if: Installed.pythonYAML,
+            "python3-yaml is missing, so no other YAML reader was asked: apt-get install python3-yaml"
+        )
     )
     func anotherReaderSeesThe() async throws {
         for path in [

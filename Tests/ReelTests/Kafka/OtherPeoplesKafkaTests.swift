@@ -25,7 +25,7 @@ import Testing
                 records.allSatisfy { StreamName($0.key)?.partition(of: KafkaDeployment.partitions) == partition }
             )
         }
-        if try await Shell.has("kcat -V", "kcat, Debian's `kcat`") {
+        if try await Shell.has("kcat -V", "kcat: apt-get install kcat") {
             let printed = try await Shell.output(
                 "kcat -C -q -e -o beginning -b \(deployment.kafka.bootstrap) -t \(deployment.topic) -f '%p %o %k %s\\n'"
             )
@@ -75,7 +75,7 @@ import Testing
             _ = try await python(produce("partitioner", "murmur2_random", names: "legal", sites: 1_000), deployment)
             expected += 100
         }
-        if try await Shell.has("kcat -V", "kcat, Debian's `kcat`") {
+        if try await Shell.has("kcat -V", "kcat: apt-get install kcat") {
             let lines = (0..<100).map { "kcat.\($0)\t\(KafkaDeployment.event(2_000 + $0))\n" }.joined()
             try lines.write(toFile: deployment.folder.path + "/more", atomically: true, encoding: .utf8)
             _ = try await Shell.output(
@@ -116,7 +116,7 @@ import Testing
     // MARK: Python
 
     private func hasPython() async throws -> Bool {
-        try await Shell.has("python3 -c 'import confluent_kafka' 2>&1", "Python's confluent-kafka (make setup-kafka)")
+        try await Shell.has("python3 -c 'import confluent_kafka' 2>&1", "confluent-kafka of Python: make setup-kafka")
     }
 
     /// Returns a script that publishes 100 valid events, each on a stream of its own.

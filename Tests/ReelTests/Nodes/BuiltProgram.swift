@@ -148,9 +148,11 @@ extension Shell {
     }
 
     /// Returns true if a foreign program is installed, which this line finds out. Prints a message if it is not.
+    ///
+    /// - Parameter name: The name of the program, and how to install it, such as `curl: apt-get install curl`.
     static func has(_ line: String, _ name: String) async throws -> Bool {
         if try await run(line).code == 0 { return true }
-        print("NOT TESTED: \(name) is not installed")
+        print("NOT TESTED: found no \(name)")
         return false
     }
 }

@@ -210,7 +210,7 @@ import Testing
 
     /// Copies the log as `sqlite3 LOG ".backup FILE"` does, and with that program if it is installed.
     private func makeBackup(of log: String, at path: String) async throws {
-        if try await Shell.has("command -v sqlite3", "sqlite3") {
+        if try await Shell.has("command -v sqlite3", "sqlite3: apt-get install sqlite3") {
             #expect(try await Shell.run(#"sqlite3 "$0" ".backup '$1'""#, [log, path]).code == 0)
         } else {
             try Connection(path: log, mode: .readWrite).execute("VACUUM INTO '\(path)'")

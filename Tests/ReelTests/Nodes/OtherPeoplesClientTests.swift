@@ -6,7 +6,8 @@ import Testing
 /// Tests foreign clients against a whole node. If one is not installed, its test prints that and passes.
 @Suite(.timeLimit(.minutes(20))) struct OtherPeoplesClientTests {
     @Test("python websockets speaks the protocol") func pythonWebsocketsSpeaksThe() async throws {
-        guard try await Shell.has("python3 -c 'import websockets'", "Python's websockets, PyPI's `websockets`") else {
+        guard try await Shell.has("python3 -c 'import websockets'", "websockets of Python: pip install websockets")
+        else {
             return
         }
         let folder = try TemporaryFolder(prefix: "reel-python-")
@@ -90,7 +91,7 @@ import Testing
     }
 
     @Test("curl reads and writes") func curlReadsAndWrites() async throws {
-        guard try await Shell.has("curl --version", "curl, Debian's `curl`") else { return }
+        guard try await Shell.has("curl --version", "curl: apt-get install curl") else { return }
         let folder = try TemporaryFolder(prefix: "reel-curl-")
         // With one loop, a connection can read every event that another connection has got an ack for.
         let node = try NodeProcess(["serve", "--data", folder.path + "/data", "--loops", "1"], in: folder)

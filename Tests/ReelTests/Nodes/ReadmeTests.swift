@@ -37,7 +37,7 @@ import Testing
 
     @Test("the commands of the README work as pasted, from the first to the last, with the kill in the middle")
     func commands() async throws {
-        guard try await Shell.has("curl --version", "curl, Debian's `curl`") else { return }
+        guard try await Shell.has("curl --version", "curl: apt-get install curl") else { return }
         let folder = try TemporaryFolder(prefix: "reel-readme-")
         let (first, second) = (try HeldPort(), try HeldPort())
         // Only the ports and the origin of the program differ from the README.
