@@ -1,6 +1,6 @@
 internal import ReelCore
 
-/// What the rows of a query have in common with all objects of their moment.
+/// The properties of a moment that the rows of a query have in common with all objects of their model.
 struct QueryMoment: Sendable {
     /// The objects that the model cannot read, sorted by the bytes of their ids.
     let problems: [ModelProblem]

@@ -17,7 +17,7 @@ final class LiveQuery<M: Model>: @unchecked Sendable {
         let moment: QueryMoment
     }
 
-    /// What the lock of the dataset gives at one moment.
+    /// The news of one moment, which are taken under the lock of the dataset.
     private struct News {
         /// The changes since the moment before; nil: any object may have changed.
         let changes: [LoadedChange]?
@@ -27,7 +27,7 @@ final class LiveQuery<M: Model>: @unchecked Sendable {
         let moment: QueryMoment
     }
 
-    /// What is known of the included objects after a scan, until all of them are needed in order.
+    /// The result of a scan, until all included objects are needed in order.
     private enum Found {
         /// All objects in order. Those before the offset were examined, and the rows are the included ones among them.
         case walked(SortedChunks, to: Int)
