@@ -138,14 +138,14 @@ import Testing
 
     @Test("a query whose reader does not ask for a long time gets all changes, for any number of them")
     func manyChanges() async throws {
-        let (one, two) = (try RowsReader(QuerySource(query.limit(3))), try RowsReader(QuerySource(query)))
+        let (one, two) = (try RowsReader(QuerySource(query)), try RowsReader(QuerySource(query.limit(3))))
         _ = try (one.next(), two.next())
         for number in 0..<1_100 {
             try await todo.update(ModelID<Job>("\(number % 6)")) { $0.votes = -number }
             if number % 2 == 0 { _ = try two.next() }
         }
         let rows = try #require(try one.next())
-        #expect(ids(rows) == ["1", "0", "5"] && rows.changes.insertions == [2])
+        #expect(ids(rows) == ["1", "0", "5", "4", "3", "2"] && rows.changes.insertions.isEmpty)
         await client.close()
     }
 
