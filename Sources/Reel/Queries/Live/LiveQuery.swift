@@ -83,9 +83,16 @@ final class LiveQuery<M: Model>: @unchecked Sendable {
     /// - Throws: The error of a filter.
     func prepare() throws {
         try lock.withLock {
-            if index == nil, all == nil { try model.dataset.locked { all = model.index(over: query.order) } }
-            try attempt { try collect() }
+            let objects = index == nil && all == nil ? try model.dataset.locked { shareOrder() } : nil
+            try attempt { try collect(from: objects) }
         }
+    }
+
+    /// Holds the shared index over the order. Returns its objects if they are of the moment of the rows.
+    private func shareOrder() -> SortedChunks? {
+        let all = model.index(over: query.order)
+        self.all = all
+        return unseen.isEmpty ? all.objects : nil
     }
 
     private func news() -> News {
@@ -148,13 +155,18 @@ final class LiveQuery<M: Model>: @unchecked Sendable {
     }
 
     /// Collects all included objects in order, if only some are known, or all in another order.
-    private func collect() throws {
+    ///
+    /// - Parameter all: all objects of the moment of the rows in order, which saves a sort; nil: they are not known.
+    private func collect(from all: SortedChunks? = nil) throws {
         switch found {
         case .walked:
             try walk(until: nil)
             collect(rows)
             if let rowsMax = query.rowsMax, rows.count > rowsMax { rows.removeSubrange(rowsMax...) }
-        case .byID(let objects): collect(query.order.sorted(objects))
+        case .byID(let objects):
+            guard let all else { return collect(query.order.sorted(objects)) }
+            let included = Set(objects.lazy.map { ObjectIdentifier($0) })
+            collect(all.first(.max).filter { included.contains(ObjectIdentifier($0)) })
         case nil: break
         }
     }

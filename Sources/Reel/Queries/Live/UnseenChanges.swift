@@ -6,6 +6,9 @@ final class UnseenChanges: @unchecked Sendable {
     /// The changes in order; nil: any object may have changed.
     private var changes: [LoadedChange]?
 
+    /// True if the query has applied all changes.
+    var isEmpty: Bool { changes?.isEmpty == true }
+
     /// Adds changes.
     ///
     /// - Parameters:
