@@ -83,7 +83,9 @@ final class LiveQuery<M: Model>: @unchecked Sendable {
     /// - Throws: The error of a filter.
     func prepare() throws {
         try lock.withLock {
-            let objects = index == nil && all == nil ? try model.dataset.locked { shareOrder() } : nil
+            // A query that has its objects in order already does not need the index.
+            let needsOrder = index == nil && all == nil && included == nil
+            let objects = needsOrder ? try model.dataset.locked { shareOrder() } : nil
             try attempt { try collect(from: objects) }
         }
     }
