@@ -67,10 +67,10 @@ struct Todo {
             } catch let error as ReelError where error.code == .noObject || error.code == .deleted {
                 throw Failure(text: "found no task \(id) here")
             }
-        case ("list", nil): try show(try todo.rows.rows(), stream)
+        case ("list", nil): show(try todo.rows.rows())
         case ("watch", nil):
             if !nodes.isEmpty, client.status.connectedNode == nil { say("no node answers yet; trying again") }
-            for try await rows in todo.rows.values { try show(rows, stream) }
+            for try await rows in todo.rows.values { show(rows) }
         case ("feed", nil):
             while let title = readLine() {
                 print(try await todo.add(title))
@@ -86,10 +86,9 @@ struct Todo {
         if waiting > 0, case .memory = store { end("without --store the tasks that no node has are lost") }
     }
 
-    static func show(_ rows: QueryRows<TodoTask>, _ stream: SyncStream) throws {
-        for task in rows.values {
-            let waits = try stream.object("task", id: task.id.text)?.isPending == true
-            print(task.isDone ? "[x]" : "[ ]", task.id, task.title + (waits ? " (waits)" : ""))
+    static func show(_ rows: QueryRows<TodoTask>) {
+        for task in rows {
+            print(task.isDone ? "[x]" : "[ ]", task.id, task.title + (rows.pending.contains(task.id) ? " (waits)" : ""))
         }
         print("--")
         fflush(nil)

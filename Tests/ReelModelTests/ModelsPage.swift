@@ -122,6 +122,35 @@ enum ModelsPage {
         return (item, rows, counts, page)
     }
 
+    static func wait(
+        _ todo: Dataset,
+        _ rows: QueryRows<Item>,
+        _ bread: Item,
+        show: (String, String) -> Void
+    ) throws -> Bool {
+        for item in rows { show(item.title, rows.pending.contains(item.id) ? "waits" : "") }
+        let waits = try todo.isPending(bread.id)
+        return waits
+    }
+
+    static func combine(
+        _ todo: Dataset,
+        _ query: Query<Item>,
+        _ milk: Item,
+        show: (String, String) -> Void
+    ) async throws -> ([ItemList], Int) {
+        let (lists, count) = try todo.read { moment in
+            (try moment.objects(of: ItemList.self).values, try moment.rows(of: query).count)
+        }
+        let titles = todo.values { moment in
+            let item = try moment.object(milk.id)
+            let list = try item?.list.flatMap { try moment.resolve($0) }
+            return "\(list?.name ?? "no list"): \(item?.title ?? "")"
+        }
+        for try await title in titles { show(title, "") }
+        return (lists, count)
+    }
+
     static func relate(_ todo: Dataset, _ shop: ItemList) async throws -> (ItemList?, Orphans<Item>) {
         let list = try todo.resolve(Ref<ItemList>(shop.id))
         try await todo.delete(shop.id, cascading: \Item.list)
@@ -183,7 +212,7 @@ enum ModelsPage {
         let list = Task {
             for try await rows in open.values {
                 print("--", rows.isComplete ? "all of it" : "still loading")
-                for task in rows { print(task.title, task.votes) }
+                for task in rows { print(task.title, task.votes, rows.pending.contains(task.id) ? "waits" : "") }
             }
         }
         try await list.value

@@ -1,5 +1,6 @@
 import Foundation
 import ReelCore
+import Synchronization
 import TestSupport
 import Testing
 
@@ -42,6 +43,20 @@ import Testing
             try await ModelsPage.read(todo, milk, shop) { _, _ in }
         }
         try await eventually { try todo.query(ModelsPage.Item.self).count() == 1 }
+        let rows = try todo.query(ModelsPage.Item.self).rows()
+        var titles: [String] = []
+        let waits = try ModelsPage.wait(todo, rows, bread) { title, _ in titles.append(title) }
+        #expect(titles == ["Oat milk"] && !waits)
+        let shown = Mutex<[String]>([])
+        let combined = Task { [milk] in
+            try await ModelsPage.combine(todo, todo.query(ModelsPage.Item.self), milk) { text, _ in
+                shown.withLock { $0.append(text) }
+            }
+        }
+        try await eventually { shown.withLock { $0 } == ["Shop: Oat milk"] }
+        combined.cancel()
+        let (lists, count) = try await combined.value
+        #expect(lists.map(\.name) == ["Shop"] && count == 1)
         let editor = Task { [milk] in try await ModelsPage.edit(todo, milk) { _, _ in } }
         try await eventually { try todo.object(milk.id)?.note == "Fresh 2 l" }
         editor.cancel()

@@ -11,6 +11,13 @@ extension Dataset {
         return try stream.object(schema.name, id: id.text).map(schema.value)
     }
 
+    /// Returns true if an own event that has changed or deleted an object is not confirmed yet: it waits in the queue,
+    /// or for its outcome.
+    ///
+    /// - Throws: `SchemaError` for a model that the dataset was not opened with. `closed` if the stream or the client
+    ///   is closed. A code that begins with `store_` if the store failed.
+    public func isPending<M: Model>(_ id: ModelID<M>) throws -> Bool { try read { try $0.isPending(id) } }
+
     /// Returns the target of a reference; nil if the reference dangles.
     ///
     /// - Throws: What `object` throws.

@@ -48,7 +48,13 @@ public struct Dataset: Sendable {
     }
 
     /// Returns the schema of a model, which was checked at the opening.
-    func schema<M: Model>(of model: M.Type) throws(SchemaError) -> Schema<M> {
+    func schema<M: Model>(of model: M.Type) throws(SchemaError) -> Schema<M> { try Self.schema(of: model, in: models) }
+
+    /// Returns the schema of a model, which is one of the models of a dataset.
+    static func schema<M: Model>(
+        of model: M.Type,
+        in models: [any Model.Type]
+    ) throws(SchemaError) -> Schema<M> {
         guard models.contains(where: { $0 == model }) else {
             throw SchemaError(faults: [.unknownModel(model: M.schema.name)])
         }

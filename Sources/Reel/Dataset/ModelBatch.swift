@@ -4,7 +4,7 @@ internal import ReelCore
 /// The writes of one event, made from the objects as this device shows them when the event is queued. A later write
 /// sees the earlier ones.
 public struct ModelBatch {
-    private let dataset: Dataset
+    let dataset: Dataset
     private let present: PresentObjects
     private var changes: [SyncChange] = []
     /// The fields of the objects that earlier writes of the batch have changed; nil: the object was deleted.
@@ -112,9 +112,11 @@ public struct ModelBatch {
         let name = ObjectName(schema.name, id: id.text)
         var change = SyncChange.delete(name.model, id: name.id)
         if let condition { change.guards = try guards(condition, schema, name) }
-        changes.append(change)
-        changed[name] = .some(nil)
+        append(change, deleting: name)
     }
+
+    /// Adds the delete of an object without a condition.
+    mutating func delete(_ name: ObjectName) { append(SyncChange.delete(name.model, id: name.id), deleting: name) }
 
     // MARK: Objects
 
@@ -125,7 +127,8 @@ public struct ModelBatch {
         return try M.schema.value(id: id.text) { fields[$0] }
     }
 
-    private func fields(_ name: ObjectName) throws -> FieldMap<JSONValue>? {
+    /// Returns the fields of an object with the earlier writes of the batch; nil if it does not exist on this device.
+    func fields(_ name: ObjectName) throws -> FieldMap<JSONValue>? {
         if let fields = changed[name] { return fields }
         guard let object = try present.object(name.model, id: name.id) else { return nil }
         var fields: FieldMap<JSONValue> = [:]
@@ -133,9 +136,24 @@ public struct ModelBatch {
         return fields
     }
 
+    /// Returns all objects of a model with the earlier writes of the batch, sorted by the bytes of their ids.
+    func related(ofModel model: String) throws -> [RelatedObject] {
+        var found = try present.objects(model).filter { changed[$0.name] == nil }.map { RelatedObject($0) }
+        for (name, fields) in changed where name.model.utf8.elementsEqual(model.utf8) {
+            if let fields { found.append(RelatedObject(name: name) { fields[$0] }) }
+        }
+        return found.sorted { $0.name.id.utf8.lexicographicallyPrecedes($1.name.id.utf8) }
+    }
+
+    /// Returns true if an object was deleted before the batch, or by an earlier write of it.
+    func isDeleted(_ name: ObjectName) throws -> Bool {
+        if let fields = changed[name] { return fields == nil }
+        return try present.isDeleted(name.model, id: name.id)
+    }
+
     private func existingFields(_ name: ObjectName) throws -> FieldMap<JSONValue> {
         if let fields = try fields(name) { return fields }
-        if try changed[name] != nil || present.isDeleted(name.model, id: name.id) {
+        if try isDeleted(name) {
             throw ReelError(.deleted, "found a change of \(name), which was deleted")
         }
         throw ReelError(.noObject, "found a change of \(name), which this device does not have")
@@ -154,6 +172,11 @@ public struct ModelBatch {
             change.guards = change.guards.merging(try guards(condition, M.schema, name))
         }
         append(change, to: fields)
+    }
+
+    private mutating func append(_ delete: SyncChange, deleting name: ObjectName) {
+        changes.append(delete)
+        changed[name] = .some(nil)
     }
 
     private mutating func append(_ change: SyncChange, to fields: FieldMap<JSONValue>) {

@@ -18,9 +18,6 @@ struct DraftLog<Content: DraftContent>: Sendable {
 
     init(_ content: Content) { synced = content }
 
-    /// True if every own edit is queued.
-    var isQueued: Bool { sent.isEmpty && local.isEmpty }
-
     /// The content of the view after it has taken all edits of others.
     var merged: Content { local.applied(to: sent.applied(to: synced)) }
 

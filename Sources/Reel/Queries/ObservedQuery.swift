@@ -9,7 +9,7 @@ internal import Synchronization
 ///         var body: some View { List(tasks.rows) { task in Text(task.title) } }
 ///     }
 @MainActor @Observable public final class ObservedQuery<M: Model> {
-    /// The present rows, with their problems and with the changes since the rows before.
+    /// The present rows, with their problems, with the changes since the rows before, and with the rows that wait.
     public private(set) var rows: QueryRows<M>
     /// The status of the stream: what has arrived, and which own events wait.
     public private(set) var status: StreamStatus
@@ -18,7 +18,7 @@ internal import Synchronization
 
     /// True if the whole stream has arrived on this device.
     public var isComplete: Bool { rows.isComplete }
-    /// The number of own events that wait.
+    /// The number of own events of the stream that wait, of any model. `rows.pending` has the rows that wait.
     public var pendingCount: Int { status.pendingCount }
 
     private let tasks = ObservationTasks()

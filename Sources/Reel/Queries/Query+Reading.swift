@@ -8,14 +8,10 @@ extension Query {
     /// - Throws: The error of a filter. `SchemaError` for a model that the dataset was not opened with. `closed` if the
     ///   stream or the client is closed. A code that begins with `store_` if the store failed.
     public func rows() throws -> QueryRows<M> {
-        let running = try dataset.live.present?.readIfRunning(M.self) { model in
-            guard let query = model.runningQuery(definition.identity) else {
-                return QueryRows(try first(definition.rowsMax, after: nil, of: model), model)
-            }
-            if let failure = query.failure { throw failure }
-            return QueryRows(query.rows, model)
-        }
-        return try running ?? dataset.read { try $0.rows(of: self) }
+        let running = try dataset.live.present?.readIfRunning(M.self) { $0.runningQuery(definition.identity) }
+        // Outside of the lock of the dataset, because filters run here.
+        if let present = try running??.present() { return QueryRows(present.rows, present.moment) }
+        return try rows(first: definition.rowsMax, after: nil)
     }
 
     /// Returns the part of the present rows that follows a cursor, at most as many as the limit.
@@ -29,14 +25,11 @@ extension Query {
     public func page(after cursor: QueryCursor? = nil) throws -> QueryPage<M> {
         // One row more shows if there is a next page.
         let countMax = definition.rowsMax.map { $0 < .max ? $0 + 1 : $0 }
-        let running = try dataset.live.present?.readIfRunning(M.self) { model in
-            QueryRows(try first(countMax, after: cursor, of: model), model)
-        }
-        let found = try running ?? dataset.read { try $0.rows(of: self, first: countMax, after: cursor) }
+        let found = try rows(first: countMax, after: cursor)
         guard let rowsMax = definition.rowsMax, found.count > rowsMax else { return QueryPage(rows: found, next: nil) }
         let objects = Array(found.objects.prefix(rowsMax))
         return QueryPage(
-            rows: QueryRows(objects, problems: found.problems, isComplete: found.isComplete, seq: found.seq),
+            rows: QueryRows(objects, found.moment),
             next: try objects.last.map { try QueryCursor($0, definition.order) }
         )
     }
@@ -59,34 +52,27 @@ extension Query {
         return GroupCounts(counts: counts, isComplete: rows.isComplete)
     }
 
-    /// Returns the first included objects.
+    /// Returns the first rows, without regard to the limit.
     ///
     /// - Parameters:
-    ///   - countMax: the maximum number of objects; nil: all.
-    ///   - cursor: the place after which the objects begin; nil: the beginning.
-    ///   - model: the decoded objects.
-    private func first(_ countMax: Int?, after cursor: QueryCursor?, of model: LiveModel<M>) throws -> [LoadedObject] {
+    ///   - countMax: the maximum number of rows; nil: all.
+    ///   - cursor: the place after which the rows begin; nil: the beginning.
+    private func rows(first countMax: Int?, after cursor: QueryCursor?) throws -> QueryRows<M> {
+        let running = try dataset.live.present?.readIfRunning(M.self) { ($0.scan(definition), $0.moment) }
+        guard let (scan, moment) = running else {
+            return try dataset.read { try $0.rows(of: self, first: countMax, after: cursor) }
+        }
         let (condition, order) = (definition.condition, definition.order)
         let isBeyond = try cursor?.isBeyond(order)
         var found: [LoadedObject] = []
-        if let equality = condition.equalities.first, let index = model.runningIndex(for: equality) {
-            found = try equality.find(index).filter {
-                try isBeyond?($0) != true && condition.includes($0.value(M.self))
-            }
-        } else if let index = model.runningIndex(over: order) {
-            try index.objects.forEach(after: isBeyond) { object in
-                if found.count == countMax { return false }
-                if try condition.includes(object.value(M.self)) { found.append(object) }
-                return true
-            }
-            return found
-        } else {
-            try model.sorted.forEach { object in
-                if isBeyond?(object) != true, try condition.includes(object.value(M.self)) { found.append(object) }
-                return true
-            }
+        // Objects in order can be skipped without a look at each.
+        try scan.objects.forEach(after: scan.isInOrder ? isBeyond : nil) { object in
+            if scan.isInOrder, found.count == countMax { return false }
+            if !scan.isInOrder, isBeyond?(object) == true { return true }
+            if try condition.includes(object.value(M.self)) { found.append(object) }
+            return true
         }
-        return order.first(countMax, of: found)
+        return QueryRows(scan.isInOrder ? found : order.first(countMax, of: found), moment)
     }
 }
 

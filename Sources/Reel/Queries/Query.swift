@@ -24,7 +24,8 @@ public struct Query<M: Model>: Sendable {
     /// Returns the query with another filter: objects must meet this one and all earlier conditions.
     ///
     /// - Parameter isIncluded: returns true for the objects that are included. A query that runs calls it once for each
-    ///   changed object. It may be called on any thread. If it throws, the query ends with the error.
+    ///   changed object, also when an own change of the object is confirmed. It may be called on any thread. A slow
+    ///   filter delays the results of its query, and nothing else. If it throws, the query ends with the error.
     public func filter(_ isIncluded: @escaping @Sendable (M) throws -> Bool) -> Query {
         changed { $0.condition.filters.append(isIncluded) }
     }

@@ -1,35 +1,43 @@
+internal import ReelClient
 public import ReelCore
 
 /// The rows of a query at one moment of the stream, in the order of the query.
 ///
-///     List(rows) { task in Text(task.title) }
+///     List(rows) { task in
+///         Text(task.title).opacity(rows.pending.contains(task.id) ? 0.5 : 1)
+///     }
 public struct QueryRows<M: Model>: Sendable {
     let objects: [LoadedObject]
+    let moment: QueryMoment
+    /// The ids of the rows that show an own event which is not confirmed yet: it waits in the queue, or for its
+    /// outcome. When it is confirmed, the row is one of the `updates` of `changes`, also if its value stays the same.
+    ///
+    /// An object that such an event has deleted is no row: see `Dataset.isPending`.
+    public let pending: Set<ModelID<M>>
+    /// The changes since the rows before; nil: there were none.
+    private let laterChanges: QueryChanges?
+
+    /// Creates the rows of one moment.
+    ///
+    /// - Parameters:
+    ///   - objects: the objects of the rows.
+    ///   - moment: their moment.
+    ///   - changes: the changes since the rows before; nil: there were none.
+    init(_ objects: [LoadedObject], _ moment: QueryMoment, changes: QueryChanges? = nil) {
+        (self.objects, self.moment, laterChanges) = (objects, moment, changes)
+        pending = moment.hasPending ? Set(objects.lazy.filter(\.isPending).map { ModelID($0.key.text) }) : []
+    }
+
     /// The objects that the model cannot read, sorted by the bytes of their ids. They are no rows, and they stay in the
     /// stream as they are.
-    public let problems: [ModelProblem]
+    public var problems: [ModelProblem] { moment.problems }
     /// True if the whole stream has arrived on this device. An object that is absent then does not exist.
-    public let isComplete: Bool
+    public var isComplete: Bool { moment.isComplete }
     /// The seq up to which the stream was folded when the rows were read. Own events that wait are part of the rows.
-    public let seq: Seq
+    public var seq: Seq { moment.seq }
     /// The changes since the rows that the reader of `Query.values` got before. All rows are insertions in the first
     /// element, and in the result of a single read.
-    public internal(set) var changes: QueryChanges
-
-    init(_ objects: [LoadedObject], problems: [ModelProblem], isComplete: Bool, seq: Seq) {
-        (self.objects, self.problems, self.isComplete, self.seq) = (objects, problems, isComplete, seq)
-        changes = QueryChanges(insertions: Array(objects.indices))
-    }
-
-    init(_ objects: [LoadedObject], _ model: LiveModel<M>) {
-        self.init(
-            objects,
-            problems: model.problems,
-            isComplete: model.dataset.isComplete,
-            seq: model.dataset.seq
-        )
-    }
-
+    public var changes: QueryChanges { laterChanges ?? QueryChanges(insertions: Array(objects.indices)) }
     /// The values of the rows.
     public var values: [M] { objects.map { $0.value(M.self) } }
 }

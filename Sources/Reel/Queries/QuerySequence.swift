@@ -31,9 +31,9 @@ public struct QuerySequence<Element: Sendable>: AsyncSequence, Sendable {
                 if case .idle(let start) = state { state = .running(try start()) }
                 guard case .running(let reader) = state else { return nil }
                 while !Task.isCancelled {
-                    let version = reader.dataset.observation.version
+                    let version = reader.observation.version
                     if let element = try reader.next() { return element }
-                    await reader.dataset.observation.wait(after: version)
+                    await reader.observation.wait(after: version)
                 }
                 state = .ended
                 return nil

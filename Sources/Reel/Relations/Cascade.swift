@@ -24,9 +24,7 @@ struct Cascade: Sendable {
 
     /// Returns the next event, made from the present objects; nil if it would delete nothing.
     mutating func next(_ present: PresentObjects) throws -> SyncEvent? {
-        guard try present.object(root.model, id: root.id) != nil || present.isDeleted(root.model, id: root.id) else {
-            throw ReelError(.noObject, "found a delete of \(root), which this device does not have")
-        }
+        try checkRoot(present)
         let part: [ObjectName]
         if plan.count > Limits.parts {
             part = try referring(Array(plan.prefix(Limits.parts)), present)
@@ -41,13 +39,20 @@ struct Cascade: Sendable {
         return changes.count > 1 ? .batch(changes) : changes.first.map { SyncEvent($0) }
     }
 
+    /// Throws `no_object` if the root neither exists nor was deleted.
+    func checkRoot(_ present: some RelatedObjects) throws {
+        guard try present.related(root) != nil || present.isDeleted(root) else {
+            throw ReelError(.noObject, "found a delete of \(root), which this device does not have")
+        }
+    }
+
     /// Returns all objects that refer to the root or to a deleted object, also through others, and then the root.
-    private mutating func search(_ present: PresentObjects) throws -> [ObjectName] {
+    mutating func search(_ present: some RelatedObjects) throws -> [ObjectName] {
         var referrers: [ObjectName: [ObjectName]] = [:]
         var searched: Set<String> = []
         for model in references.map(\.model) where searched.insert(model).inserted {
             let references = references.filter { $0.model == model }
-            for object in try present.objects(model) {
+            for object in try present.related(ofModel: model) {
                 for target in references.compactMap({ $0.target(object) }) {
                     referrers[deleted.contains(target) ? root : target, default: []].append(object.name)
                 }
@@ -56,7 +61,7 @@ struct Cascade: Sendable {
         var problems: [ModelProblem] = []
         let order = try Self.order(from: root) { name in
             if name != root {
-                guard let object = try present.object(name.model, id: name.id) else { return nil }
+                guard let object = try present.related(name) else { return nil }
                 if let problem = problem(of: object) {
                     problems.append(problem)
                     return nil
@@ -75,9 +80,7 @@ struct Cascade: Sendable {
         for start in names.reversed() {
             var (open, seen) = ([start], Set([start]))
             search: while let name = open.popLast() {
-                guard let object = try present.object(name.model, id: name.id), problem(of: object) == nil else {
-                    continue
-                }
+                guard let object = try present.related(name), problem(of: object) == nil else { continue }
                 for target in targets(of: object) {
                     if target == root || deleted.contains(target) || found.contains(target) {
                         found.insert(start)
@@ -90,11 +93,11 @@ struct Cascade: Sendable {
         return names.filter(found.contains)
     }
 
-    private func targets(of object: SyncObject) -> [ObjectName] {
+    private func targets(of object: RelatedObject) -> [ObjectName] {
         references.compactMap { $0.model == object.name.model ? $0.target(object) : nil }
     }
 
-    private func problem(of object: SyncObject) -> ModelProblem? {
+    private func problem(of object: RelatedObject) -> ModelProblem? {
         references.first { $0.model == object.name.model }?.problem(object)
     }
 

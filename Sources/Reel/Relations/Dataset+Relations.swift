@@ -34,8 +34,10 @@ extension Dataset {
         return try stream.read { snapshot in
             var orphans = Orphans<M>(isComplete: snapshot.isComplete)
             var targets: [ObjectName: Bool] = [:]
-            for object in try snapshot.objects(schema.name) where !field.isAbsent(object) {
-                if let target = field.target(object) {
+            for object in try snapshot.objects(schema.name) {
+                let related = RelatedObject(object)
+                if field.isAbsent(related) { continue }
+                if let target = field.target(related) {
                     let exists = try targets[target] ?? (snapshot.object(target) != nil)
                     targets[target] = exists
                     if exists { continue }

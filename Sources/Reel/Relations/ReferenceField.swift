@@ -5,11 +5,11 @@ struct ReferenceField: Sendable {
     /// The model whose objects have the reference.
     let model: String
     /// Returns the target of an object's reference. Nil if the reference is absent, or holds anything but an id.
-    let target: @Sendable (SyncObject) -> ObjectName?
+    let target: @Sendable (RelatedObject) -> ObjectName?
     /// Returns true if the field of an object is absent.
-    let isAbsent: @Sendable (SyncObject) -> Bool
+    let isAbsent: @Sendable (RelatedObject) -> Bool
     /// Returns the problem of an object that its model cannot read; nil if the model can read it.
-    let problem: @Sendable (SyncObject) -> ModelProblem?
+    let problem: @Sendable (RelatedObject) -> ModelProblem?
 
     /// Creates the field of a property.
     ///
@@ -25,13 +25,13 @@ struct ReferenceField: Sendable {
         }
         model = schema.name
         target = { object in
-            guard let json = field.stored({ object[$0] }), let id = try? ModelID<Target>(json: json) else { return nil }
+            guard let json = field.stored(object.field), let id = try? ModelID<Target>(json: json) else { return nil }
             return ObjectName(targets, id: id.text)
         }
-        isAbsent = { object in field.stored({ object[$0] }) == nil }
+        isAbsent = { object in field.stored(object.field) == nil }
         problem = { object in
             do throws(ModelProblem) {
-                _ = try schema.value(of: object)
+                _ = try schema.value(id: object.name.id, object.field)
                 return nil
             } catch {
                 return error

@@ -69,6 +69,18 @@ public struct StreamSnapshot: Sendable {
     /// - Throws: `store_damaged` for a damaged object, another code that begins with `store_` if the store failed.
     public func object(_ name: ObjectName) throws(ReelError) -> SyncObject? { try object(name.model, id: name.id) }
 
+    /// Returns true if an own event that has changed or deleted the object is not confirmed yet.
+    ///
+    /// - Parameters:
+    ///   - model: the model of the object.
+    ///   - id: the id of the object, unique within its model.
+    package func isPending(_ model: String, id: String) -> Bool {
+        guard showsOwn, let own = stream.own[Fold.key(model: model, id: id)], let state = own?.state else {
+            return false
+        }
+        return Overlay.confirmed(state.seq) == nil
+    }
+
     /// Returns all objects of a model, sorted by the bytes of their ids. The time and the memory that it takes follow
     /// the number of these objects.
     ///

@@ -8,7 +8,7 @@ import Testing
     private func object(_ number: Int, _ votes: Int) -> LoadedObject {
         var job = Job(id: ModelID("\(number)"))
         job.votes = votes
-        return TypedObject(job)
+        return TypedObject(job, isPending: false)
     }
 
     @Test("the changes between two lists, applied to the first, give the second") func changes() {
@@ -31,7 +31,7 @@ import Testing
                     }
                 default:
                     let place = random.below(new.count)
-                    if !new.isEmpty { new[place] = TypedObject(new[place].value(Job.self)) }
+                    if !new.isEmpty { new[place] = TypedObject(new[place].value(Job.self), isPending: false) }
                 }
             }
             let changes = QueryChanges(from: old, to: new)

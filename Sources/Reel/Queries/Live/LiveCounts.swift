@@ -1,41 +1,55 @@
-/// The counts of a running query by group. The lock of the dataset guards it.
-final class LiveCounts<M: Model, Group: Hashable & Sendable>: LiveView, @unchecked Sendable {
-    let model: LiveModel<M>
+/// The counts of a running query by group. The filters run under the lock of the counts only.
+final class LiveCounts<M: Model, Group: Hashable & Sendable>: @unchecked Sendable {
+    private let model: LiveModel<M>
     private let condition: QueryCondition<M>
     private let keyPath: any KeyPath<M, Group> & Sendable
+    private let unseen = UnseenChanges()
+    private let lock = QueryLock()
+    // The lock guards the rest.
     private var groups: [ObjectIdentifier: Group] = [:]
-    private(set) var counts: [Group: Int] = [:]
-    /// The number of times that `counts` may have changed.
-    private(set) var version = 0
+    private var counts: [Group: Int] = [:]
     /// The error of a filter, which has ended the query.
-    private(set) var failure: (any Error)?
+    private var failure: (any Error)?
 
+    /// Creates the counts. Called under the lock of the dataset.
     init(_ condition: QueryCondition<M>, _ keyPath: any KeyPath<M, Group> & Sendable, _ model: LiveModel<M>) {
         (self.model, self.condition, self.keyPath) = (model, condition, keyPath)
-        model.add(self)
-        rebuild()
+        model.add(unseen)
     }
 
-    func prepare() {}
-
-    func rebuild() {
-        (groups, counts) = ([:], [:])
-        attempt {
-            try model.sorted.forEach { object in
-                try add(object)
-                return true
+    /// Returns the counts at the present moment of the stream.
+    ///
+    /// - Throws: The error of a filter. What `LiveDataset.read` throws.
+    func present() throws -> GroupCounts<Group> {
+        try lock.withLock {
+            if let failure { throw failure }
+            let (changes, all, isComplete) = try model.dataset.read {
+                (unseen.take(), model.sorted, model.moment.isComplete)
             }
+            do {
+                if let changes { try apply(changes) } else { try count(all) }
+            } catch {
+                (failure, groups, counts) = (error, [:], [:])
+                throw error
+            }
+            return GroupCounts(counts: counts, isComplete: isComplete)
         }
     }
 
-    func apply(_ changes: [LoadedChange]) {
-        attempt {
-            for change in changes {
-                if let old = change.old, let group = groups.removeValue(forKey: ObjectIdentifier(old)) {
-                    counts.count(-1, in: group)
-                }
-                if let new = change.new { try add(new) }
+    private func count(_ all: SortedChunks) throws {
+        (groups, counts) = ([:], [:])
+        try all.forEach { object in
+            try add(object)
+            return true
+        }
+    }
+
+    private func apply(_ changes: [LoadedChange]) throws {
+        for change in changes {
+            if let old = change.old, let group = groups.removeValue(forKey: ObjectIdentifier(old)) {
+                counts.count(-1, in: group)
             }
+            if let new = change.new { try add(new) }
         }
     }
 
@@ -45,13 +59,6 @@ final class LiveCounts<M: Model, Group: Hashable & Sendable>: LiveView, @uncheck
         let group = value[keyPath: keyPath]
         groups[ObjectIdentifier(object)] = group
         counts.count(1, in: group)
-    }
-
-    /// Ends the query if `body` throws the error of a filter.
-    private func attempt(_ body: () throws -> Void) {
-        version += 1
-        if failure != nil { return }
-        do { try body() } catch { (failure, groups, counts) = (error, [:], [:]) }
     }
 }
 

@@ -8,17 +8,15 @@ internal import Synchronization
 /// So no work is done for a reader that does not ask. The queries hold their model and the model holds this
 /// object, which therefore ends with the last query. It does not hold the client.
 ///
-/// A lock guards the state of this object, its models, their indexes and their queries.
+/// A lock guards the state of this object, its models and their indexes. No filter of an app runs under it. Decoding
+/// does, and so do reads and comparisons of properties.
 final class LiveDataset: @unchecked Sendable {
-    /// True in code of the app, such as a filter, that is called while the lock is held.
-    @TaskLocal private static var isLocked = false
-
     private struct Reference {
         weak var model: (any LiveObjects)?
     }
 
     let observation: StreamObservation
-    private let lock = Mutex(())
+    private let lock = QueryLock()
     private var models: [ObjectIdentifier: Reference] = [:]
     private(set) var isComplete = false
     private(set) var seq = Seq.none
@@ -34,13 +32,24 @@ final class LiveDataset: @unchecked Sendable {
         }
     }
 
-    /// Calls `body` as `read` does. Returns nil if no query of the model runs, and if the lock is held by a call that
-    /// has led to this one.
+    /// Calls `body` at the present moment of the stream.
+    ///
+    /// - Throws: The error of `body`. `closed` if the stream or the client is closed. A code that begins with `store_`
+    ///   if the store failed.
+    func read<T: Sendable>(_ body: () throws -> T) throws -> T {
+        try locked {
+            try refresh()
+            return try body()
+        }
+    }
+
+    /// Calls `body` as `read` does. Returns nil if no query of the model runs, and if a lock of a query is held by a
+    /// call that has led to this one.
     func readIfRunning<M: Model, T: Sendable>(
         _ model: M.Type,
         _ body: (LiveModel<M>) throws -> T
     ) throws -> T? {
-        if Self.isLocked { return nil }
+        if QueryLock.isHeld { return nil }
         return try locked {
             guard let model = self.model(of: M.self) else { return nil }
             try refresh()
@@ -48,9 +57,8 @@ final class LiveDataset: @unchecked Sendable {
         }
     }
 
-    private func locked<T: Sendable>(_ body: () throws -> T) throws -> T {
-        try lock.withLock { _ in try Self.$isLocked.withValue(true, operation: body) }
-    }
+    /// Calls `body` while no other thread changes the objects.
+    func locked<T: Sendable>(_ body: () throws -> T) throws -> T { try lock.withLock(body) }
 
     private func model<M: Model>(of model: M.Type) -> LiveModel<M>? {
         models[ObjectIdentifier(M.self)]?.model as? LiveModel<M>

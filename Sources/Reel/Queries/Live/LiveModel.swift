@@ -2,8 +2,12 @@ internal import ReelClient
 
 /// The decoded objects of one model, and the indexes over them. The lock of the dataset guards it.
 final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
-    private struct ViewReference {
-        weak var view: (any LiveView)?
+    private struct UnseenReference {
+        weak var changes: UnseenChanges?
+    }
+
+    private struct QueryReference {
+        weak var query: LiveQuery<M>?
     }
 
     private struct OrderReference {
@@ -17,10 +21,15 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
     /// A reset that changes more than one object in this number is applied as a whole.
     private static var rebuildRatio: Int { 16 }
 
+    /// The number of changes that are kept for a query that does not read, for any number of objects.
+    private static var unseenMax: Int { 1_024 }
+
     let dataset: LiveDataset
     private let schema: Schema<M>
     private(set) var isLoaded = false
     private var objects: [ObjectKey: LoadedObject] = [:]
+    /// The number of objects with own events that are not confirmed yet.
+    private var pendingCount = 0
     private(set) var sorted = SortedChunks(sorted: [], by: ObjectOrder())
     private var problemsByID: [ObjectKey: ModelProblem] = [:]
     /// False if `problems` lacks a change of `problemsByID`.
@@ -29,33 +38,39 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
     private(set) var problems: [ModelProblem] = []
     /// The number of times that `problems` has changed.
     private(set) var problemsVersion = 0
-    private var views: [ViewReference] = []
-    private var queries: [ObjectIdentifier: ViewReference] = [:]
+    private var unseen: [UnseenReference] = []
+    private var queries: [ObjectIdentifier: QueryReference] = [:]
     private var orders: [[SortSignature]: OrderReference] = [:]
     private var indexes: [AnyKeyPath: IndexReference] = [:]
 
     init(_ dataset: LiveDataset, _ schema: Schema<M>) { (self.dataset, self.schema) = (dataset, schema) }
 
-    /// The number of objects that the model can read.
-    var count: Int { objects.count }
+    /// The moment of the objects.
+    var moment: QueryMoment {
+        QueryMoment(
+            problems: problems,
+            isComplete: dataset.isComplete,
+            seq: dataset.seq,
+            hasPending: pendingCount > 0
+        )
+    }
 
     // MARK: What queries use
 
-    /// Adds a view, which then gets all changes. It is held weakly.
-    func add(_ view: any LiveView) { views.append(ViewReference(view: view)) }
+    /// Adds the place of the changes for one query, which then gets all changes. It is held weakly.
+    func add(_ changes: UnseenChanges) { unseen.append(UnseenReference(changes: changes)) }
 
     /// Returns the running query with an identity; nil if there is none.
     func runningQuery(_ identity: QueryIdentity) -> LiveQuery<M>? {
-        queries[ObjectIdentifier(identity)]?.view as? LiveQuery<M>
+        queries[ObjectIdentifier(identity)]?.query
     }
 
     /// Returns the running query, which is started if there is none.
     func query(_ query: QueryDefinition<M>) -> LiveQuery<M> {
         if let running = runningQuery(query.identity) { return running }
         let running = LiveQuery(query, self)
-        queries = queries.filter { $0.value.view != nil }
-        queries[ObjectIdentifier(query.identity)] = ViewReference(view: running)
-        add(running)
+        queries = queries.filter { $0.value.query != nil }
+        queries[ObjectIdentifier(query.identity)] = QueryReference(query: running)
         return running
     }
 
@@ -121,7 +136,7 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
             index.removeAll()
             for object in all { index.insert(object) }
         }
-        for reference in views { reference.view?.rebuild() }
+        for reference in unseen { reference.changes?.reset() }
     }
 
     /// Decodes an object, and returns its change; nil if it looks as before.
@@ -130,10 +145,9 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
         do throws(ModelProblem) {
             let value = try object.map(schema.value)
             setProblem(nil, of: id)
-            if old == nil, value == nil { return nil }
-            // An own event that is confirmed leaves the object as it was.
-            if let old, let value, schema.isEqual(old.value(M.self), value) { return nil }
-            return LoadedChange(old: old, new: value.map(TypedObject.init))
+            guard let object, let value else { return old.map { LoadedChange(old: $0, new: nil) } }
+            if let old, old.isPending == object.isPending, schema.isEqual(old.value(M.self), value) { return nil }
+            return LoadedChange(old: old, new: TypedObject(value, isPending: object.isPending))
         } catch {
             setProblem(error, of: id)
             return old.map { LoadedChange(old: $0, new: nil) }
@@ -142,9 +156,6 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
 
     private func apply(_ changes: [LoadedChange]) {
         if changes.isEmpty { return }
-        views.removeAll { $0.view == nil }
-        let views = self.views.compactMap { $0.view }
-        for view in views { view.prepare() }
         let (orders, indexes) = (orders.values.compactMap { $0.index }, indexes.values.compactMap { $0.index })
         for change in changes {
             replace(change)
@@ -159,11 +170,15 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
                 for index in indexes { index.insert(new) }
             }
         }
-        for view in views { view.apply(changes) }
+        unseen.removeAll { $0.changes == nil }
+        let changesMax = max(Self.unseenMax, objects.count / Self.rebuildRatio)
+        for reference in unseen { reference.changes?.add(changes, max: changesMax) }
     }
 
     private func replace(_ change: LoadedChange) {
         if let new = change.new { objects[new.key] = new } else if let old = change.old { objects[old.key] = nil }
+        if change.new?.isPending == true { pendingCount += 1 }
+        if change.old?.isPending == true { pendingCount -= 1 }
     }
 
     private func setProblem(_ problem: ModelProblem?, of id: ObjectKey) {
@@ -178,16 +193,6 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
         problems = problemsByID.sorted { $0.key < $1.key }.map { $0.value }
         problemsVersion += 1
     }
-}
-
-/// A part of a running query that follows the objects of a model. The lock of the dataset guards it.
-protocol LiveView: AnyObject {
-    /// Called before the indexes of the model change.
-    func prepare()
-    /// Called after the indexes of the model have changed.
-    func apply(_ changes: [LoadedChange])
-    /// Called after any number of objects have changed.
-    func rebuild()
 }
 
 /// All objects of a model in one order.

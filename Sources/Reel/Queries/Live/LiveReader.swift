@@ -13,11 +13,12 @@ struct QuerySource<M: Model>: Sendable {
     }
 }
 
-/// The reading of a running query by one loop.
+/// The reading of results by one loop.
 class LiveReader<Element: Sendable> {
-    let dataset: LiveDataset
+    /// The changes of the stream.
+    let observation: StreamObservation
 
-    init(_ dataset: LiveDataset) { self.dataset = dataset }
+    init(_ observation: StreamObservation) { self.observation = observation }
 
     /// Returns the present result; nil if it is the same as before.
     func next() throws -> Element? { nil }
@@ -38,7 +39,6 @@ final class RowsReader<M: Model>: LiveReader<QueryRows<M>> {
     }
 
     let query: LiveQuery<M>
-    private let schema: Schema<M>
     private(set) var seen: Seen?
 
     /// Starts the reading.
@@ -47,69 +47,55 @@ final class RowsReader<M: Model>: LiveReader<QueryRows<M>> {
     ///   - source: the query, which starts to run if it does not yet.
     ///   - seen: what another reading of the running query has seen; nil: the first result comes at once.
     init(_ source: QuerySource<M>, after seen: Seen? = nil) throws {
-        (schema, self.seen) = (try source.schema.get(), seen)
-        let dataset = try source.live.make()
+        let (schema, dataset) = (try source.schema.get(), try source.live.make())
         query = try dataset.read(schema) { $0.query(source.definition) }
-        super.init(dataset)
+        self.seen = seen
+        super.init(dataset.observation)
     }
 
     override func next() throws -> QueryRows<M>? {
-        let (query, before) = (query, seen?.state)
-        let found: (Seen.State, QueryRows<M>)?
+        let present: LiveQuery<M>.Present
         do {
-            found = try dataset.read(schema) { model in
-                if let failure = query.failure { throw failure }
-                let state = Seen.State(
-                    version: query.version,
-                    problems: model.problemsVersion,
-                    isComplete: model.dataset.isComplete
-                )
-                if state != before { return (state, QueryRows(query.rows, model)) }
-                // Before the first change, so that it costs no more than the others.
-                query.prepare()
-                return nil
-            }
-        } catch let error as ReelError where error.code == .storeDamaged && before != nil {
+            present = try query.present()
+        } catch let error as ReelError where error.code == .storeDamaged && seen != nil {
             // The client reads the stream again from a node.
             return nil
         }
-        guard let (state, found) = found else { return nil }
-        var rows = found
-        rows.changes = QueryChanges(from: seen?.rows ?? [], to: rows.objects)
-        seen = Seen(state: state, rows: rows.objects)
-        return rows
+        let state = Seen.State(
+            version: present.version,
+            problems: present.problemsVersion,
+            isComplete: present.moment.isComplete
+        )
+        if state == seen?.state {
+            try query.prepare()
+            return nil
+        }
+        let changes = QueryChanges(from: seen?.rows ?? [], to: present.rows)
+        seen = Seen(state: state, rows: present.rows)
+        return QueryRows(present.rows, present.moment, changes: changes)
     }
 }
 
 /// Reads the counts of a query.
 final class CountsReader<M: Model, Group: Hashable & Sendable>: LiveReader<GroupCounts<Group>> {
-    private let schema: Schema<M>
     private let live: LiveCounts<M, Group>
-    private var last: (version: Int, counts: GroupCounts<Group>)?
+    private var last: GroupCounts<Group>?
 
     init(_ source: QuerySource<M>, _ keyPath: any KeyPath<M, Group> & Sendable) throws {
-        schema = try source.schema.get()
-        let dataset = try source.live.make()
+        let (schema, dataset) = (try source.schema.get(), try source.live.make())
         live = try dataset.read(schema) { LiveCounts(source.definition.condition, keyPath, $0) }
-        super.init(dataset)
+        super.init(dataset.observation)
     }
 
     override func next() throws -> GroupCounts<Group>? {
-        let (live, last) = (live, last)
-        let found: (Int, GroupCounts<Group>)?
         do {
-            found = try dataset.read(schema) { model in
-                if let failure = live.failure { throw failure }
-                let isComplete = model.dataset.isComplete
-                if let last, last.version == live.version, last.counts.isComplete == isComplete { return nil }
-                return (live.version, GroupCounts(counts: live.counts, isComplete: isComplete))
-            }
+            let counts = try live.present()
+            if counts == last { return nil }
+            last = counts
+            return counts
         } catch let error as ReelError where error.code == .storeDamaged && last != nil {
             // The client reads the stream again from a node.
             return nil
         }
-        guard let (version, counts) = found else { return nil }
-        self.last = (version, counts)
-        return counts == last?.counts ? nil : counts
     }
 }

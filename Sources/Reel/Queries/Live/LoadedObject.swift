@@ -4,8 +4,10 @@
 /// run time for each object.
 class LoadedObject: @unchecked Sendable {
     let key: ObjectKey
+    /// True if an own event that has changed the object is not confirmed yet.
+    let isPending: Bool
 
-    fileprivate init(_ key: ObjectKey) { self.key = key }
+    fileprivate init(_ key: ObjectKey, isPending: Bool) { (self.key, self.isPending) = (key, isPending) }
 
     /// The value, which must be of this model. The objects of a query are all of its model.
     func value<M: Model>(_ model: M.Type) -> M { unsafeDowncast(self, to: TypedObject<M>.self).value }
@@ -15,14 +17,14 @@ class LoadedObject: @unchecked Sendable {
 final class TypedObject<M: Model>: LoadedObject, @unchecked Sendable {
     fileprivate let value: M
 
-    init(_ value: M) {
+    init(_ value: M, isPending: Bool) {
         self.value = value
-        super.init(ObjectKey(value.id.text))
+        super.init(ObjectKey(value.id.text), isPending: isPending)
     }
 }
 
 /// The id of an object. Two are equal if their UTF-8 bytes are equal.
-struct ObjectKey: Hashable, Comparable {
+struct ObjectKey: Hashable, Comparable, Sendable {
     let text: String
 
     init(_ text: String) { self.text = text }
@@ -38,7 +40,7 @@ struct ObjectKey: Hashable, Comparable {
 }
 
 /// The change of one object: nil for an object that does not exist, or that the model cannot read.
-struct LoadedChange {
+struct LoadedChange: Sendable {
     let old: LoadedObject?
     let new: LoadedObject?
 }

@@ -2,7 +2,7 @@
 ///
 /// The order must be strict: no two elements are equal in it. A wrong order, such as that of a `<` that contradicts
 /// itself, makes removals slow and the place of elements arbitrary.
-struct SortedChunks {
+struct SortedChunks: Sendable {
     /// The size at which a chunk is split in two.
     private static let chunkMax = 512
 

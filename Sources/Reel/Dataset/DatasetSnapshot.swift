@@ -5,20 +5,43 @@ public import ReelClient
 /// The device's storage keeps old data for it, so release it soon. `Dataset.read` lends one for the time of a closure.
 public struct DatasetSnapshot: Sendable {
     private let snapshot: StreamSnapshot
-    private let dataset: Dataset
+    private let models: [any Model.Type]
+    private let reads: ModelReads?
 
-    init(_ snapshot: StreamSnapshot, _ dataset: Dataset) { (self.snapshot, self.dataset) = (snapshot, dataset) }
+    /// Creates the typed view of a moment.
+    ///
+    /// - Parameters:
+    ///   - snapshot: the untyped moment.
+    ///   - models: the models of the dataset.
+    ///   - reads: notes which models are read; nil: it is not asked.
+    init(_ snapshot: StreamSnapshot, _ models: [any Model.Type], _ reads: ModelReads? = nil) {
+        (self.snapshot, self.models, self.reads) = (snapshot, models, reads)
+    }
 
     /// The untyped objects of the same moment.
-    public var stream: StreamSnapshot { snapshot }
+    public var stream: StreamSnapshot {
+        reads?.noteAll()
+        return snapshot
+    }
+
+    /// True if the whole stream has arrived on this device. An object that is absent then does not exist.
+    public var isComplete: Bool { snapshot.isComplete }
 
     /// Returns an object; nil if it does not exist, was deleted, or has not arrived yet.
     ///
     /// - Throws: `ModelProblem` for an object that the model cannot read. `SchemaError` for a model that the dataset
     ///   was not opened with. A code that begins with `store_` if the store failed.
     public func object<M: Model>(_ id: ModelID<M>) throws -> M? {
-        let schema = try dataset.schema(of: M.self)
+        let schema = try schema(of: M.self)
         return try snapshot.object(schema.name, id: id.text).map(schema.value)
+    }
+
+    /// Returns true if an own event that has changed or deleted an object is not confirmed yet: it waits in the queue,
+    /// or for its outcome.
+    ///
+    /// - Throws: `SchemaError` for a model that the dataset was not opened with.
+    public func isPending<M: Model>(_ id: ModelID<M>) throws(SchemaError) -> Bool {
+        snapshot.isPending(try schema(of: M.self).name, id: id.text)
     }
 
     /// Returns the target of a reference; nil if the reference dangles.
@@ -31,7 +54,7 @@ public struct DatasetSnapshot: Sendable {
     /// - Throws: `SchemaError` for a model that the dataset was not opened with. A code that begins with `store_` if
     ///   the store failed.
     public func objects<M: Model>(of model: M.Type) throws -> ModelObjects<M> {
-        let schema = try dataset.schema(of: model)
+        let schema = try schema(of: model)
         return ModelObjects(try snapshot.objects(schema.name), schema)
     }
 
@@ -53,19 +76,36 @@ public struct DatasetSnapshot: Sendable {
         first countMax: Int?,
         after cursor: QueryCursor?
     ) throws -> QueryRows<M> {
+        let schema = try schema(of: M.self)
         let isBeyond = try cursor?.isBeyond(query.definition.order)
-        let all = try objects(of: M.self)
-        var found: [LoadedObject] = []
-        for value in all.values where try query.definition.condition.includes(value) {
-            let object = TypedObject(value)
-            if isBeyond?(object) != true { found.append(object) }
+        var (found, problems): ([LoadedObject], [ModelProblem]) = ([], [])
+        for object in try snapshot.objects(schema.name) {
+            let value: M
+            do throws(ModelProblem) {
+                value = try schema.value(of: object)
+            } catch {
+                problems.append(error)
+                continue
+            }
+            guard try query.definition.condition.includes(value) else { continue }
+            let included = TypedObject(value, isPending: object.isPending)
+            if isBeyond?(included) != true { found.append(included) }
         }
         return QueryRows(
             query.definition.order.first(countMax, of: found),
-            problems: all.problems,
-            isComplete: snapshot.isComplete,
-            seq: snapshot.seq
+            QueryMoment(
+                problems: problems,
+                isComplete: snapshot.isComplete,
+                seq: snapshot.seq,
+                hasPending: true
+            )
         )
+    }
+
+    private func schema<M: Model>(of model: M.Type) throws(SchemaError) -> Schema<M> {
+        let schema = try Dataset.schema(of: model, in: models)
+        reads?.note(schema.name)
+        return schema
     }
 }
 
@@ -78,6 +118,6 @@ extension Dataset {
     /// - Throws: The error of `body`. `closed` if the stream or the client is closed. A code that begins with `store_`
     ///   if the store failed.
     public func read<T>(_ body: (DatasetSnapshot) throws -> T) throws -> T {
-        try stream.read { try body(DatasetSnapshot($0, self)) }
+        try stream.read { try body(DatasetSnapshot($0, models)) }
     }
 }
