@@ -29,7 +29,7 @@ extension GatewayLoop {
     /// Sends the gathered batches of a partition. Call it before clients are told of the head: they must first be told
     /// of everything before it.
     func deliver(_ partition: Int) {
-        gatherTimers[partition]?()
+        gatherTimers[partition]?.cancel()
         gatherTimers[partition] = nil
         guard let batch = coalescers[partition].take(nowMs: nowMs) else { return }
         let listeners = subscriptions.listeners(to: batch)
@@ -40,10 +40,15 @@ extension GatewayLoop {
         for follower in streamWaiters.all(awaiting: batch) { follower.moved() }
     }
 
+    /// Makes a subscription live that has caught up to the head.
+    func becomeLive(_ entry: Subscription<SocketClient>, head: Seq) {
+        let gathers = coalescers[entry.partition].dueMs != nil
+        subscriptions.becameLive(entry, head: head, gathers: gathers) { $0.send($1) }
+    }
+
     /// Called when a client does not keep up and its subscription has ended.
     private func lags(_ entry: Subscription<SocketClient>) {
         share.meters.lagged.add()
-        entry.client.hasLeft()
         entry.client.send(.lagged(entry.stream, seq: entry.proven, head: rings[entry.partition].head), ref: nil)
     }
 
@@ -58,7 +63,7 @@ extension GatewayLoop {
             proveHeads(slot..<slot + 1)
             slot += 1
             guard slot == slots.upperBound else { return }
-            proveTimer?()
+            proveTimer?.cancel()
             proveTimer = nil
         }
     }
@@ -96,7 +101,7 @@ extension GatewayLoop {
         if dueMs <= nowMs { return deliver(partition) }
         guard gatherTimers[partition] == nil else { return }
         gatherTimers[partition] = loop.every(dueMs - nowMs) { [self] in
-            gatherTimers[partition]?()
+            gatherTimers[partition]?.cancel()
             gatherTimers[partition] = nil
             deliverIfDue(partition)
         }

@@ -4,44 +4,19 @@ import ReelNode
 // Subscriptions that get each event with its outcome.
 extension GatewayLoop {
     /// The largest number of events in one question for outcomes.
-    static let outcomesAtOnce = 1_000
+    private static let outcomesAtOnce = 1_000
 
-    /// Returns how many bytes of events to read, so that they fit into a frame of `limit` bytes once each event has its
-    /// outcome. An event takes 100 bytes or more, an outcome at most 33.
-    static func bytesWithOutcomes(_ limit: Int) -> Int { max(1, limit / 4 * 3) }
+    /// Returns the limits of a piece that fits into a frame of `bytes` bytes once each event has its outcome. An event
+    /// takes 100 bytes or more, an outcome at most 33.
+    static func limitsWithOutcomes(_ bytes: Int) -> (bytes: Int, events: Int) {
+        (max(1, bytes / 4 * 3), outcomesAtOnce)
+    }
 
     /// Registers the subscription for new events until the subscription ends.
     func follow(_ entry: Subscription<SocketClient>) {
         let follower = OutcomeFollower(entry, of: self)
         guard streamWaiters.add(follower) else { return }
-        entry.whenOver { [unowned self] in _ = streamWaiters.remove(follower) }
-    }
-
-    /// Asks for the outcomes of the events and sends both. Later events of the subscription wait until then.
-    func sendWithOutcomes(_ chunk: EventRange, to entry: Subscription<SocketClient>) {
-        let client = entry.client
-        guard let access = client.access else { return }
-        client.outcomeQuestions += 1
-        addOutcomes(to: chunk, of: entry.stream, for: access) { [self] result in
-            client.outcomeQuestions -= 1
-            readMore(client)
-            guard !entry.isOver else { return }
-            switch result {
-            case .success(let chunk): send(chunk, to: entry)
-            case .failure(let problem): return end(entry, ReelError(problem.code, problem.detail))
-            }
-            resume(entry)
-        }
-    }
-
-    /// Sends a frame that proves the head, if the subscription owes one. Called when all events up to the head are
-    /// sent.
-    func proveHead(_ entry: Subscription<SocketClient>) {
-        let head = rings[entry.partition].head
-        guard entry.owesProof, entry.proven < head else { return }
-        entry.owesProof = false
-        entry.client.send(EventRange(from: entry.proven + 1, to: head).frame(stream: entry.stream))
-        entry.sent(to: head)
+        entry.cursor.options?.whenOver = { [unowned self] in _ = streamWaiters.remove(follower) }
     }
 }
 
@@ -59,11 +34,11 @@ private final class OutcomeFollower: StreamWaiter {
     var stream: StreamName { entry.stream }
     var partition: Int { entry.partition }
 
-    func moved() { gateway.catchUp(entry) }
+    func moved() { gateway.reads.read(entry) }
 
     func tick(nowMs: Int64) {
         entry.owesProof = true
-        gateway.catchUp(entry)
+        gateway.reads.read(entry)
     }
 
     // `GatewayLoop.fence` and `SocketClient.askToLeave` tell the client.

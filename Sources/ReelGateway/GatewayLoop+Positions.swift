@@ -17,7 +17,7 @@ struct SeqWaiters {
     /// For each partition the waiters for the loop, or the log, to reach their seq.
     var waiting: [SeqWaits<Waiter>]
     /// The timer that ends waits at their deadlines, set for the earliest of them; nil: there are no waits.
-    var timer: (dueMs: Int64, cancel: () -> Void)?
+    var timer: (dueMs: Int64, timer: any HostTimer)?
 
     init(partitions: Int) {
         asking = [[Waiter]?](repeating: nil, count: partitions)
@@ -115,10 +115,9 @@ extension GatewayLoop {
         let dueMs = max(nowMs + Self.deadlineDelayMs, untilMs)
         if let timer = seqWaiters.timer {
             guard dueMs < timer.dueMs else { return }
-            timer.cancel()
+            timer.timer.cancel()
         }
-        let cancel = loop.every(dueMs - nowMs) { [self] in endOverdueWaits() }
-        seqWaiters.timer = (dueMs, cancel)
+        seqWaiters.timer = (dueMs, loop.every(dueMs - nowMs) { [self] in endOverdueWaits() })
     }
 
     /// Calls back the waiters for seqs that this loop has read by now.
@@ -128,7 +127,7 @@ extension GatewayLoop {
 
     /// Advances the waits that have passed their deadline.
     private func endOverdueWaits() {
-        seqWaiters.timer?.cancel()
+        seqWaiters.timer?.timer.cancel()
         seqWaiters.timer = nil
         for partition in seqWaiters.waiting.indices {
             for var waiter in seqWaiters.waiting[partition].due(nowMs: nowMs) {

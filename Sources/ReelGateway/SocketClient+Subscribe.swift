@@ -22,7 +22,9 @@ extension SocketClient {
             let error = ReelError(.limit, "found more than \(settings.subscriptions) subscriptions of one connection")
             return decline(error, stream, ref: ref)
         }
-        guard pendingSubscribes < settings.subscriptions else {
+        // Those that others have replaced, but that still take a turn or wait for the log.
+        let replaced = reads.readers - gateway.subscriptions.count(self) + waits
+        guard replaced < settings.subscriptions else {
             let error = ReelError(.limit, "found more than \(settings.subscriptions) subscribes that wait")
             return decline(error, stream, ref: ref)
         }
@@ -41,20 +43,16 @@ extension SocketClient {
             )
             return decline(error, stream, ref: ref)
         }
-        pendingSubscribes += 1
         waits += 1
         let ticket = gateway.nextNumber()
         subscribing[stream] = ticket
         gateway.admit(stream, epoch: subscribe.epoch, lowest: lowest, highest: highest) { [self] failure in
             waits -= 1
-            guard subscribing[stream] == ticket, !isClosed else { return pendingSubscribes -= 1 }
+            guard subscribing[stream] == ticket, !isClosed else { return }
             forgetSubscribe(stream)
             do throws(RefusedSubscribe) {
-                let entry = try begin(subscribe, after: after, in: partition, failure, ref: ref)
-                // Until the catch-up begins, the subscribe counts as pending, even if another one has replaced it.
-                gateway.beginToCatchUp(entry) { [self] in pendingSubscribes -= 1 }
+                gateway.begin(try begin(subscribe, after: after, in: partition, failure, ref: ref))
             } catch {
-                pendingSubscribes -= 1
                 switch error.failure.error.code {
                 case .limit, .forbidden: tell(error.failure, ref: ref)
                 default: refuse(error.failure, ref: ref)
@@ -108,10 +106,10 @@ extension SocketClient {
         share.meters.subscriptions.add(1)
     }
 
-    /// Releases the count of subscriptions that have ended.
-    func hasLeft(_ count: Int = 1) {
-        gateway.share.meters.subscriptions.add(-count)
-        gateway.share.payerSubscriptions.giveBack(count, of: payer)
+    /// Releases what `makeRoom` has counted.
+    func subscriptionEnded() {
+        gateway.share.meters.subscriptions.add(-1)
+        gateway.share.payerSubscriptions.giveBack(1, of: payer)
     }
 
     /// Starts a subscription at a position of this log, and confirms it to the client.

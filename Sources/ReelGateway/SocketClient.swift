@@ -20,28 +20,19 @@ final class SocketClient: Subscriber {
     /// The subscribes that wait for their position, with a ticket each. A newer subscribe or an unsubscribe makes an
     /// older one void.
     var subscribing: [StreamName: Int] = [:]
-    /// The number of subscribes that have not begun to catch up, including void ones.
-    var pendingSubscribes = 0
-    /// The number of subscribes among them that wait until their position is read.
+    /// The number of subscribes that wait until their position is read, including void ones.
     var waits = 0
     var filterBytes = 0
     /// The client's address in the form of `SocketAddress.origin`.
     var origin: UInt64 = 0
-    /// The number of log reads under way that its subscriptions have started, including ended subscriptions.
-    var logReads = 0
-    /// The number of its subscriptions that wait for the log, including ended ones.
-    var logWaits = 0
-    /// The number of questions for outcomes under way for its subscriptions, including ended ones.
-    var outcomeQuestions = 0
-    /// The functions to call once the client has read more.
-    private var paused: [() -> Void] = []
-    var fetches = Queue<Fetch>()
-    var isFetching = false
+    /// The limits of its subscriptions that catch up.
+    let reads = ReadAccount()
+    /// The readers to call once the client has read more.
+    private var waitingForRoom: [any EventReader] = []
+    /// The fetches that wait for their answer; nil: the client has fetched nothing yet.
+    private var fetchQueue: FetchQueue?
     /// The edition of `Neighbours` that the client has heard of; nil: it accepts no `nodes` frames.
     var neighboursTold: Int32?
-    /// The number of fetches that wait until their position is read.
-    var pendingFetches = 0
-
     /// True while a large frame of the client is parsed, or waits for that.
     private var isParsing = false
     /// True while the streams of a `subscribe` are handled in turns. The socket is held meanwhile.
@@ -91,16 +82,11 @@ final class SocketClient: Subscriber {
         return true
     }
 
-    /// Returns true if more may be sent now of data that can wait, such as old events. Otherwise returns false and
-    /// calls `body` once more may be sent, but not after the connection has closed.
-    func hasRoom(orLater body: @escaping () -> Void) -> Bool {
-        guard !isClosed else { return false }
-        if !hasRoom { paused.append(body) }
-        return hasRoom
-    }
-
-    /// True if more may be sent now of data that can wait. Unlike `hasRoom(orLater:)`, it schedules no call.
+    /// True if more may be sent now of data that can wait, such as old events.
     var hasRoom: Bool { socket.map { !$0.isClosed && $0.pendingBytes <= settings.paceBytes } ?? false }
+
+    /// Lets a reader go on once there is room, but not after the connection has closed.
+    func wait(_ reader: any EventReader) { waitingForRoom.append(reader) }
 
     /// Sends an error and counts it.
     func tell(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
@@ -225,14 +211,16 @@ final class SocketClient: Subscriber {
         case .subscribeAll(let subscribes): subscribeInTurns(subscribes[...], ref: frame.ref)
         case .unsubscribe(let stream):
             forgetSubscribe(stream)
-            if gateway.subscriptions.remove(self, stream) { hasLeft() }
+            _ = gateway.subscriptions.remove(self, stream)
             send(.unsubscribed(stream), ref: frame.ref)
         case .fetch(let fetch):
             if let error = access.refusalToRead(fetch.stream) {
                 audit(error, "fetch")
                 return decline(error, fetch.stream, ref: frame.ref)
             }
-            self.fetch(fetch, ref: frame.ref)
+            let queue = fetchQueue ?? FetchQueue(of: self, first: fetch.stream)
+            fetchQueue = queue
+            queue.add(fetch, ref: frame.ref)
         case .publish(let publish):
             // The token may have expired since the last tick.
             if access.hasExpired(nowMs: gateway.loop.wallMs) { return refuseEntry(.tokenExpired, ref: frame.ref) }
@@ -252,8 +240,8 @@ final class SocketClient: Subscriber {
     }
 
     private func subscribeNext(of subscribes: ArraySlice<ClientFrame.Subscribe>, ref: [UInt8]?) {
-        gateway.turns.add { [self] in
-            guard let socket, !socket.isClosed, let subscribe = subscribes.first else { return false }
+        gateway.reads.turns.add { [self] in
+            guard let socket, !socket.isClosed, let subscribe = subscribes.first else { return .nothing }
             subscribeIfAllowed(subscribe, ref: ref)
             let rest = subscribes.dropFirst()
             if rest.isEmpty {
@@ -262,7 +250,7 @@ final class SocketClient: Subscriber {
             } else {
                 subscribeNext(of: rest, ref: ref)
             }
-            return true
+            return .large
         }
     }
 
@@ -324,8 +312,7 @@ extension SocketClient {
     func opened(on socket: any ClientSocket) {
         self.socket = socket
         origin = socket.peerOrigin
-        gateway.clients[number] = self
-        gateway.share.meters.connections.add(1)
+        gateway.opened(self)
     }
 
     func received(text: [UInt8]) {
@@ -401,10 +388,10 @@ extension SocketClient {
     }
 
     func drained() {
-        guard !paused.isEmpty else { return }
-        let bodies = paused
-        paused = []
-        for body in bodies { body() }
+        guard !waitingForRoom.isEmpty else { return }
+        let readers = waitingForRoom
+        waitingForRoom = []
+        for reader in readers { gateway.reads.read(reader) }
     }
 
     /// Called when the connection is gone. `code` is the close code of the WebSocket, whichever side has sent it.
@@ -413,13 +400,9 @@ extension SocketClient {
         gateway.share.meters.closed(session.end == .client && isFraming ? .framing : session.end)
         self.socket = nil
         place = nil
-        paused = []
+        (waitingForRoom, fetchQueue) = ([], nil)
         subscribing = [:]
-        gateway.share.meters.connections.add(-1)
-        hasLeft(gateway.subscriptions.count(self))
-        gateway.subscriptions.removeAll(self)
-        gateway.ledger.forget(number)
-        gateway.clients[number] = nil
+        gateway.closed(self)
     }
 }
 

@@ -69,7 +69,7 @@ struct StateReader: Sendable {
     ///   - after: The seq before the first event.
     ///   - to: The last seq of the range.
     ///   - limit: The maximum number of events and barriers.
-    ///   - bytes: The size at which the page ends, in bytes; the last event may exceed it.
+    ///   - bytes: The maximum size of the page in bytes, unless a single event is larger.
     /// - Returns: The page, and the last seq that the node has folded in the stream.
     /// - Throws: `truncated` if the index begins after `after + 1`, `node_behind` if `after` is beyond the folded seqs.
     func page(
@@ -92,9 +92,7 @@ struct StateReader: Sendable {
             }
             let end = min(to, position.seq)
             var page = Page(
-                chunk: EventRange(from: after + 1, to: end),
-                limit: limit,
-                bytes: bytes,
+                builder: EventRangeBuilder(from: after + 1, bytes: bytes, events: limit),
                 barriers: try barriers(behind: after, to: end, limit: limit, position, in: connection)[...]
             )
             if let row = try StoredStream.row(of: stream, in: connection) {
@@ -110,7 +108,8 @@ struct StateReader: Sendable {
                 }
             }
             page.addBarriers(before: .max)
-            return (page.chunk, position.seq)
+            page.builder.prove(to: end)
+            return (page.builder.range, position.seq)
         }
     }
 
@@ -142,38 +141,21 @@ struct StateReader: Sendable {
 
     /// A page that is being filled with events of a stream and the barriers of its partition, in seq order.
     private struct Page {
-        var chunk: EventRange
-        let limit: Int
-        let bytes: Int
+        var builder: EventRangeBuilder
         /// The barriers that are not in the page yet.
         var barriers: ArraySlice<DeliveredEvent>
-        private var isFull = false
-
-        init(chunk: EventRange, limit: Int, bytes: Int, barriers: ArraySlice<DeliveredEvent>) {
-            (self.chunk, self.limit, self.bytes, self.barriers) = (chunk, limit, bytes, barriers)
-        }
 
         /// Adds an event after the barriers that precede it. Returns false if the page is full before that.
         mutating func add(_ seq: Seq, _ value: Bytes) -> Bool {
             addBarriers(before: seq)
-            return take(seq, value)
+            return builder.add(seq: seq, value: value)
         }
 
         mutating func addBarriers(before seq: Seq) {
-            while !isFull, let barrier = barriers.first, barrier.seq < seq {
-                guard barrier.value.withUnsafeBytes({ take(barrier.seq, $0) }) else { return }
+            while let barrier = barriers.first, barrier.seq < seq {
+                guard barrier.value.withUnsafeBytes({ builder.add(seq: barrier.seq, value: $0) }) else { return }
                 barriers.removeFirst()
             }
-        }
-
-        private mutating func take(_ seq: Seq, _ value: Bytes) -> Bool {
-            guard !isFull, chunk.count < limit, chunk.body.count < bytes else {
-                if !isFull { chunk.to = seq - 1 }
-                isFull = true
-                return false
-            }
-            chunk.append(seq: seq, value: value)
-            return true
         }
     }
 

@@ -2,6 +2,7 @@ import Foundation
 import ReelCore
 import ReelLog
 import ReelNet
+import ReelNode
 
 @testable import ReelGateway
 
@@ -81,5 +82,21 @@ enum Batches {
             bytes = bytes.dropFirst(start + count)
         }
         return frames
+    }
+}
+
+extension Ring {
+    /// Returns the piece of an unfiltered query; nil if the ring does not hold its range.
+    func piece(of stream: StreamName, from: Seq, to: Seq, bytes: Int, events: Int = .max) -> EventRange? {
+        piece(
+            for: LogQuery(
+                stream: stream,
+                partition: 0,
+                from: from,
+                to: to,
+                bytes: bytes,
+                events: events
+            )
+        )
     }
 }

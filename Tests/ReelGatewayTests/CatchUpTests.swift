@@ -48,7 +48,7 @@ import Testing
 
     /// The client subscribes at more positions than the gateway reads concurrently for one client.
     @Test("a client that wants many places of the log is read a few at a time") func aClientThatWants() async throws {
-        let places = 3 * GatewayLoop.logReadsMax
+        let places = 3 * ReadAccount.operationsMax
         let count = places * Int(PageCache.seqsMax)
         let log = HeldLog(try await .sparse(count, [StreamName("sparse")!], every: 1_000))
         try await LiveGateway.with(log, { $0.warmRecords = 1 }) { live in
@@ -64,8 +64,8 @@ import Testing
             try await eventually("all have come") {
                 try await live.metric("reel_gateway_subscriptions") == places
             }
-            try await eventually("reads under way") { log.waitingReads == GatewayLoop.logReadsMax }
-            #expect(log.reads - before == GatewayLoop.logReadsMax)
+            try await eventually("reads under way") { log.waitingReads == ReadAccount.operationsMax }
+            #expect(log.reads - before == ReadAccount.operationsMax)
             log.release()
             _ = try await socket.events(of: streams, to: Seq(count - 1))
             #expect(log.rangesRead[before...].reduce(0) { $0 + $1.count } == count - 1, "each seq is read once")

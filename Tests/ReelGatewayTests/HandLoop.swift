@@ -26,7 +26,8 @@ final class HandLoop: HostLoop, @unchecked Sendable {
 
     func beforeFlush(_ body: @escaping () -> Void) { jobs.append(body) }
     func afterFlush(_ body: @escaping () -> Void) { jobs.append(body) }
-    func every(_ ms: Int64, _ body: @escaping () -> Void) -> () -> Void { {} }
+    func schedule(_ body: @escaping () -> Void) { jobs.append(body) }
+    func every(_ ms: Int64, _ body: @escaping () -> Void) -> any HostTimer { HandTimer {} }
 
     func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void) {
         works.append { [self] in
@@ -39,4 +40,13 @@ final class HandLoop: HostLoop, @unchecked Sendable {
         nonisolated(unsafe) let body = body
         return { [self] value in jobs.append { body(value) } }
     }
+}
+
+/// A timer of a loop that a test moves.
+final class HandTimer: HostTimer {
+    private let end: () -> Void
+
+    init(_ end: @escaping () -> Void) { self.end = end }
+
+    func cancel() { end() }
 }

@@ -49,7 +49,7 @@ import Testing
     @Test("all subscriptions of a client have their turn") func allSubscriptionsOfA() async throws {
         try await with { live, log in
             let socket = try await live.connect()
-            let count = 5 * GatewayLoop.logReadsMax
+            let count = 5 * ReadAccount.operationsMax
             log.hold()
             for index in 0..<count {
                 socket.send(.subscribe(.init(stream: StreamName("s\(index)")!, position: .after(-1))))

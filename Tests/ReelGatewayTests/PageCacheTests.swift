@@ -56,37 +56,36 @@ import Testing
     }
 
     /// A client that reads a range to its end.
-    private final class Reader {
+    private final class Reader: EventReader {
         let query: LogQuery
         private let gateway: GatewayLoop
+        private(set) var cursor: StreamCursor
+        var readState = ReadState.idle
+        let account: ReadAccount?
         private(set) var chunks: [EventRange] = []
-        private(set) var error: LogError?
+        private(set) var error: ReelError?
 
-        init(_ query: LogQuery, on gateway: GatewayLoop) {
-            (self.query, self.gateway) = (query, gateway)
+        init(_ query: LogQuery, on gateway: GatewayLoop, account: ReadAccount? = nil) {
+            (self.query, self.gateway, self.account) = (query, gateway, account)
+            let options = ReadOptions(query.filter, hasOutcomes: false)
+            cursor = StreamCursor(query.stream, in: query.partition, after: query.from - 1, options: options)
         }
 
-        func resume() {
-            let next = (chunks.last?.to ?? query.from - 1) + 1
-            guard next <= query.to else { return }
-            gateway.read(
-                query.stream,
-                through: query.filter,
-                partition: query.partition,
-                from: next,
-                to: query.to,
-                bytes: query.bytes,
-                events: query.events
-            ) { [self] result in
-                switch result {
-                case .success(let chunk):
-                    chunks.append(chunk)
-                    // Without this check the reader would never end.
-                    if chunk.to >= next { resume() }
-                case .failure(let error): self.error = error
-                }
-            }
+        let access: Access? = nil
+        let hasRoom = true
+        var isOver: Bool { error != nil }
+        var last: Seq { query.to }
+        var limits: (bytes: Int, events: Int) { (query.bytes, query.events) }
+
+        func resume() { gateway.reads.read(self) }
+
+        func received(_ piece: EventRange) {
+            chunks.append(piece)
+            if case .refuse(let error) = cursor.take(piece) { failed(error) }
         }
+
+        func caughtUp() {}
+        func failed(_ error: ReelError) { self.error = error }
     }
 
     private let streams = ["a", "b", "sparse", "a-stream-of-a-longer-name"].map { StreamName($0)! }
@@ -288,23 +287,6 @@ import Testing
         }
     }
 
-    @Test("the callback that permits a read can access the page cache")
-    func askedOutsideTheLock() throws {
-        var generator = SeededNumbers(1)
-        let log = try MemoryLog(partitions: 1)
-        defer { log.close() }
-        append((0..<10).map { event($0, streams[0], &generator) }, to: log)
-        let scene = try Scene(log)
-        let (gateway, pages) = (scene.loops[0].gateway, scene.share.pages)
-        for mayBegin in [false, true] {
-            let isUnderWay = gateway.read(streams[0], partition: 0, from: 0, to: 9, bytes: 1 << 20) {
-                mayBegin && pages.byteCount == 0
-            } then: { _ in
-            }
-            #expect(isUnderWay == mayBegin)
-        }
-    }
-
     @Test("a read error reaches all waiting readers and is not cached") func errorReachesAllReaders() throws {
         var generator = SeededNumbers(1)
         let log = try MemoryLog(partitions: 1)
@@ -313,7 +295,7 @@ import Testing
         let scene = try Scene(log)
         func read(_ from: Seq) -> Reader {
             let query = LogQuery(stream: streams[0], partition: 0, from: from, to: 99, bytes: 1 << 20, events: .max)
-            let reader = Reader(query, on: scene.loops[Int(from) % 2].gateway)
+            let reader = Reader(query, on: scene.loops[0].gateway)
             reader.resume()
             return reader
         }
@@ -343,7 +325,7 @@ import Testing
         }
         for reader in readers { reader.resume() }
         scene.run(&generator)
-        #expect(readers.map { $0.error?.seq } == [40, 40, nil, nil])
+        #expect(readers.map { $0.error?.code } == [.truncated, .truncated, nil, nil])
         #expect(readers.map { $0.chunks.last?.to } == [nil, nil, 99, 99])
     }
 

@@ -16,7 +16,7 @@ import Testing
     @Test("all that is read for a client at once is less than it may leave unread") func allThatIsRead() {
         let settings = GatewaySettings()
         // The concurrent reads of the log, and the read of one fetch, bring one frame each.
-        let reads = (GatewayLoop.logReadsMax + 1) * settings.frameBytes
+        let reads = (ReadAccount.operationsMax + 1) * settings.frameBytes
         #expect(settings.paceBytes + reads < 2 * settings.sendQueueBytes)
         #expect(settings.frameBytes <= settings.sendQueueBytes && settings.eventBytes < settings.frameBytes)
     }

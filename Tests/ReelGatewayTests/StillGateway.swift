@@ -31,10 +31,12 @@ final class StillLoop: HostLoop, @unchecked Sendable {
     func afterFlush(_ body: @escaping () -> Void) { body() }
     func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void) { then(work()) }
 
-    func every(_ ms: Int64, _ body: @escaping () -> Void) -> () -> Void {
+    func schedule(_ body: @escaping () -> Void) { body() }
+
+    func every(_ ms: Int64, _ body: @escaping () -> Void) -> any HostTimer {
         last += 1
         timers[last] = (ms, nowMs + ms, body)
-        return { [self, number = last] in timers[number] = nil }
+        return HandTimer { [self, number = last] in timers[number] = nil }
     }
 
     func bound<T: Sendable>(_ body: @escaping (T) -> Void) -> @Sendable (T) -> Void {
@@ -139,6 +141,7 @@ extension GatewayLoop {
         on loop: any HostLoop,
         over log: any EventLog,
         _ metrics: Metrics = Metrics(),
+        from: Seq = 0,
         _ change: (inout GatewaySettings) -> Void = { _ in }
     ) {
         var settings = GatewaySettings()
@@ -149,12 +152,12 @@ extension GatewayLoop {
             log: log,
             number: 0,
             bounds: [.empty],
-            starts: [WarmStart(from: 0)],
+            starts: [WarmStart(from: from)],
             settings: settings,
             logger: Logger { _ in },
             metrics: metrics,
             state: nil
         )
-        self.init(on: loop, index: 0, share: share, from: [0])
+        self.init(on: loop, index: 0, share: share, from: [from])
     }
 }

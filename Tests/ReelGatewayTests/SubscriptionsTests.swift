@@ -15,11 +15,14 @@ import Testing
         private static let numbers = Atomic(0)
         let number: Int
         var filterBytes = 0
+        var ended = 0
         var proven: [StreamName: Seq] = [:]
         var events: [StreamName: [Seq]] = [:]
         var uptos: [Seq] = []
         var frames = 0
         var keepsUp = true
+
+        func subscriptionEnded() { ended += 1 }
 
         init(number: Int = Client.numbers.add(1, ordering: .relaxed).newValue) { self.number = number }
 
@@ -265,15 +268,11 @@ import Testing
             var truth: [StreamName: [Seq]] = [todo: [], note: []]
             var ops: Op = 0
             func catchUp(_ entry: Subscription<Client>) {
-                guard let chunk = ring.chunk(of: entry.stream, from: entry.next, to: ring.head, bytes: 700) else {
+                guard let chunk = ring.piece(of: entry.stream, from: entry.next, to: ring.head, bytes: 700) else {
                     return
                 }
-                entry.next = chunk.to + 1
-                if chunk.count > 0 {
-                    var chunk = chunk
-                    chunk.from = entry.proven + 1
-                    try? entry.client.take(chunk.frame(stream: entry.stream))
-                    entry.sent(to: chunk.to)
+                if case .send(let range) = entry.take(chunk) {
+                    try? entry.client.take(range.frame(stream: entry.stream))
                 }
                 guard entry.next > ring.head else { return }
                 subscriptions.becameLive(entry, head: ring.head) { client, frame in client.isSent(frame) }
@@ -350,8 +349,8 @@ import Testing
         let ring = ring(100, byteLimit: 10_000)
         #expect(ring.head == 99 && ring.first > 0 && ring.byteCount <= 10_000)
         #expect(ring.item(at: ring.first) != nil && ring.item(at: ring.first - 1) == nil)
-        #expect(ring.chunk(of: todo, from: ring.first - 1, to: 99, bytes: 1 << 20) == nil)
-        let chunk = ring.chunk(of: todo, from: ring.first, to: 99, bytes: 1 << 20)
+        #expect(ring.piece(of: todo, from: ring.first - 1, to: 99, bytes: 1 << 20) == nil)
+        let chunk = ring.piece(of: todo, from: ring.first, to: 99, bytes: 1 << 20)
         #expect(chunk?.count == Int((100 - ring.first) / 2))
     }
 
@@ -404,11 +403,11 @@ import Testing
 
     @Test("a chunk proves only what it holds") func aChunkProvesOnly() {
         let ring = ring(10)
-        let one = ring.chunk(of: todo, from: 0, to: 9, bytes: 1)
+        let one = ring.piece(of: todo, from: 0, to: 9, bytes: 1)
         #expect(one?.count == 1 && one?.to == 1, "up to before the next event")
-        let limited = ring.chunk(of: todo, from: 1, to: 9, bytes: 1 << 20, events: 2)
+        let limited = ring.piece(of: todo, from: 1, to: 9, bytes: 1 << 20, events: 2)
         #expect(limited?.count == 2 && limited?.to == 5)
-        #expect(ring.chunk(of: todo, from: 0, to: 10, bytes: 1) == nil, "not read yet")
+        #expect(ring.piece(of: todo, from: 0, to: 10, bytes: 1) == nil, "not read yet")
     }
 
     @Test("the hash of an event tells whether both hold the same") func theHashOfAn() throws {

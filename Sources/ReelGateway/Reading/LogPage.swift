@@ -5,8 +5,6 @@ import ReelNode
 /// A range of seqs of a partition that was read from the log and parsed once for all clients that catch up there. It
 /// indexes the delivered records by stream. It never changes.
 final class LogPage: Sendable {
-    /// The maximum amount of filter work per call. An event counts as one, plus one for each 256 bytes of it.
-    private static let filteredMax = 1_024
     /// The approximate memory in bytes of a page, a record and a stream, without their contents.
     private static let (pageCostBytes, recordCostBytes, streamCostBytes) = (512, 96, 128)
 
@@ -114,58 +112,41 @@ final class LogPage: Sendable {
 
     // MARK: Reading
 
-    /// Returns an empty range for events of a stream from a seq of this page on, with capacity for the events that the
-    /// page has.
-    func chunk(of stream: StreamName, from: Seq, bytes: Int) -> EventRange {
-        let size = places(of: stream).reduce(0) { $0 + EventRange.size(value: entry(Int(events[$1])).valueCount) }
-        return EventRange(from: from, to: from - 1, room: min(bytes, size))
+    /// Returns the maximum size in bytes of a stream's events in the page.
+    func size(of stream: StreamName) -> Int {
+        places(of: stream).reduce(0) { $0 + EventRange.size(value: entry(Int(events[$1])).valueCount) }
     }
 
     /// Extends a range of a stream that ends in this page or right before it.
     ///
     /// - Parameters:
-    ///   - chunk: The range. It gets as many events as fit, and at least one if there is one and the range has none.
+    ///   - builder: The range.
+    ///   - filter: The filter for events.
     ///   - stream: The stream.
-    ///   - filter: The filter for events; nil: all events.
     ///   - to: The last seq of the range at most.
-    ///   - bytesMax: The maximum size of the range's events in bytes.
-    ///   - eventsMax: The maximum number of the range's events.
-    ///   - looked: The filter work done until now, see `filteredMax`.
     /// - Returns: False if the range is full.
     func extend(
-        _ chunk: inout EventRange,
+        _ builder: inout EventRangeBuilder,
+        through filter: inout FilterRun,
         with stream: StreamName,
-        through filter: EventFilter?,
-        to: Seq,
-        bytes bytesMax: Int,
-        events eventsMax: Int,
-        looked: inout Int
+        to: Seq
     ) -> Bool {
-        let (from, last) = (chunk.to + 1, min(to, seqs.upperBound - 1))
+        let (from, last) = (builder.range.to + 1, min(to, seqs.upperBound - 1))
         let places = places(of: stream)
         var place = Self.first(in: places) { entry(Int(events[$0])).seq >= from }
         var barrier = Self.first(in: barriers.indices) { entry(barriers[$0]).seq >= from }
-        var event = ParsedEvent()
         while true {
             let ours = place < places.upperBound ? Int(events[place]) : .max
             let index = min(ours, barrier < barriers.count ? barriers[barrier] : .max)
             guard index < records.count, entry(index).seq <= last else {
-                chunk.to = last
+                builder.prove(to: last)
                 return true
             }
             let record = entry(index)
-            let isFull = chunk.body.count + EventRange.size(value: record.valueCount) > bytesMax
-            if chunk.count == eventsMax || chunk.count > 0 && isFull || looked >= Self.filteredMax {
-                chunk.to = record.seq - 1
-                return false
+            let isAdded = batch.withRecord(record) { _, value in
+                builder.add(record.seq, value, through: &filter, isEvent: index == ours)
             }
-            batch.withRecord(record) { _, value in
-                if let filter, index == ours {
-                    looked += 1 + value.count / 256
-                    guard filter.wants(value, &event) else { return }
-                }
-                chunk.append(seq: record.seq, value: value)
-            }
+            guard isAdded else { return false }
             if index == ours { place += 1 } else { barrier += 1 }
         }
     }

@@ -83,9 +83,6 @@ struct Ring {
         }
     }
 
-    /// The maximum amount of filter work per call. An event counts as one, plus one for each 256 bytes of it.
-    private static let filteredMax = 1_024
-
     /// The minimum number of seqs between a stream's horizon and its newest event.
     private static let horizonSeqs = Seq(Limits.marks - 1) * Limits.markEvery
 
@@ -160,40 +157,25 @@ struct Ring {
         return batch.records.index(of: seq).map { (batch, batch[$0]) }
     }
 
-    /// Returns the events of a stream from `from` to `to` at most; nil if the ring does not hold the range.
-    ///
-    /// The range has as many events as fit into `bytes` bytes and `events` events, and at least one if there is one.
-    /// With a filter the range may end without events, but it covers at least one seq.
-    func chunk(
-        of stream: StreamName,
-        through filter: EventFilter? = nil,
-        from: Seq,
-        to: Seq,
-        bytes: Int,
-        events: Int = .max
-    ) -> EventRange? {
-        guard from >= first, to <= head else { return nil }
-        var chunk = EventRange(from: from, to: to)
-        let seqs = tracks[stream]?.seqs ?? Queue()
-        var place = seqs.partition { $0 < from }
-        var barrier = barriers.partition { $0 < from }
-        var (event, looked) = (ParsedEvent(), 0)
+    /// Returns the piece of a query that covers at least one seq; nil if the ring does not hold the query's range.
+    func piece(for query: LogQuery) -> EventRange? {
+        guard query.from >= first, query.to <= head else { return nil }
+        let seqs = tracks[query.stream]?.seqs ?? Queue()
+        var place = seqs.partition { $0 < query.from }
+        var barrier = barriers.partition { $0 < query.from }
+        var builder = EventRangeBuilder(from: query.from, bytes: query.bytes, events: query.events)
+        var filter = FilterRun(query.filter)
         while true {
             let ours = place < seqs.count ? seqs[place] : .max
             let next = min(ours, barrier < barriers.count ? barriers[barrier] : .max)
-            guard next <= to, let (batch, item) = item(at: next) else { return chunk }
-            let isFull = chunk.body.count + EventRange.size(value: item.entry.byteCount) > bytes
-            if chunk.count == events || chunk.count > 0 && isFull || looked >= Self.filteredMax {
-                chunk.to = next - 1
-                return chunk
+            guard next <= query.to, let (batch, item) = item(at: next) else {
+                builder.prove(to: query.to)
+                return builder.range
             }
-            batch.withValue(item) { value in
-                if let filter, next == ours {
-                    looked += 1 + value.count / 256
-                    guard filter.wants(value, &event) else { return }
-                }
-                chunk.append(seq: next, value: value)
+            let isAdded = batch.withValue(item) {
+                builder.add(next, $0, through: &filter, isEvent: next == ours)
             }
+            guard isAdded else { return builder.range }
             if next == ours { place += 1 } else { barrier += 1 }
         }
     }
