@@ -2,8 +2,8 @@ import ReelCore
 import ReelLog
 import ReelNode
 
-/// The health of a gateway: how far it has read, and what keeps it from reading or writing. It has no lock and no clock;
-/// `GatewayShare` keeps it for all loops.
+/// The health of a gateway: how far it has read, and what keeps it from reading or writing. It has no lock and no
+/// clock; `GatewayShare` keeps it for all loops.
 struct GatewayHealth {
     var progress: ReadProgress
     var isLeaving = false

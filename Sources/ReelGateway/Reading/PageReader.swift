@@ -95,8 +95,8 @@ final class PageReader {
 
     // MARK: Pieces
 
-    /// Returns the piece of a query that begins in a page. It covers at least one seq, and goes on in later pages that
-    /// are kept.
+    /// Returns the piece of a query that begins in a page. It covers at least one seq, and continues in later pages
+    /// that are kept.
     func piece(for query: LogQuery, from first: LogPage) -> EventRange {
         // A client that takes a whole page at a time most often wants the next one.
         if query.bytes >= Self.pageBytes, query.events == .max,

@@ -148,7 +148,7 @@ final class ReadScheduler {
         wakeNext(of: reader.account)
     }
 
-    /// Ends an operation of a reader, which goes on in its turn.
+    /// Ends an operation of a reader, which continues in its turn.
     private func end(_ reader: any EventReader, _ page: LogPage? = nil) {
         reader.account?.end()
         enqueue(reader, page)

@@ -60,7 +60,8 @@ import Testing
         }
     }
 
-    private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../..").standardized
     private static let validator = root.appending(path: ".build/conformance-venv/bin/openapi-spec-validator").path
 
     @Test(

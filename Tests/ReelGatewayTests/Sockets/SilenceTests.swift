@@ -169,7 +169,7 @@ import Testing
 
     @Test("the page names every reason") func thePageNamesEvery() throws {
         let repository = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
         let page = try String(contentsOf: repository.appending(path: "docs/reference/metrics.md"), encoding: .utf8)
         for end in SocketEnd.allCases { #expect(page.contains("| `\(end.rawValue)` |")) }
     }

@@ -2,7 +2,7 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-/// What the clients of a slot have been told of a partition.
+/// The proofs that the clients of a slot have got for a partition.
 struct HeadProof: Equatable {
     /// The head up to which every live subscription has been proven; nil: some subscription is not proven to the head.
     var head: Seq?
