@@ -108,7 +108,7 @@ public final class Gateway: Sendable {
                         settings,
                         logger: logger
                     )
-                    gateway.snapshotEventsClient = SnapshotEventsClient(
+                    gateway.reads.snapshotEventsClient = SnapshotEventsClient(
                         on: loop,
                         announcer: announcer,
                         epoch: log.epoch,

@@ -10,12 +10,9 @@ final class GatewayLoop {
     let loop: any HostLoop
     let share: GatewayShare
     let index: Int
-    var rings: [Ring]
-    /// The queue of answers to clients that catch up or fetch.
-    let turns: FairQueue
-    let pages: PageReader
-    /// Asks other nodes for old events of a stream.
-    var snapshotEventsClient: SnapshotEventsClient?
+    private(set) var rings: [Ring]
+    /// Reads events before the head for all readers of this loop.
+    private(set) lazy var reads = ReadScheduler(of: self)
     /// Reports refused requests to the operator.
     var requests: RequestWatch?
     /// Asks for the outcomes of events.
@@ -28,19 +25,19 @@ final class GatewayLoop {
     /// Reads the bodies and messages that are too large for the loop.
     let largeInput = LargeInput()
     /// The open sockets by their number.
-    var clients: [Int: SocketClient] = [:]
+    private(set) var clients: [Int: SocketClient] = [:]
     /// The HTTP requests and the subscriptions with outcomes that wait for new events.
     var streamWaiters = StreamWaiters()
     /// For each partition the batches that are not sent to the listeners yet.
     var coalescers: [DeliveryCoalescer]
-    /// For each partition a function that cancels the coalescer's timer; nil: no timer runs.
-    var gatherTimers: [(() -> Void)?]
+    /// For each partition the coalescer's timer; nil: no timer runs.
+    var gatherTimers: [(any HostTimer)?]
     /// The estimated load of sending each event separately.
     var sendLoad = SendLoadEstimate()
-    /// Cancels the turns in which clients are told of the heads; nil: no turns are under way.
-    var proveTimer: (() -> Void)?
+    /// The timer of the turns in which clients are told of the heads; nil: no turns are under way.
+    var proveTimer: (any HostTimer)?
     /// The HTTP publishes that wait for their outcome, by their number.
-    var publishes: [Int: HTTPPublish] = [:]
+    private(set) var publishes: [Int: HTTPPublish] = [:]
     /// For each partition the records that were accepted in this round. They go to the log at the end of the round.
     var pendingRecords: [[PendingRecord]]
     var isAppending = false
@@ -63,13 +60,11 @@ final class GatewayLoop {
         self.index = index
         self.share = share
         let settings = share.settings
-        turns = FairQueue(on: loop)
-        pages = PageReader(on: loop, turns: turns, share: share)
         rings = from.map { Ring(from: $0, byteLimit: settings.ringBytes) }
         subscriptions = Subscriptions(partitions: share.partitions, frameLimit: settings.frameBytes)
         let gathering = DeliveryCoalescer(listenerMicros: settings.listenerMicros)
         coalescers = [DeliveryCoalescer](repeating: gathering, count: share.partitions)
-        gatherTimers = [(() -> Void)?](repeating: nil, count: share.partitions)
+        gatherTimers = [(any HostTimer)?](repeating: nil, count: share.partitions)
         ledger = PublishLedger(partitions: share.partitions, settings)
         intake = EventIntake(limit: settings.eventBytes)
         lastTickMs = loop.nowMs
@@ -84,6 +79,31 @@ final class GatewayLoop {
     func nextNumber() -> Int {
         lastNumber += 1
         return lastNumber
+    }
+
+    // MARK: Connections
+
+    /// Adds a connection.
+    func opened(_ client: SocketClient) {
+        clients[client.number] = client
+        share.meters.connections.add(1)
+    }
+
+    /// Removes a connection that is gone, with its subscriptions. Its publishes still go to the log.
+    func closed(_ client: SocketClient) {
+        clients[client.number] = nil
+        share.meters.connections.add(-1)
+        subscriptions.removeAll(client)
+        ledger.forget(client.number)
+    }
+
+    /// Adds an HTTP publish that waits for its outcome.
+    func add(_ publish: HTTPPublish) { publishes[publish.number] = publish }
+
+    /// Removes an HTTP publish that is answered. Its events still go to the log.
+    func remove(_ publish: HTTPPublish) {
+        publishes[publish.number] = nil
+        ledger.forget(publish.number)
     }
 
     // MARK: The tail
@@ -176,7 +196,7 @@ final class GatewayLoop {
 
     /// Ends a subscription that cannot be served any longer, and sends the client the error.
     func end(_ entry: Subscription<SocketClient>, _ error: ReelError) {
-        if subscriptions.remove(entry.client, entry.stream) { entry.client.hasLeft() }
+        _ = subscriptions.remove(entry.client, entry.stream)
         entry.client.tell(failure(error, entry.stream), ref: nil)
     }
 

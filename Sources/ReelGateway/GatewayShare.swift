@@ -5,104 +5,6 @@ import Synchronization
 
 /// The state that the loops of a gateway share. No part of it is accessed once per event. From any thread.
 final class GatewayShare: Sendable {
-    private struct Standing {
-        var progress: ReadProgress
-        var isLeaving = false
-        var lag: Lag
-        /// The first seq of each partition, as the log reported it last; −1: the partition is empty.
-        var firsts: [Seq]
-        /// The last seq of each partition, as the log reported it last.
-        var lasts: [Seq]
-        /// The publish backlog of each loop.
-        var backlogs: [Backlog]
-        /// The reason why the log counts as diverged; nil: it does not.
-        var divergence: ReelError?
-        /// For each partition the reason why it cannot be read at present; nil: it can.
-        var losses: [ReelError?]
-        /// For each partition the reason why the log does not report its end; nil: it does.
-        var silences: [ReelError?]
-        /// The reason why appends fail; nil: the last append succeeded.
-        var failing: LogState.Failing?
-        /// The state of the node's own announcements in the log; nil: they are kept elsewhere and say nothing about the
-        /// log.
-        var announcing: LogState.Announcing?
-        /// For each partition the loss that another node has reported and the log has confirmed; nil: there is none.
-        var witnessed: [ReelError?]
-        /// For each partition the end of the epoch; nil: the epoch has not ended there.
-        var ends: [EpochEnd?]
-        /// For each partition the seq after its seeds; 0: it has none.
-        var seedsEnds: [Seq]
-        /// Called once when the log has diverged, without the lock.
-        var onDivergence: [@Sendable (ReelError) -> Void] = []
-
-        let settings: GatewaySettings
-
-        /// The publish backlog of all loops.
-        var backlog: Backlog { backlogs.reduce(Backlog()) { $0 + $1 } }
-
-        /// The reason for the log's state, for the operator; nil: there is nothing to add.
-        var detail: String? {
-            let refusal = failing?.error ?? announcing?.refusal(settings)
-            if let failure = divergence ?? witnessed.lazy.compactMap(\.self).first ?? loss ?? refusal {
-                return "\(failure.code.rawValue): \(failure.message)"
-            }
-            return log == .ok || log == .ended ? nil : "the oldest publish has waited for \(backlog.waitedMs) ms"
-        }
-
-        /// The reason why some partition cannot be read or written at present. A right to write holds for all
-        /// partitions alike.
-        var loss: ReelError? {
-            losses.lazy.compactMap(\.self).first ?? silences.lazy.compactMap(\.self).first
-                ?? (failing?.error.code == .forbidden ? failing?.error : nil)
-        }
-
-        /// The error for clients if a partition is not read any further; nil: it is.
-        func stop(of partition: Int) -> ReelError? {
-            // Another node, or a newer version of this one, can read on. So clients keep their events and try again
-            // later.
-            progress.stop(of: partition).map { ReelError($0.code, $0.reason, retryMs: 10_000) }
-        }
-
-        /// The reason why the gateway cannot read further in a partition: reading has stopped for good, or met a
-        /// damaged record.
-        func standstill(of partition: Int) -> ReelError? {
-            stop(of: partition) ?? losses[partition].flatMap { $0.code == .damaged ? $0.forClients : nil }
-        }
-
-        /// The health of the gateway in each partition.
-        var health: RoleHealth {
-            let trouble = divergence.map { PartitionHealth.Stop($0.code, $0.message) }
-            return RoleHealth(
-                .gateway,
-                log: log,
-                detail: detail,
-                isBehind: lag.isTooLong,
-                partitions: losses.indices.map { partition in
-                    let loss = (losses[partition] ?? silences[partition]).map {
-                        PartitionHealth.Stop($0.code, $0.message)
-                    }
-                    return progress.health(of: partition, trouble: trouble ?? loss)
-                }
-            )
-        }
-
-        /// The state of the log.
-        var log: LogState {
-            switch (divergence ?? witnessed.lazy.compactMap(\.self).first)?.code {
-            case nil where ends.contains { $0 != nil }: .ended
-            case nil where loss != nil: .unavailable
-            case nil:
-                max(
-                    LogState(waitedMs: max(backlog.waitedMs, announcing?.overdueMs ?? 0), settings),
-                    failing?.state(settings) ?? .ok
-                )
-            case .epochChanged: .ended
-            case .aheadOfLog: .aheadOfLog
-            default: .diverged
-            }
-        }
-    }
-
     let nodeID: String
     let log: any EventLog
     let epoch: Epoch
@@ -127,7 +29,9 @@ final class GatewayShare: Sendable {
     let sound: ValidatedRanges
     /// The cache of log pages for clients that catch up.
     let pages: PageCache
-    private let standing: Mutex<Standing>
+    private let standing: Mutex<GatewayHealth>
+    /// The functions to call once when the log has diverged, without the lock.
+    private let divergenceListeners = Mutex<[@Sendable (ReelError) -> Void]>([])
     /// True if appends fail. It changes together with `standing.failing`, and can be read without the lock.
     private let isFailing = Atomic<Bool>(false)
 
@@ -166,25 +70,7 @@ final class GatewayShare: Sendable {
         sound = ValidatedRanges(partitions: log.partitions)
         pages = PageCache(log, sound: sound, byteLimit: settings.pageBytes)
         meters = GatewayMeters(metrics, epoch: log.epoch, logger: logger)
-        var progress = ReadProgress(goals: bounds.map(\.last))
-        // Records before a start are not read. If a partition was trimmed up to its end, no others exist.
-        for (partition, start) in starts.enumerated() { progress.read(partition, to: start.from - 1) }
-        standing = Mutex(
-            Standing(
-                progress: progress,
-                lag: Lag(partitions: log.partitions, limitMs: settings.peerLagMsMax),
-                firsts: bounds.map(\.first),
-                lasts: bounds.map(\.last),
-                backlogs: [Backlog](repeating: Backlog(), count: settings.node.loops),
-                losses: [ReelError?](repeating: nil, count: log.partitions),
-                silences: [ReelError?](repeating: nil, count: log.partitions),
-                announcing: log.keepsAnnouncements ? .init(everyMs: settings.node.announceMs) : nil,
-                witnessed: [ReelError?](repeating: nil, count: log.partitions),
-                ends: [EpochEnd?](repeating: nil, count: log.partitions),
-                seedsEnds: starts.map { $0.hasSeeds ? 1 : 0 },
-                settings: settings
-            )
-        )
+        standing = Mutex(GatewayHealth(of: log, bounds: bounds, starts: starts, settings))
         GatewayMeters.watch(self, metrics)
     }
 
@@ -206,7 +92,7 @@ final class GatewayShare: Sendable {
 
     /// The health of the node: the worst of its roles.
     var health: NodeHealth {
-        let (own, isLeaving) = standing.withLock { ($0.health, $0.isLeaving) }
+        let (own, isLeaving) = standing.withLock { ($0.role, $0.isLeaving) }
         return NodeHealth(
             [own] + (state.map { [$0.health] } ?? []),
             isLeaving: isLeaving,
@@ -234,12 +120,7 @@ final class GatewayShare: Sendable {
 
     /// Returns the reason why nothing more can be published to a partition; nil: it can.
     func refusal(of partition: Int) -> ReelError? {
-        let refusal = standing.withLock {
-            // An event that cannot be read back is never acknowledged.
-            ($0.divergence ?? $0.witnessed[partition])?.forClients ?? $0.standstill(of: partition)
-                ?? $0.ends[partition].map { ReelError.ended($0.next) }
-        }
-        return refusal ?? state?.loss(of: partition)
+        standing.withLock { $0.refusal(of: partition) } ?? state?.loss(of: partition)
     }
 
     /// Returns the error for clients if a partition is not read any further; nil: it is.
@@ -257,9 +138,7 @@ final class GatewayShare: Sendable {
 
     /// Returns the first seq of a partition that can be read; −1 if the partition is empty. Seeds cannot be read: their
     /// content is in a snapshot.
-    func first(_ partition: Int) -> Seq {
-        standing.withLock { $0.firsts[partition] < 0 ? .none : max($0.firsts[partition], $0.seedsEnds[partition]) }
-    }
+    func first(_ partition: Int) -> Seq { standing.withLock { $0.first(partition) } }
 
     /// Called with each batch of the tail, on a thread of the log.
     func read(_ batch: TailBatch) {
@@ -276,23 +155,14 @@ final class GatewayShare: Sendable {
             )
             change { $0.ends[batch.partition] = end }
         }
-        let wasLost = standing.withLock { standing in
-            standing.progress.read(batch.partition, to: batch.last)
-            if let seedsEnd = batch.seedsEnd { standing.seedsEnds[batch.partition] = seedsEnd }
-            if standing.firsts[batch.partition] < 0 { standing.firsts[batch.partition] = batch.seqs.lowerBound }
-            return standing.losses[batch.partition] != nil
-        }
-        if wasLost { reading(batch.partition, fails: nil) }
+        if standing.withLock({ $0.read(batch) }) { reading(batch.partition, fails: nil) }
     }
 
     /// Called when the log was trimmed before it was read. Reading continues at `first`.
     func skipped(_ partition: Int, to first: Seq) {
         meters.trimsSkipped.add()
         logger.warning("the log was trimmed before it was read", ["partition": "\(partition)", "first": "\(first)"])
-        standing.withLock { standing in
-            standing.progress.skip(partition, to: first)
-            standing.firsts[partition] = first
-        }
+        standing.withLock { $0.skip(partition, to: first) }
     }
 
     /// Returns what the node announces to the others.
@@ -395,21 +265,22 @@ final class GatewayShare: Sendable {
 
     /// Called when the log is not what was read before. Tells all loops, without the lock; later calls have no effect.
     func diverged(_ error: ReelError) {
-        let listeners = change { (standing) -> [@Sendable (ReelError) -> Void] in
-            guard standing.divergence == nil else { return [] }
-            standing.divergence = error
-            return standing.onDivergence
+        let isFirst = change { health in
+            guard health.divergence == nil else { return false }
+            health.divergence = error
+            return true
         }
-        for tell in listeners { tell(error.forClients) }
+        guard isFirst else { return }
+        for tell in divergenceListeners.withLock({ $0 }) { tell(error.forClients) }
     }
 
     /// Sets a function to call once the log is not what was read before. It is called without the lock, on any thread.
     func onDivergence(_ tell: @escaping @Sendable (ReelError) -> Void) {
-        standing.withLock { $0.onDivergence.append(tell) }
+        divergenceListeners.withLock { $0.append(tell) }
     }
 
-    /// Changes `standing` under its lock. If that changes the log's state, writes a log line without the lock.
-    private func change<R: Sendable>(_ body: (inout Standing) -> R) -> R {
+    /// Changes the health under its lock. If that changes the log's state, writes a log line without the lock.
+    private func change<R: Sendable>(_ body: (inout GatewayHealth) -> R) -> R {
         let (before, after, detail, result) = standing.withLock { standing in
             let before = standing.log
             let result = body(&standing)

@@ -19,19 +19,33 @@ protocol HostLoop: AnyObject, Sendable {
     func afterFlush(_ body: @escaping () -> Void)
     /// Runs `work` on a thread that may block, then `then` on the loop.
     func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void)
-    /// Runs `body` every `ms` milliseconds, until the returned function is called.
-    func every(_ ms: Int64, _ body: @escaping () -> Void) -> () -> Void
+    /// Runs `body` on the loop, later: never before `schedule` has returned.
+    func schedule(_ body: @escaping () -> Void)
+    /// Runs `body` every `ms` milliseconds, until the timer is cancelled.
+    func every(_ ms: Int64, _ body: @escaping () -> Void) -> any HostTimer
     /// Returns a function that can be called from any thread. It runs `body` on the loop.
     func bound<T: Sendable>(_ body: @escaping (T) -> Void) -> @Sendable (T) -> Void
 }
+
+/// A timer of a loop.
+protocol HostTimer: AnyObject {
+    /// Ends the timer. Its body is not called any more.
+    func cancel()
+}
+
+extension LoopTimer: HostTimer {}
 
 extension EventLoop: HostLoop {
     var nowMs: Int64 { Int64(clamping: now) }
     var wallMs: Int64 { WallClock.nowMs() }
 
-    func every(_ ms: Int64, _ body: @escaping () -> Void) -> () -> Void {
-        let timer = timer(after: .milliseconds(ms), every: .milliseconds(ms), body)
-        return { timer.cancel() }
+    func schedule(_ body: @escaping () -> Void) {
+        let body = LoopBound(body, on: self)
+        execute { body.value() }
+    }
+
+    func every(_ ms: Int64, _ body: @escaping () -> Void) -> any HostTimer {
+        timer(after: .milliseconds(ms), every: .milliseconds(ms), body)
     }
 
     func bound<T: Sendable>(_ body: @escaping (T) -> Void) -> @Sendable (T) -> Void {

@@ -110,16 +110,18 @@ final class SimulatedGateway: @unchecked Sendable {
             let head = loop.rings[partition].head
             var answer = EventRangeBody(from: after + 1, head: head)
             guard after < head else { return then(200, answer.bytes(stream, share.epoch, partition)) }
-            loop.read(stream, partition: partition, from: after + 1, to: head, bytes: 8_000, events: limit) { result in
+            let cursor = StreamCursor(stream, in: partition, after: after)
+            let reader = OnePieceReader(cursor, to: head, events: limit) { result in
                 switch result {
-                case .success(let chunk):
-                    answer.append(chunk)
+                case .success(let piece):
+                    answer.append(piece)
                     then(200, answer.bytes(stream, share.epoch, partition))
                 case .failure(let error):
-                    let failure = loop.failure(loop.reason(error, stream), stream)
+                    let failure = loop.failure(error, stream)
                     then(failure.error.code.status, Problem(failure).body)
                 }
             }
+            loop.reads.read(reader)
         }
     }
 
@@ -132,5 +134,32 @@ final class SimulatedGateway: @unchecked Sendable {
             link.cut(tellsDevice: tellsDevices, tellsGateway: false)
         }
         links = []
+    }
+}
+
+/// A reader that takes one piece.
+private final class OnePieceReader: EventReader {
+    let cursor: StreamCursor
+    let last: Seq
+    let limits: (bytes: Int, events: Int)
+    var readState = ReadState.idle
+    let account: ReadAccount? = nil
+    let access: Access? = nil
+    let hasRoom = true
+    private(set) var isOver = false
+    private let then: (Result<EventRange, ReelError>) -> Void
+
+    init(_ cursor: StreamCursor, to last: Seq, events: Int, then: @escaping (Result<EventRange, ReelError>) -> Void) {
+        (self.cursor, self.last, self.then) = (cursor, last, then)
+        limits = (8_000, events)
+    }
+
+    func received(_ piece: EventRange) { end(.success(piece)) }
+    func caughtUp() {}
+    func failed(_ error: ReelError) { end(.failure(error)) }
+
+    private func end(_ result: Result<EventRange, ReelError>) {
+        isOver = true
+        then(result)
     }
 }

@@ -111,8 +111,13 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
         }
     }
 
-    func every(_ ms: Int64, _ body: @escaping () -> Void) -> () -> Void {
-        final class Repeated { var next: Happening? }
+    func schedule(_ body: @escaping () -> Void) { after(0, body) }
+
+    func every(_ ms: Int64, _ body: @escaping () -> Void) -> any HostTimer {
+        final class Repeated: HostTimer {
+            var next: Happening?
+            func cancel() { next?.cancel() }
+        }
         let repeated = Repeated()
         func again() {
             repeated.next = after(ms) {
@@ -121,7 +126,7 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
             }
         }
         again()
-        return { repeated.next?.cancel() }
+        return repeated
     }
 
     func bound<T: Sendable>(_ body: @escaping (T) -> Void) -> @Sendable (T) -> Void {

@@ -8,25 +8,17 @@ import ReelNode
 ///
 /// It reads at its client's pace. It ends when the client has to send a new request: with a `problem` message that says
 /// why, or without a message if the node ends. On its loop only.
-final class EventStream: StreamWaiter {
-    let stream: StreamName
-    let partition: Int
+final class EventStream: StreamWaiter, EventReader {
+    private(set) var cursor: StreamCursor
+    var readState = ReadState.idle
+    let account: ReadAccount? = nil
     private let gateway: GatewayLoop
     private let exchange: HTTPExchange
-    private let access: Access
+    private let rights: Access
     /// The unit of this connection among the connections of its subject.
     private let place: PayerShares.Unit?
-    /// The filter for events; nil: all events.
-    private let filter: EventFilter?
-    /// True if each event is sent with its outcome.
-    private let hasOutcomes: Bool
     /// The maximum number of events per message.
     private let limit: Int
-    /// The last seq that was proven to the client.
-    private var proven: Seq
-    /// The next seq to look at. It is greater than `proven + 1` after a range without events.
-    private var next: Seq
-    private var isReading = false
     /// True if the head has to be proven although there is no event to send.
     private var owesProof = true
     /// True until the client was told its position for the first time.
@@ -34,28 +26,18 @@ final class EventStream: StreamWaiter {
     private var saidMs: Int64
     private var leaveAtMs: Int64?
 
-    private init(
-        _ gateway: GatewayLoop,
-        _ stream: StreamName,
-        through filter: EventFilter?,
-        hasOutcomes: Bool,
-        after: Seq,
-        limit: Int,
-        _ client: Client
-    ) {
+    private init(_ gateway: GatewayLoop, from cursor: StreamCursor, limit: Int, _ client: Client) {
         self.gateway = gateway
-        self.stream = stream
-        self.filter = filter
-        self.hasOutcomes = hasOutcomes
+        self.cursor = cursor
         self.limit = limit
         exchange = client.exchange
-        access = client.access
+        rights = client.access
         place = client.place
-        partition = stream.partition(of: gateway.share.partitions)
-        proven = after
-        next = after + 1
         saidMs = gateway.nowMs
     }
+
+    var stream: StreamName { cursor.stream }
+    var partition: Int { cursor.partition }
 
     /// The client of an event stream.
     struct Client {
@@ -91,20 +73,15 @@ final class EventStream: StreamWaiter {
             guard !gateway.share.isLeaving else {
                 return client.exchange.respond(Problem(.overloaded, "this node ends").response)
             }
-            EventStream(
-                gateway,
-                stream,
-                through: filter,
-                hasOutcomes: hasOutcomes,
-                after: after,
-                limit: limit,
-                client
-            ).begin()
+            let options = ReadOptions(filter, hasOutcomes: hasOutcomes)
+            let partition = stream.partition(of: gateway.share.partitions)
+            let cursor = StreamCursor(stream, in: partition, after: after, options: options)
+            EventStream(gateway, from: cursor, limit: limit, client).begin()
         }
     }
 
     private func begin() {
-        exchange.drained = { [unowned self] in sendMore() }
+        exchange.drained = { [unowned self] in gateway.reads.read(self) }
         exchange.broken = { [unowned self] in gateway.leave(self) }
         exchange.start(
             status: 200,
@@ -116,12 +93,12 @@ final class EventStream: StreamWaiter {
         // The answer to HEAD has no body.
         guard exchange.isOpen else { return }
         gateway.join(self)
-        sendMore()
+        gateway.reads.read(self)
     }
 
-    // MARK: Follower
+    // MARK: StreamWaiter
 
-    func moved() { sendMore() }
+    func moved() { gateway.reads.read(self) }
 
     func failed(_ error: ReelError) {
         guard exchange.isOpen else { return }
@@ -132,13 +109,13 @@ final class EventStream: StreamWaiter {
     }
 
     func tick(nowMs: Int64) {
-        if access.hasExpired(nowMs: gateway.loop.wallMs) {
+        if rights.hasExpired(nowMs: gateway.loop.wallMs) {
             return failed(.tokenExpired)
         }
         if let leaveAtMs, nowMs >= leaveAtMs { return end() }
         guard exchange.pendingBytes == 0 else { return }
-        owesProof = proven < gateway.rings[partition].head
-        sendMore()
+        owesProof = cursor.proven < last
+        gateway.reads.read(self)
         if nowMs >= saidMs + gateway.share.settings.pingMs { say(Array(":\n\n".utf8)) }
     }
 
@@ -151,76 +128,42 @@ final class EventStream: StreamWaiter {
         exchange.end()
     }
 
-    // MARK: Telling
+    // MARK: EventReader
 
-    /// Sends the events that there are, while the client reads them. It is called again when there are more.
-    private func sendMore() {
-        while exchange.isOpen, !isReading, exchange.pendingBytes <= gateway.share.settings.paceBytes {
-            guard next <= gateway.rings[partition].head else { return caughtUp() }
-            isReading = true
-            var isDone = false
-            gateway.read(
-                stream,
-                through: filter,
-                partition: partition,
-                from: next,
-                to: gateway.rings[partition].head,
-                bytes: gateway.subscriptions.bodyLimit(stream),
-                events: limit,
-                for: access
-            ) { [self] result in
-                isReading = false
-                switch result {
-                case .success(let chunk) where hasOutcomes && chunk.count > 0: return tellWithOutcomes(chunk)
-                case .success(let chunk): tell(chunk)
-                case .failure(let error): failed(gateway.reason(error, stream))
-                }
-                if isDone { return sendMore() }
-                // The filter takes time, and the client's pace does not limit it: the loop does other work in between.
-                guard filter != nil, next <= gateway.rings[partition].head else { return }
-                isReading = true
-                gateway.loop.bound { [self] in
-                    isReading = false
-                    sendMore()
-                }(())
-            }
-            isDone = true
+    var access: Access? { rights }
+    var isOver: Bool { !exchange.isOpen }
+    var last: Seq { gateway.rings[partition].head }
+    var limits: (bytes: Int, events: Int) { (gateway.subscriptions.bodyLimit(stream), limit) }
+    var hasRoom: Bool { exchange.isOpen && exchange.pendingBytes <= gateway.share.settings.paceBytes }
+
+    func received(_ piece: EventRange) {
+        switch cursor.take(piece) {
+        case .send(let range):
+            var body = EventRangeBody(from: range.from, head: last)
+            body.append(range)
+            tell(body)
+        case .keep: break
+        case .refuse(let error): failed(error)
         }
     }
 
-    /// Sends the events when their outcomes are known. Later events wait in order.
-    private func tellWithOutcomes(_ chunk: EventRange) {
-        isReading = true
-        gateway.addOutcomes(to: chunk, of: stream, for: access) { [self] result in
-            isReading = false
-            switch result {
-            case .success(let chunk): tell(chunk)
-            case .failure(let problem): return failed(ReelError(problem.code, problem.detail))
-            }
-            gateway.loop.bound { [self] in sendMore() }(())
-        }
-    }
-
-    private func caughtUp() {
+    func caughtUp() {
         if let error = gateway.share.stop(of: partition) { return failed(error) }
         guard owesProof else { return }
         owesProof = false
-        guard isFirst || proven < next - 1 else { return }
-        tell(EventRangeBody(from: proven + 1, to: next - 1, head: gateway.rings[partition].head))
+        let seen = cursor.next - 1
+        guard isFirst || cursor.proven < seen else { return }
+        let proof = EventRangeBody(from: cursor.proven + 1, to: seen, head: last)
+        cursor.prove(to: seen)
+        tell(proof)
     }
 
-    private func tell(_ chunk: EventRange) {
-        next = chunk.to + 1
-        guard chunk.count > 0 || chunk.to - proven >= GatewayLoop.provenEvery else { return }
-        var answer = EventRangeBody(from: proven + 1, head: gateway.rings[partition].head)
-        answer.append(chunk)
-        tell(answer)
-    }
+    // MARK: Telling
 
     private func tell(_ answer: EventRangeBody) {
-        (proven, isFirst) = (answer.to, false)
-        let epoch = gateway.share.epoch
-        let message = gateway.streamWaiters.message(stream, filter, hasOutcomes: hasOutcomes, answer) {
+        isFirst = false
+        let (epoch, hasOutcomes) = (gateway.share.epoch, cursor.hasOutcomes)
+        let message = gateway.streamWaiters.message(stream, cursor.filter, hasOutcomes: hasOutcomes, answer) {
             Array("id: \(epoch):\(answer.to)\ndata: ".utf8) + answer.bytes(stream, epoch, partition)
                 + Array("\n\n".utf8)
         }

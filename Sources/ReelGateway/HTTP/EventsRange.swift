@@ -5,27 +5,27 @@ import ReelNode
 
 /// The answer to a request for a range of a stream: the events after a seq, or a whole block. If there are no events
 /// after the seq yet, it can wait for some (a long poll). On its loop only.
-final class EventsRange: StreamWaiter {
+final class EventsRange: StreamWaiter, EventReader {
     /// The number of seqs per block.
     static let blockSeqs: Int64 = 1_024
     /// The approximate maximum size in bytes of an answer that is not a block. Its member `to` says how far it goes.
     private static let answerBytes = 4 << 20
 
+    private(set) var cursor: StreamCursor
+    var readState = ReadState.idle
+    let account: ReadAccount? = nil
     private let gateway: GatewayLoop
-    let stream: StreamName
-    let partition: Int
     private let exchange: HTTPExchange
-    private let access: Access
+    private let rights: Access
     /// The unit of a long poll among the connections of its subject.
     var place: PayerShares.Unit?
-    private let filter: EventFilter?
-    /// True if each event is sent with its outcome.
-    private let hasOutcomes: Bool
     private var reply: EventRangeResponse
     /// The last seq of the range that is answered.
-    private var last: Seq = .none
-    /// The maximum number of events and bytes of the answer.
-    private var limits = (events: Int.max, bytes: Int.max)
+    private var end: Seq = .none
+    /// The maximum number of events and bytes of the whole answer.
+    private var answerLimits = (events: Int.max, bytes: Int.max)
+    /// True while the client has not taken the piece that was sent last.
+    private var isSending = false
     /// The timer that ends the wait of a long poll; nil: the request does not wait.
     private var timer: LoopTimer?
 
@@ -38,13 +38,12 @@ final class EventsRange: StreamWaiter {
         _ exchange: HTTPExchange,
         _ access: Access
     ) {
-        self.access = access
+        rights = access
         self.gateway = gateway
-        self.stream = stream
-        self.filter = filter
-        self.hasOutcomes = hasOutcomes
         self.exchange = exchange
-        partition = stream.partition(of: gateway.share.partitions)
+        let partition = stream.partition(of: gateway.share.partitions)
+        let options = ReadOptions(filter, hasOutcomes: hasOutcomes)
+        cursor = StreamCursor(stream, in: partition, after: .none, options: options)
         reply = EventRangeResponse(
             EventRangeBody(from: 0, head: .none),
             of: stream,
@@ -52,6 +51,16 @@ final class EventsRange: StreamWaiter {
             partition: partition,
             through: exchange
         )
+    }
+
+    var stream: StreamName { cursor.stream }
+    var partition: Int { cursor.partition }
+
+    /// Begins to answer with the events after a seq, up to `end`.
+    private func begin(after: Seq, to end: Seq) {
+        self.end = end
+        cursor = StreamCursor(stream, in: partition, after: after, options: cursor.options)
+        gateway.reads.read(self)
     }
 
     /// Answers with the events after a seq, up to the head or the limit. If there are none yet, it waits for some.
@@ -64,16 +73,16 @@ final class EventsRange: StreamWaiter {
     func answer(after: Seq, epoch: Epoch?, limit: Int, waitS: Int64) {
         gateway.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { [self] failure in
             if let failure { return refuse(failure) }
-            last = gateway.rings[partition].head
+            let head = gateway.rings[partition].head
             // A client that has all readable events is told why no more can be read.
-            if after == last, let error = gateway.share.standstill(of: partition) { return failed(error) }
-            reply.answer = EventRangeBody(from: after + 1, head: last)
-            limits = (limit, Self.answerBytes)
+            if after == head, let error = gateway.share.standstill(of: partition) { return failed(error) }
+            reply.answer = EventRangeBody(from: after + 1, head: head)
+            answerLimits = (limit, Self.answerBytes)
             if waitS > 0 {
                 timer = exchange.loop.timer(after: .seconds(waitS)) { [self] in stopWaiting() }
-                exchange.broken = { [self] in end() }
+                exchange.broken = { [self] in leave() }
             }
-            collect()
+            begin(after: after, to: head)
         }
     }
 
@@ -101,9 +110,8 @@ final class EventsRange: StreamWaiter {
             if held != nil {
                 return exchange.respond(HTTPResponse(status: 304, headers: headers))
             }
-            last = seqs.upperBound
             reply = EventRangeResponse(
-                EventRangeBody(from: seqs.lowerBound, head: last),
+                EventRangeBody(from: seqs.lowerBound, head: seqs.upperBound),
                 of: stream,
                 epoch: epoch,
                 partition: partition,
@@ -111,63 +119,52 @@ final class EventsRange: StreamWaiter {
                 isWhole: true,
                 through: exchange
             )
-            collect()
+            begin(after: seqs.lowerBound - 1, to: seqs.upperBound)
         }
     }
 
-    // MARK: Collecting
+    // MARK: EventReader
 
-    private func collect() {
-        guard exchange.isOpen else { return }
-        let (count, to) = (reply.answer.count, reply.answer.to)
-        guard to < last, count < limits.events, reply.answer.byteCount < limits.bytes else {
-            guard count == 0, timer != nil, !gateway.share.isLeaving else { return finish() }
-            if let divergence = gateway.share.divergence { return failed(divergence) }
-            // Events that arrived after the request was admitted have not woken this waiter.
-            if gateway.rings[partition].head > last { return moved() }
-            if let error = gateway.share.stop(of: partition) { return failed(error) }
-            return gateway.join(self)
-        }
-        gateway.read(
-            stream,
-            through: filter,
-            partition: partition,
-            from: to + 1,
-            to: last,
-            bytes: EventRangeResponse.pieceBytes,
-            events: limits.events - count,
-            for: access
-        ) { [self] result in
-            switch result {
-            case .success(let chunk) where hasOutcomes && chunk.count > 0:
-                gateway.addOutcomes(to: chunk, of: stream, for: access) { [self] result in
-                    switch result {
-                    case .success(let chunk): take(chunk)
-                    case .failure(let problem):
-                        end()
-                        reply.fail(problem)
-                    }
-                }
-            case .success(let chunk): take(chunk)
-            case .failure(let error): failed(gateway.reason(error, stream))
+    var access: Access? { rights }
+    var isOver: Bool { !exchange.isOpen }
+    var hasRoom: Bool { !isSending }
+    var limits: (bytes: Int, events: Int) { (EventRangeResponse.pieceBytes, answerLimits.events - reply.answer.count) }
+
+    /// The last seq of the range, or the last one that was read once the answer has reached a limit.
+    var last: Seq {
+        let isFull = reply.answer.count >= answerLimits.events || reply.answer.byteCount >= answerLimits.bytes
+        return isFull ? cursor.next - 1 : end
+    }
+
+    func received(_ piece: EventRange) {
+        switch cursor.take(piece, provenEvery: 1) {
+        case .send(let range):
+            isSending = true
+            reply.append(range) { [self] in
+                isSending = false
+                gateway.reads.read(self)
             }
+        case .keep: break
+        case .refuse(let error): failed(error)
         }
     }
 
-    private func take(_ chunk: EventRange) {
-        reply.append(chunk) { [self] in
-            if reply.answer.to == last { return collect() }
-            // A long answer from the ring must not delay other clients.
-            gateway.loop.bound { [self] in collect() }(())
-        }
+    /// Ends the answer, or waits for events if there are none.
+    func caughtUp() {
+        guard exchange.isOpen, !isSending else { return }
+        guard reply.answer.count == 0, timer != nil, !gateway.share.isLeaving else { return finish() }
+        // Events that arrived after the request was admitted have not woken this waiter.
+        if gateway.rings[partition].head > end { return moved() }
+        if let error = gateway.share.stop(of: partition) { return failed(error) }
+        gateway.join(self)
     }
 
     private func finish() {
-        end()
+        leave()
         reply.end()
     }
 
-    private func end() {
+    private func leave() {
         gateway.leave(self)
         timer?.cancel()
         timer = nil
@@ -188,18 +185,18 @@ final class EventsRange: StreamWaiter {
 
     func moved() {
         gateway.leave(self)
-        last = gateway.rings[partition].head
-        reply.answer.head = last
-        collect()
+        end = gateway.rings[partition].head
+        reply.answer.head = end
+        gateway.reads.read(self)
     }
 
     func failed(_ error: ReelError) {
-        end()
+        leave()
         refuse(gateway.failure(error, stream))
     }
 
     func tick(nowMs: Int64) {
-        if access.hasExpired(nowMs: gateway.loop.wallMs) {
+        if rights.hasExpired(nowMs: gateway.loop.wallMs) {
             failed(.tokenExpired)
         }
     }

@@ -215,7 +215,7 @@ extension GatewayHTTP {
         if access.hasExpired(nowMs: gateway.loop.wallMs) { throw Problem(ReelError.tokenExpired) }
         let publish = body.publish
         let waiting = HTTPPublish(gateway, publish.stream, exchange, count: publish.events.count, then: then)
-        gateway.publishes[waiting.number] = waiting
+        gateway.add(waiting)
         gateway.publish(
             publish,
             checked: body.checked,

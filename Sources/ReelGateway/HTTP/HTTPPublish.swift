@@ -65,8 +65,7 @@ final class HTTPPublish {
     }
 
     private func end() {
-        gateway.publishes[number] = nil
-        gateway.ledger.forget(number)
+        gateway.remove(self)
     }
 }
 

@@ -183,8 +183,8 @@ extension EventRange {
             else {
                 throw ReelError(.internal, "found an answer to another question, or one that covers no seq")
             }
-            var chunk = EventRange(from: query.from, to: min(to, query.to))
-            var (event, last) = (ParsedEvent(), query.from - 1)
+            var builder = EventRangeBuilder(from: query.from, bytes: query.bytes, events: query.events)
+            var (filter, last) = (FilterRun(query.filter), query.from - 1)
             for element in try object.elements("events") ?? [] {
                 let delivered = try DeliveredEvent(element)
                 guard delivered.seq > last, delivered.seq <= to else {
@@ -192,27 +192,20 @@ extension EventRange {
                 }
                 last = delivered.seq
                 if last > query.to { break }
-                let size = EventRange.size(value: delivered.value.count)
-                if chunk.count == query.events || chunk.count > 0 && chunk.body.count + size > query.bytes {
-                    chunk.to = last - 1
-                    break
+                let isAdded = delivered.value.withUnsafeBytes { value in
+                    builder.add(last, value, through: &filter, isEvent: !Barrier.isKnown(value))
                 }
-                delivered.value.withUnsafeBytes { value in
-                    if query.filter.map({ $0.wantsDelivered(value, &event) }) ?? true {
-                        chunk.append(seq: last, value: value)
-                    }
-                }
+                if !isAdded { break }
             }
-            return chunk
+            builder.prove(to: min(to, query.to))
+            return builder.range
         }
     }
 }
 
-extension EventFilter {
-    /// The same for delivered records: barriers pass, too.
-    fileprivate func wantsDelivered(_ value: Bytes, _ event: inout ParsedEvent) -> Bool {
-        if wants(value, &event) { return true }
-        if case .known = Barrier.read(value) { return true }
-        return false
+extension Barrier {
+    /// Returns true if a delivered record is a barrier, which passes every filter.
+    fileprivate static func isKnown(_ value: Bytes) -> Bool {
+        if case .known = read(value) { true } else { false }
     }
 }

@@ -1,0 +1,85 @@
+import ReelCore
+import ReelNode
+
+/// A reader of events before the head: a subscription, a fetch, an event stream, or a request for a range. It owns a
+/// cursor; the `ReadScheduler` of its loop moves it. On its loop only.
+protocol EventReader: AnyObject {
+    /// The position of the reader.
+    var cursor: StreamCursor { get }
+    /// The reader's place in the scheduler, which alone changes it.
+    var readState: ReadState { get set }
+    /// The limits that the reader shares with others of its connection; nil: it is its connection's only reader.
+    var account: ReadAccount? { get }
+    /// The rights of the client, for questions to other nodes.
+    var access: Access? { get }
+    /// True if the reader wants nothing any more.
+    var isOver: Bool { get }
+    /// The last seq that it wants at present.
+    var last: Seq { get }
+    /// The maximum size in bytes of a piece, and the maximum number of its events.
+    var limits: (bytes: Int, events: Int) { get }
+    /// True if the client can take a piece now.
+    var hasRoom: Bool { get }
+
+    /// Called when there is no room. The reader calls `ReadScheduler.read` once there is.
+    func waitForRoom()
+    /// Called with the next piece, in the order of seqs.
+    func received(_ piece: EventRange)
+    /// Called when the cursor is at the last seq. The reader calls `ReadScheduler.read` when it wants more.
+    func caughtUp()
+    /// Called when the next piece cannot be had.
+    func failed(_ error: ReelError)
+}
+
+extension EventReader {
+    func waitForRoom() {}
+}
+
+/// The place of a reader in the scheduler.
+enum ReadState: UInt8 {
+    /// It waits for nothing.
+    case idle
+    /// It waits for its turn.
+    case queued
+    /// It waits until its client has read.
+    case waitsForRoom
+    /// It waits until another operation of its connection ends.
+    case waitsForAccount
+    /// It waits for the log, a node, or outcomes.
+    case reading
+}
+
+/// The operations of one connection's readers: reads of the log and questions to nodes. Their number is limited,
+/// because a loop can run few at once, and each runs to its end even if the client abandons it. A reader may also wait
+/// for a read that another client began, which is no operation of its own.
+final class ReadAccount {
+    /// The maximum number of operations at a time.
+    static let operationsMax = 4
+
+    /// The number of readers that are not idle, including ended ones.
+    var readers = 0
+    private(set) var operations = 0
+    /// The readers that wait for an operation, with the page that each has waited for.
+    private var waiting = Queue<(reader: any EventReader, page: LogPage?)>()
+
+    var isFull: Bool { operations >= Self.operationsMax }
+
+    /// Begins an operation. Returns false if the connection has too many.
+    func begin() -> Bool {
+        guard !isFull else { return false }
+        operations += 1
+        return true
+    }
+
+    /// Ends an operation.
+    func end() { operations -= 1 }
+
+    /// Adds a reader that waits until an operation ends.
+    func wait(_ reader: any EventReader, _ page: LogPage?) { waiting.append((reader, page)) }
+
+    /// Removes and returns the reader that waits longest, if an operation may begin.
+    func next() -> (reader: any EventReader, page: LogPage?)? { isFull ? nil : waiting.popFirst() }
+}
+
+@available(*, unavailable)
+extension ReadAccount: Sendable {}

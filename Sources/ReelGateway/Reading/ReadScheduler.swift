@@ -1,0 +1,220 @@
+import ReelCore
+import ReelLog
+import ReelNode
+
+/// Reads events before the head for all readers of a loop. It finds each piece in the ring, in a snapshot node's index,
+/// or in a page of the log. It calls readers only in their turn, or when something that they wait for ends: never
+/// inside `read`. On its loop only.
+///
+/// A reader goes through these states, one piece at a time:
+///
+///     idle → queued → (reading → queued)? → received → queued … → caughtUp, idle
+///
+/// In between it may wait for room at its client, or for another operation of its connection.
+final class ReadScheduler {
+    private unowned let gateway: GatewayLoop
+    private let share: GatewayShare
+    /// The queue in which readers, and other long work of the loop, take their turns.
+    let turns: FairQueue
+    private let pages: PageReader
+    /// Asks other nodes for old events of a stream.
+    var snapshotEventsClient: SnapshotEventsClient?
+
+    init(of gateway: GatewayLoop) {
+        self.gateway = gateway
+        share = gateway.share
+        turns = FairQueue(on: gateway.loop)
+        pages = PageReader(on: gateway.loop, share: gateway.share)
+        pages.whenEnded = { [unowned self] waiter, outcome in ended(waiter, outcome) }
+    }
+
+    /// Moves a reader on, in its turn, until it has caught up or fails. Does nothing if the reader is under way.
+    func read(_ reader: any EventReader) {
+        switch reader.readState {
+        case .idle: reader.account?.readers += 1
+        case .waitsForRoom: guard reader.isOver || reader.hasRoom else { return }
+        case .queued, .waitsForAccount, .reading: return
+        }
+        enqueue(reader)
+    }
+
+    // MARK: Turns
+
+    private func enqueue(_ reader: any EventReader, _ page: LogPage? = nil) {
+        reader.readState = .queued
+        turns.add { [gateway] in gateway.reads.turn(reader, page) }
+    }
+
+    /// Finds the next piece of a reader. `page` is the page that it has waited for; nil: none.
+    private func turn(_ reader: any EventReader, _ page: LogPage?) -> FairQueue.Cost {
+        defer { wakeNext(of: reader.account) }
+        guard !reader.isOver else {
+            leave(reader)
+            return .nothing
+        }
+        if let divergence = share.divergence {
+            fail(reader, LogError(divergence.code, divergence.message))
+            return .small
+        }
+        let limits = reader.limits
+        switch reader.cursor.step(to: reader.last, bytes: limits.bytes, events: limits.events) {
+        case .caughtUp:
+            catchUp(reader)
+            return .small
+        case .need where !reader.hasRoom:
+            waitForRoom(reader)
+            return .nothing
+        case .need(let query): return find(query, page, for: reader)
+        }
+    }
+
+    private func wakeNext(of account: ReadAccount?) {
+        if let (reader, page) = account?.next() { enqueue(reader, page) }
+    }
+
+    private func waitForRoom(_ reader: any EventReader) {
+        reader.readState = .waitsForRoom
+        reader.waitForRoom()
+    }
+
+    private func wait(_ reader: any EventReader, _ page: LogPage?, for account: ReadAccount) {
+        reader.readState = .waitsForAccount
+        account.wait(reader, page)
+    }
+
+    private func leave(_ reader: any EventReader) {
+        reader.readState = .idle
+        reader.account?.readers -= 1
+    }
+
+    private func catchUp(_ reader: any EventReader) {
+        leave(reader)
+        reader.caughtUp()
+    }
+
+    private func fail(_ reader: any EventReader, _ error: LogError) {
+        leave(reader)
+        reader.failed(gateway.reason(error, reader.cursor.stream))
+    }
+
+    // MARK: Finding a piece
+
+    private func find(_ query: LogQuery, _ page: LogPage?, for reader: any EventReader) -> FairQueue.Cost {
+        // The question for outcomes follows at once.
+        if reader.cursor.hasOutcomes, let account = reader.account, account.isFull {
+            wait(reader, page, for: account)
+            return .small
+        }
+        if let piece = gateway.rings[query.partition].piece(for: query) {
+            share.meters.ringEvents.add(piece.count)
+            return deliver(piece, to: reader)
+        }
+        var old = query
+        old.to = min(query.to, gateway.rings[query.partition].first - 1)
+        if let page = page.flatMap({ $0.seqs.contains(old.from) ? $0 : nil }) ?? pages.kept(for: old) {
+            let piece = pages.piece(for: old, from: page)
+            share.meters.logEvents.add(piece.count)
+            return deliver(piece, to: reader)
+        }
+        if let node = snapshotEventsClient?.node(for: old) {
+            guard reader.account?.begin() ?? true else {
+                reader.account.map { wait(reader, nil, for: $0) }
+                return .small
+            }
+            ask(node, old, for: reader)
+        } else {
+            readLog(old, for: reader, hasBegun: false)
+        }
+        return .small
+    }
+
+    private func ask(_ node: NodeAnnouncement, _ query: LogQuery, for reader: any EventReader) {
+        reader.readState = .reading
+        let authorization = reader.access?.authorization
+        snapshotEventsClient?.ask(node, for: query, authorization: authorization) { [gateway] piece in
+            gateway.reads.answered(piece, query, for: reader)
+        }
+    }
+
+    private func answered(_ piece: EventRange?, _ query: LogQuery, for reader: any EventReader) {
+        guard let piece, !reader.isOver, share.divergence == nil else {
+            // In its turn the reader ends, or gets the divergence.
+            guard piece == nil, !reader.isOver else { return end(reader) }
+            return readLog(query, for: reader, hasBegun: true)
+        }
+        share.meters.snapshotEvents.add(piece.count)
+        reader.account?.end()
+        _ = deliver(piece, to: reader)
+        wakeNext(of: reader.account)
+    }
+
+    /// Ends an operation of a reader, which continues in its turn.
+    private func end(_ reader: any EventReader, _ page: LogPage? = nil) {
+        reader.account?.end()
+        enqueue(reader, page)
+        wakeNext(of: reader.account)
+    }
+
+    /// Waits for a page of the log. `hasBegun`: true if the reader holds an operation.
+    private func readLog(_ query: LogQuery, for reader: any EventReader, hasBegun: Bool) {
+        reader.readState = .reading
+        if pages.join(PageReader.Waiter(reader: reader, query: query, hasBegun: hasBegun)) { return }
+        guard hasBegun || reader.account?.begin() ?? true else {
+            reader.account.map { wait(reader, nil, for: $0) }
+            return
+        }
+        pages.begin(PageReader.Waiter(reader: reader, query: query, hasBegun: true))
+    }
+
+    /// Called when a read of the log has ended. Without a page the reader looks again.
+    private func ended(_ waiter: PageReader.Waiter, _ outcome: Result<LogPage?, LogError>) {
+        let reader = waiter.reader
+        if waiter.hasBegun { reader.account?.end() }
+        switch outcome {
+        case .success(let page): enqueue(reader, page)
+        case .failure(let error): if reader.isOver { leave(reader) } else { fail(reader, error) }
+        }
+        wakeNext(of: reader.account)
+    }
+
+    // MARK: Delivering
+
+    /// Hands a piece to its reader, with outcomes if the reader wants them.
+    private func deliver(_ piece: EventRange, to reader: any EventReader) -> FairQueue.Cost {
+        let cost = FairQueue.Cost(bytes: piece.body.count, isFiltered: reader.cursor.filter != nil)
+        guard reader.cursor.hasOutcomes, piece.count > 0, let access = reader.access else {
+            take(.success(piece), for: reader)
+            return cost
+        }
+        reader.readState = .reading
+        _ = reader.account?.begin()
+        gateway.addOutcomes(to: piece, of: reader.cursor.stream, for: access) { [gateway] result in
+            reader.account?.end()
+            gateway.reads.take(result, for: reader)
+            gateway.reads.wakeNext(of: reader.account)
+        }
+        return cost
+    }
+
+    private func take(_ result: Result<EventRange, Problem>, for reader: any EventReader) {
+        guard !reader.isOver else { return leave(reader) }
+        switch result {
+        case .failure(let problem):
+            leave(reader)
+            return reader.failed(ReelError(problem.code, problem.detail))
+        case .success(let piece): reader.received(piece)
+        }
+        // Reading and packing cost time that the client's pace does not limit, so the loop does other work in between.
+        guard !reader.isOver else { return leave(reader) }
+        if reader.cursor.next > reader.last {
+            catchUp(reader)
+        } else if reader.hasRoom {
+            enqueue(reader)
+        } else {
+            waitForRoom(reader)
+        }
+    }
+}
+
+@available(*, unavailable)
+extension ReadScheduler: Sendable {}
