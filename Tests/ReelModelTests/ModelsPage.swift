@@ -212,7 +212,9 @@ enum ModelsPage {
         let list = Task {
             for try await rows in open.values {
                 print("--", rows.isComplete ? "all of it" : "still loading")
-                for task in rows { print(task.title, task.votes, rows.pending.contains(task.id) ? "waits" : "") }
+                for task in rows {
+                    print(task.title, task.votes, rows.pending.contains(task.id) ? "waits" : "confirmed")
+                }
             }
         }
         try await list.value
