@@ -46,14 +46,14 @@ import Testing
         let rows = try todo.query(ModelsPage.Item.self).rows()
         var titles: [String] = []
         let waits = try ModelsPage.wait(todo, rows, bread) { title, _ in titles.append(title) }
-        #expect(titles == ["Oat milk"] && !waits)
+        #expect(titles == ["Rice milk"] && !waits)
         let shown = Mutex<[String]>([])
         let combined = Task { [milk] in
             try await ModelsPage.combine(todo, todo.query(ModelsPage.Item.self), milk) { text, _ in
                 shown.withLock { $0.append(text) }
             }
         }
-        try await eventually { shown.withLock { $0 } == ["Shop: Oat milk"] }
+        try await eventually { shown.withLock { $0 } == ["Shop: Rice milk"] }
         combined.cancel()
         let (lists, count) = try await combined.value
         #expect(lists.map(\.name) == ["Shop"] && count == 1)

@@ -6,7 +6,7 @@ extension Dataset {
     ///
     /// The write is one event for the constants, and one for each other field that is absent. Each has the condition
     /// that its fields are absent, so that the log decides field by field. An event that comes too late is rejected
-    /// with `guard`, and nothing is lost.
+    /// with `guard`, and nothing is lost. While the first state of the stream arrives, all fields count as absent.
     ///
     /// - Parameter value: the value whose fields are written.
     /// - Returns: A handle for each event.

@@ -22,9 +22,10 @@ extension Dataset {
     ///   - id: the id of the object.
     ///   - condition: a condition without which the change is rejected. It is not sent if nothing changes.
     ///   - body: changes the value. The client waits for it, so it must be short.
-    /// - Throws: The error of `body`. `no_object` if this device does not have the object, `deleted` if it was deleted,
-    ///   and `guard` if the condition does not hold. `ModelProblem` for an object that the model cannot read, for a
-    ///   value that no field can hold, and for a changed constant or id. What `SyncStream.publish` throws.
+    /// - Throws: The error of `body`. `no_object` if this device does not have the object, also while the first state of
+    ///   the stream arrives and reads show the object already. `deleted` if it was deleted, and `guard` if the condition
+    ///   does not hold. `ModelProblem` for an object that the model cannot read, for a value that no field can hold, and
+    ///   for a changed constant or id. What `SyncStream.publish` throws.
     @discardableResult
     public func update<M: Model>(
         _ id: ModelID<M>,
@@ -55,7 +56,7 @@ extension Dataset {
 
     /// Makes an object show a value, whatever it was before, by plain writes of the fields that differ. The object is
     /// inserted if this device does not have it, and repaired if the model cannot read it. Fields that the schema does
-    /// not name stay.
+    /// not name stay. A set is written as a whole, without the elements that only a newer build of the app knows.
     ///
     /// - Throws: `ModelProblem` for a value that no field can hold, and for a constant with another value. What
     ///   `SyncStream.publish` throws.

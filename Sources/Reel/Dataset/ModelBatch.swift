@@ -156,7 +156,15 @@ public struct ModelBatch {
         if try isDeleted(name) {
             throw ReelError(.deleted, "found a change of \(name), which was deleted")
         }
-        throw ReelError(.noObject, "found a change of \(name), which this device does not have")
+        throw missing("a change of", name)
+    }
+
+    /// Returns the error for an object that cannot be changed because it is not there. While the first state of a
+    /// stream arrives, reads show objects that writes cannot build on yet.
+    private func missing(_ what: String, _ name: ObjectName) -> ReelError {
+        var message = "found \(what) \(name), which this device does not have"
+        if case .loading = dataset.stream.status.content { message += " yet: the state of the stream still arrives" }
+        return ReelError(.noObject, message)
     }
 
     // MARK: Changes
@@ -190,7 +198,7 @@ public struct ModelBatch {
         _ name: ObjectName
     ) throws -> FieldMap<Int64> {
         guard let object = try present.object(name.model, id: name.id) else {
-            throw ReelError(.noObject, "found a condition on \(name), which this device does not have")
+            throw missing("a condition on", name)
         }
         return try condition.guards(schema, object)
     }

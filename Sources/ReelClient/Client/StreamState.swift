@@ -109,6 +109,6 @@ final class StreamState {
     /// The last seq folded.
     var seq: Seq { view?.seq ?? .none }
 
-    /// The results of the next step of the view, as far as they are of use.
+    /// The results that the next step of the view has to note.
     var newProgress: View.Progress { View.Progress(others: recorder == nil ? nil : []) }
 }

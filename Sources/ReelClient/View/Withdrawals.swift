@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The own events that the device showed and then withdrew, or withdrew and then showed: their objects, and a counter of
-/// their texts.
+/// The own events that the device showed and then withdrew, or withdrew and then showed: their objects, and a counter
+/// of their texts.
 ///
 /// The base of a splice shows which events of other devices its author had read. It does not show which own texts were
 /// visible at that moment: the fold counts all of them. So a splice that was made before such a change is stale.
