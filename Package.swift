@@ -82,40 +82,46 @@ let package = Package(
             providers: [.apt(["zlib1g-dev"])]
         ),
 
-        library("ReelCore"),
+        library("ReelBase"),
+        library("ReelCore", ["ReelBase"]),
         library("ReelSQLite", ["CSQLite"]),
         library("ReelNet", ["CLibuv", "CLinux", "COpenSSL", "CZlib"]),
-        library("ReelLog", ["CLinux", "CXxhash", "ReelCore", "ReelSQLite"]),
-        library("ReelKafka", ["CRdkafka", "ReelCore", "ReelLog"]),
-        library("ReelNode", ["ReelCore", "ReelLog", "ReelNet"], resources: [.embedInCode("openapi.yaml")]),
-        library("ReelGateway", ["ReelCore", "ReelLog", "ReelNode", "ReelNet"]),
-        library("ReelSnapshot", ["ReelCore", "ReelLog", "ReelNode", "ReelNet", "ReelSQLite"]),
-        library("ReelClient", ["ReelCore", "ReelSQLite", .byName(name: "ReelNet", condition: linux)]),
-        library("Reel", ["ReelClient", "ReelCore"]),
+        library("ReelLog", ["ReelBase", "CLinux", "CXxhash", "ReelCore", "ReelSQLite"]),
+        library("ReelKafka", ["ReelBase", "CRdkafka", "ReelCore", "ReelLog"]),
+        library("ReelNode", ["ReelBase", "ReelCore", "ReelLog", "ReelNet"], resources: [.embedInCode("openapi.yaml")]),
+        library("ReelGateway", ["ReelBase", "ReelCore", "ReelLog", "ReelNode", "ReelNet"]),
+        library("ReelSnapshot", ["ReelBase", "ReelCore", "ReelLog", "ReelNode", "ReelNet", "ReelSQLite"]),
+        library("ReelClient", ["ReelBase", "ReelCore", "ReelSQLite", .byName(name: "ReelNet", condition: linux)]),
+        library("Reel", ["ReelBase", "ReelClient", "ReelCore"]),
         library("ReelFoundation", ["Reel", "ReelClient", "ReelCore"]),
         library("ReelURLSession", ["ReelClient", "ReelCore"]),
         library("ReelSwiftUI", ["Reel"]),
-        library("ReelStorageConformance", ["ReelClient", "ReelCore"]),
-        library("ReelTesting", ["Reel", "ReelClient", "ReelCore"]),
+        library("ReelStorageConformance", ["ReelBase", "ReelClient", "ReelCore"]),
+        library("ReelTesting", ["ReelBase", "Reel", "ReelClient", "ReelCore"]),
         // The checker scans a whole text for each splice. It is optimised, because otherwise its tests take minutes.
         .target(name: "ReelCheck", swiftSettings: settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]),
-        library("ReelLab", ["ReelCore", "ReelClient", "ReelNet", "CZlib"]),
+        library("ReelLab", ["ReelBase", "ReelCore", "ReelClient", "ReelNet", "CZlib"]),
         .executableTarget(
             name: "ReelTool",
             dependencies: [
-                "ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelKafka", "ReelLab", "ReelLog", "ReelNet",
-                "ReelNode", "ReelSnapshot",
+                "ReelBase", "ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelKafka", "ReelLab", "ReelLog",
+                "ReelNet", "ReelNode", "ReelSnapshot",
             ],
             swiftSettings: settings
         ),
 
         // Waiting for conditions and random numbers, for all suites.
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        .target(
+            name: "TestSupport",
+            dependencies: ["ReelBase"],
+            path: "Tests/TestSupport",
+            swiftSettings: settings
+        ),
 
         // Nodes in memory, for the suites of clients.
         .target(
             name: "ClientTestSupport",
-            dependencies: ["ReelClient", "ReelCore", "ReelNet"],
+            dependencies: ["ReelBase", "ReelClient", "ReelCore", "ReelNet"],
             path: "Tests/ClientTestSupport",
             swiftSettings: settings
         ),
@@ -187,7 +193,7 @@ let package = Package(
         // Faults under load, one after another.
         .executableTarget(
             name: "reel-faults",
-            dependencies: ["CRdkafka", "ReelCheck", "ReelClient", "ReelCore", "ReelLab", "ReelNet"],
+            dependencies: ["CRdkafka", "ReelBase", "ReelCheck", "ReelClient", "ReelCore", "ReelLab", "ReelNet"],
             path: "Tests/Faults",
             swiftSettings: settings
         ),
@@ -207,7 +213,8 @@ let package = Package(
         tests(
             "ReelGatewayTests",
             [
-                "EventLogConformance", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot",
+                "EventLogConformance", "ReelBase", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode",
+                "ReelSnapshot",
                 "TestSupport",
             ]
         ),
@@ -228,7 +235,8 @@ let package = Package(
         tests(
             "ReelClientTests",
             [
-                "ClientTestSupport", "OwnStorage", "ReelClient", "ReelCore", "ReelFoundation", "ReelNet", "ReelSQLite",
+                "ClientTestSupport", "OwnStorage", "ReelBase", "ReelClient", "ReelCore", "ReelFoundation", "ReelNet",
+                "ReelSQLite",
                 "ScriptedNodes",
                 "example-todo", "TestSupport",
             ]
@@ -247,14 +255,18 @@ let package = Package(
         tests(
             "ReelTests",
             [
-                "ReelTool", "CRdkafka", "EventLogConformance", "ReelCheck", "ReelClient", "ReelCore", "ReelGateway",
+                "ReelTool", "CRdkafka", "EventLogConformance", "ReelBase", "ReelCheck", "ReelClient", "ReelCore",
+                "ReelGateway",
                 "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot", "TestSupport",
             ]
         ),
         // Client, gateway and fold in virtual time.
         tests(
             "SimulationTests",
-            ["ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode", "TestSupport"]
+            [
+                "ReelBase", "ReelCheck", "ReelClient", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode",
+                "TestSupport",
+            ]
         ),
         // Benchmarks, and plain C programs that show the limit of the machine.
         .target(name: "CFanOutFloor", dependencies: ["COpenSSL"], path: "Tests/Benchmarks/FanOutFloor"),
@@ -268,7 +280,8 @@ let package = Package(
         .executableTarget(
             name: "reel-bench",
             dependencies: [
-                "CDeviceFloor", "CFanOutFloor", "CKafkaFloor", "CLogFloor", "ReelCheck", "ReelClient", "ReelCore",
+                "CDeviceFloor", "CFanOutFloor", "CKafkaFloor", "CLogFloor", "ReelBase", "ReelCheck", "ReelClient",
+                "ReelCore",
                 "ReelGateway", "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot",
                 "ScriptedNodes",
             ],
@@ -282,7 +295,8 @@ let package = Package(
 // Nodes need Linux. On a Mac the package consists of the modules for apps, and of the suites that need no node.
 #if !os(Linux)
 let portable: Set = [
-    "CSQLite", "Reel", "ReelCheck", "ReelClient", "ReelCore", "ReelCoreTests", "ReelFoundation", "ReelSQLite",
+    "CSQLite", "Reel", "ReelBase", "ReelCheck", "ReelClient", "ReelCore", "ReelCoreTests", "ReelFoundation",
+    "ReelSQLite",
     "ReelStorageConformance", "ReelSwiftUI", "ReelTesting", "ReelTestingTests", "ReelURLSession", "ReelURLSessionTests",
     "TestSupport",
 ]

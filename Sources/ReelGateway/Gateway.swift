@@ -72,27 +72,19 @@ public final class Gateway: Sendable {
             notice: notice
         )
         self.share = share
-        let url = Mutex(settings.node.nodeURL ?? "")
-        let adminURL = Mutex<String?>(nil)
-        let announcer = Announcer(
+        let node = NodeServer(
+            settings.node,
             log: log,
+            current: current,
+            role: state == nil ? "gateway" : "serve",
+            metrics: metrics,
             logger: logger,
             ends: { share.ends },
-            written: { result, loop in share.announced(result, nowMs: loop.nowMs) }
-        ) {
-            var node = share.announcement(url: url.withLock { $0 })
-            node.adminURL = adminURL.withLock { $0 }
-            return node
-        }
+            announced: { result, loop in share.announced(result, nowMs: loop.nowMs) },
+            health: { share.health }
+        )
+        let (announcer, answers) = (node.announcer, node.answers)
         self.announcer = announcer
-        let answers = NodeAnswers(
-            settings.node,
-            log: current,
-            announcer: announcer,
-            metrics: metrics,
-            logger: logger
-        ) { share.health }
-        HealthWatch.register({ share.health }, metrics)
         let peers = PeerMemory()
         var parts: [LoopBound<Part>] = []
         for (index, loop) in try Self.loops(settings.node.loops).enumerated() {
@@ -138,14 +130,13 @@ public final class Gateway: Sendable {
                             probe.tick(nowMs: gateway.nowMs)
                         }
                     }
-                    let watch = HealthWatch({ share.health }, logger: logger)
-                    loop.timer(after: .seconds(1), every: .seconds(1)) {
-                        if index == 0 {
-                            watch.look()
-                            share.gate.look()
+                    if index == 0 {
+                        node.everySecond(on: loop, share.gate) {
                             share.look(at: announcer.alive, nowMs: gateway.nowMs)
                             losses.look(at: announcer.nodes, nowMs: gateway.nowMs)
                         }
+                    }
+                    loop.timer(after: .seconds(1), every: .seconds(1)) {
                         gateway.neighbours.look(Self.others(announcer.alive, than: settings.node.advertise))
                         gateway.tick()
                     }
@@ -165,15 +156,11 @@ public final class Gateway: Sendable {
                     part.loop.execute { part.value.server.accept(socket) }
                 }
             }
-            admin = try AdminPort(settings.node, answers: answers, logger: logger)
+            admin = try node.openAdminPort(besides: address)
         } catch {
             for part in parts { part.loop.stop() }
             for part in parts { part.loop.join() }
             throw error
-        }
-        url.withLock { [address] in $0 = settings.node.url(address) }
-        adminURL.withLock { [address, admin] in
-            $0 = admin.flatMap { settings.node.adminURL($0.address, of: settings.node.url(address)) }
         }
         let brake = TailBackpressure(loops: all.count)
         self.brake = brake
@@ -195,8 +182,7 @@ public final class Gateway: Sendable {
             open.withLock { $0 }
         }
         for feed in feeds { feed.start() }
-        parts[0].loop.execute { announcer.start(on: all[0].loop, everyMs: settings.node.announceMs) }
-        logger.info("listening", ["address": "\(address)", "node": share.nodeID, "epoch": "\(log.epoch)"])
+        node.start(on: parts[0].loop, at: address)
     }
 
     /// Returns `count` new event loops. If it throws, it leaves none running.

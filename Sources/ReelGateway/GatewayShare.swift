@@ -165,21 +165,6 @@ final class GatewayShare: Sendable {
         standing.withLock { $0.skip(partition, to: first) }
     }
 
-    /// Returns what the node announces to the others.
-    func announcement(url: String) -> NodeAnnouncement {
-        var node = NodeAnnouncement(
-            id: nodeID,
-            role: state == nil ? "gateway" : "serve",
-            url: url,
-            advertised: settings.node.advertise,
-            build: settings.node.build,
-            epoch: epoch,
-            atMs: WallClock.nowMs()
-        )
-        node.take(health)
-        return node
-    }
-
     /// Compares this gateway with the others by their announcements, and reports nodes that cannot be asked. Called
     /// about once a second.
     func look(at nodes: [NodeAnnouncement], nowMs: Int64) {

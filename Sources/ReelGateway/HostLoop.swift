@@ -1,3 +1,4 @@
+import ReelBase
 import ReelNet
 import ReelNode
 

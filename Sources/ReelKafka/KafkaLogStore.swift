@@ -1,4 +1,5 @@
 internal import Glibc
+internal import ReelBase
 public import ReelCore
 public import ReelLog
 
@@ -156,13 +157,13 @@ public final class KafkaLogStore: LogStore {
     private func settled(_ name: String) throws(LogError) -> TopicFacts {
         let all = try KafkaAdmin(configuration, isConnectedToAll: true)
         var knowing: Set<Int32> = []
-        let end = nowMs() + Self.settlingMs
+        let end = MonotonicClock.nowMs() + Self.settlingMs
         while true {
             let heard = try all.hearsay(of: name)
             let found = heard.said.flatMap { $0.partitions.allSatisfy { $0.leader != nil } ? $0 : nil }
             if found == nil { knowing.remove(heard.broker) } else { knowing.insert(heard.broker) }
             if let found, knowing.isSuperset(of: heard.brokers) { return found }
-            guard nowMs() < end else {
+            guard MonotonicClock.nowMs() < end else {
                 // A broker that does not answer cannot give a wrong answer.
                 if let found { return found }
                 throw LogError(.logUnavailable, "the topic \(name) was made, but no broker leads it")

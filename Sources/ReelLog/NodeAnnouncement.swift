@@ -1,4 +1,5 @@
 internal import Glibc
+internal import ReelBase
 public import ReelCore
 
 /// A node's announcement to its peers. Nodes find each other by announcements in the log.
@@ -129,12 +130,5 @@ public struct NodeAnnouncement: Equatable, Sendable {
     package static let nodesMax = 1_000
 
     /// Returns the time before which announcements are ignored: ten minutes ago, in milliseconds since 1970.
-    package static func oldestMs() -> Int64 { nowMs() - 600_000 }
-
-    /// Returns the current time by this machine's clock, in milliseconds since 1970.
-    package static func nowMs() -> Int64 {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        return Int64(now.tv_sec) * 1000 + Int64(now.tv_nsec) / 1_000_000
-    }
+    package static func oldestMs() -> Int64 { WallClock.nowMs() - 600_000 }
 }

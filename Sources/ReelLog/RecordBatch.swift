@@ -1,3 +1,4 @@
+internal import ReelBase
 public import ReelCore
 
 /// Consecutive records of one partition, in immutable memory that threads may share. A reference to the batch keeps the
@@ -177,13 +178,10 @@ public final class RecordBatch: @unchecked Sendable {
     public func index(of seq: Seq) -> Int? {
         guard seqs.contains(seq) else { return nil }
         // Without holes the index is the distance from the first seq. Each earlier hole reduces it by one.
-        var (low, high) = (0, min(entries.count, Int(seq - seqs.lowerBound) + 1))
-        if high > 0, entries[high - 1].seq == seq { return high - 1 }
-        while low < high {
-            let middle = (low + high) / 2
-            if entries[middle].seq < seq { low = middle + 1 } else { high = middle }
-        }
-        return low < entries.count && entries[low].seq == seq ? low : nil
+        let end = min(entries.count, Int(seq - seqs.lowerBound) + 1)
+        if end > 0, entries[end - 1].seq == seq { return end - 1 }
+        let index = entries[..<end].partitioningIndex { $0.seq < seq }
+        return index < entries.count && entries[index].seq == seq ? index : nil
     }
 
     /// Returns the witness for records that a gateway appends when this entry is the last one that it has read.

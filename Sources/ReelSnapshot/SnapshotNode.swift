@@ -1,4 +1,5 @@
 import Glibc
+internal import ReelBase
 public import ReelCore
 public import ReelLog
 public import ReelNet

@@ -55,38 +55,21 @@ public final class SnapshotServer: Sendable {
         let health: @Sendable () -> NodeHealth = {
             NodeHealth([node.health], isLeaving: isLeaving.load(ordering: .relaxed), notices: [log.notice, notice()])
         }
-        let id = common.id
-        let url = Mutex(common.nodeURL ?? "")
-        let adminURL = Mutex<String?>(nil)
-        let announcer = Announcer(log: log, logger: logger) {
-            var node = NodeAnnouncement(
-                id: id,
-                role: "snapshot",
-                url: url.withLock { $0 },
-                advertised: common.advertise,
-                build: common.build,
-                epoch: log.epoch,
-                atMs: WallClock.nowMs()
-            )
-            node.adminURL = adminURL.withLock { $0 }
-            node.take(health())
-            return node
-        }
         let current = CurrentLog(
             epoch: log.epoch,
             partitions: log.partitions,
             number: number,
             deployment: deployment
         )
-        let answers = NodeAnswers(
+        let parts = NodeServer(
             common,
-            log: current,
-            announcer: announcer,
+            log: log,
+            current: current,
+            role: "snapshot",
             metrics: metrics,
             logger: logger,
             health: health
         )
-        HealthWatch.register(health, metrics)
         let gate = NodeGate(common, metrics: metrics, logger: logger)
         let loop: EventLoop
         do {
@@ -99,7 +82,7 @@ public final class SnapshotServer: Sendable {
             (server, address) = try loop.sync {
                 let http = SnapshotHTTP(
                     node,
-                    answers: answers,
+                    answers: parts.answers,
                     tokens: common.tokens,
                     origins: OriginRules(common)
                 )
@@ -109,35 +92,26 @@ public final class SnapshotServer: Sendable {
                     gate: gate.connections,
                     handler: http
                 )
-                let watch = HealthWatch(health, logger: logger)
-                loop.timer(after: .seconds(1), every: .seconds(1)) {
-                    gate.look()
-                    watch.look()
-                }
+                parts.everySecond(on: loop, gate)
                 return (LoopBound(server, on: loop), try server.listen(on: wanted))
             }
-            admin = try AdminPort(common, answers: answers, logger: logger)
+            admin = try parts.openAdminPort(besides: address)
         } catch {
             loop.stop()
             loop.join()
             node.close()
             throw error
         }
-        url.withLock { [address] in $0 = common.url(address) }
-        adminURL.withLock { [address, admin] in
-            $0 = admin.flatMap { common.adminURL($0.address, of: common.url(address)) }
-        }
-        loop.execute { announcer.start(on: loop, everyMs: common.announceMs) }
         let server = server
         end = GracefulShutdown(on: loop, settings: common, logger: logger) {
-            announcer.leave(on: loop)
+            parts.announcer.leave(on: loop)
         } askToLeave: { _ in
             isLeaving.store(true, ordering: .relaxed)
             server.value.drain {}
         } connections: {
             server.value.counters.open
         }
-        logger.info("listening", ["address": "\(address)", "node": id, "epoch": "\(log.epoch)"])
+        parts.start(on: loop, at: address)
     }
 
     /// True if the node has folded the end of the epoch.

@@ -1,3 +1,4 @@
+internal import ReelBase
 internal import ReelClient
 internal import ReelCore
 
@@ -48,7 +49,7 @@ extension StorageConformance.Check {
     }
 
     private static func randomCommits(_ trial: Trial, _ seed: UInt64) throws {
-        var random = SeededNumbers(seed)
+        var random = SeededGenerator(seed: seed)
         var (probe, model) = (try trial.make(), Model())
         var held: [(view: View, model: Model, round: Int)] = []
         func key() -> [UInt8] {

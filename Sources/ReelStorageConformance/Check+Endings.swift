@@ -1,3 +1,4 @@
+internal import ReelBase
 internal import ReelClient
 internal import ReelCore
 
@@ -96,7 +97,7 @@ extension StorageConformance.Check {
     static let crashes: [Self] = [
         Self("a crash leaves the first commits, and all durable ones") { trial in
             for (seed, count) in [0, 1, 2, 9, 40, 150].enumerated() {
-                var random = SeededNumbers(UInt64(seed))
+                var random = SeededGenerator(seed: UInt64(seed))
                 var (probe, models, durable) = (try trial.make(), [Model()], 0)
                 for i in 0..<count {
                     var changes = StorageChanges()

@@ -1,4 +1,5 @@
 import Foundation
+import ReelBase
 import ReelCore
 import ReelLab
 
@@ -64,9 +65,9 @@ final class Ground {
     }
 
     private func wait(_ what: String, _ isTrue: () throws -> Bool) throws {
-        let end = Clock.nowMs() + 120_000
+        let end = MonotonicClock.nowMs() + 120_000
         while try !isTrue() {
-            guard Clock.nowMs() < end else { throw Scene.NoEffect("in vain: \(what)") }
+            guard MonotonicClock.nowMs() < end else { throw Scene.NoEffect("in vain: \(what)") }
             usleep(100_000)
         }
     }

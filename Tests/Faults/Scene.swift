@@ -1,4 +1,5 @@
 import Foundation
+import ReelBase
 import ReelCore
 import ReelLab
 import ReelNet
@@ -87,11 +88,11 @@ final class Scene {
 
     /// Returns the partitions of the data topic. Another broker is asked if one hangs or does not know the topic yet.
     func partitions() throws -> [KafkaPeer.Partition] {
-        let end = Clock.nowMs() + Self.patienceMs
+        let end = MonotonicClock.nowMs() + Self.patienceMs
         while true {
             let found = Result { try KafkaPeer(kafka.bootstrap).partitions(of: topic) }
             if case .success(let partitions) = found, !partitions.isEmpty { return partitions }
-            if Clock.nowMs() >= end { return try found.get() }
+            if MonotonicClock.nowMs() >= end { return try found.get() }
             usleep(20_000)
         }
     }
@@ -235,11 +236,11 @@ final class Scene {
             try await eventually("enough acks") {
                 // The clock is read outside of the two counts. A delay between them makes the measured rate lower, and
                 // never higher.
-                let start = Clock.nowMs()
+                let start = MonotonicClock.nowMs()
                 let before = try await statistics().acked
                 try await seconds(3)
                 let count = try await statistics().acked - before
-                rate = Double(count) * 1_000 / Double(max(1, Clock.nowMs() - start))
+                rate = Double(count) * 1_000 / Double(max(1, MonotonicClock.nowMs() - start))
                 return rate >= Self.rateMin
             }
         } catch {
@@ -266,7 +267,7 @@ final class Scene {
 
     /// Waits until the condition is true. An error other than `Unready` counts as false.
     func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
-        let end = Clock.nowMs() + Self.patienceMs
+        let end = MonotonicClock.nowMs() + Self.patienceMs
         while true {
             var reason = ""
             do {
@@ -276,7 +277,7 @@ final class Scene {
             } catch {
                 reason = "; \(error)"
             }
-            guard Clock.nowMs() < end else { throw NoEffect("never came: \(what)\(reason)") }
+            guard MonotonicClock.nowMs() < end else { throw NoEffect("never came: \(what)\(reason)") }
             try await Task.sleep(for: .milliseconds(20))
         }
     }
@@ -320,13 +321,13 @@ final class Scene {
             if led == 0 { spreadLeaders() }
             return led > 0
         }
-        let start = Clock.nowMs()
+        let start = MonotonicClock.nowMs()
         try await loss()
         try await eventually("others lead what broker \(victim) led") {
             let partitions = (try? partitions()) ?? []
             return !partitions.isEmpty && partitions.allSatisfy { $0.leader != victim && $0.leader > 0 }
         }
-        let tookMs = Clock.nowMs() - start
+        let tookMs = MonotonicClock.nowMs() - start
         try await self.seconds(max(0, seconds - Double(tookMs) / 1_000))
         try look()
         try kafka.resume(victim)

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelClient
 import ReelCore
 import ReelNet

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelClient
 
 @testable import ReelGateway

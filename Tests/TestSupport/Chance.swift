@@ -1,4 +1,5 @@
 import Foundation
+import ReelBase
 
 /// The factor for the number of random cases in tests: `REEL_EFFORT`, at least 1.
 package let effort = max(1, environmentNumber("REEL_EFFORT").flatMap { Int(exactly: $0) } ?? 1)
@@ -19,20 +20,11 @@ package enum TestSeed {
     }()
 }
 
-/// A generator of random numbers that are the same for the same seed on every machine: SplitMix64 (Steele, Lea, Flood
-/// 2014).
-package struct SeededNumbers: RandomNumberGenerator {
-    private var state: UInt64
+/// The generator of the tests: the same numbers for the same seed on every machine.
+package typealias SeededNumbers = SeededGenerator
 
-    package init(_ seed: UInt64) { state = seed }
-
-    package mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
+extension SeededGenerator {
+    package init(_ seed: UInt64) { self.init(seed: seed) }
 
     /// Returns true with a probability of 1 in `count`.
     package mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }

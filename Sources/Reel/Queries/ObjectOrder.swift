@@ -1,3 +1,4 @@
+internal import ReelBase
 internal import ReelClient
 
 /// The order of a query's rows: the sort keys, then the bytes of the ids.
@@ -36,7 +37,7 @@ struct ObjectOrder: Sendable {
                 guard let last = first.last, precedes(object, last) else { continue }
                 first.removeLast()
             }
-            first.insert(object, at: first.partitioned { precedes($0, object) })
+            first.insert(object, at: first.partitioningIndex { precedes($0, object) })
         }
         return first
     }

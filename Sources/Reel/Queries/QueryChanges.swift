@@ -1,3 +1,5 @@
+import ReelBase
+
 /// The changes that turn the former rows of a query into the present ones, by offset.
 ///
 /// Take the removed and moved rows out of the former rows, and then put the moved and inserted rows in, in ascending
@@ -56,7 +58,7 @@ extension QueryChanges {
         var ends: [Int] = []
         var before = [Int?](repeating: nil, count: numbers.count)
         for index in numbers.indices {
-            let length = ends.partitioned { numbers[$0] < numbers[index] }
+            let length = ends.partitioningIndex { numbers[$0] < numbers[index] }
             before[index] = length > 0 ? ends[length - 1] : nil
             if length < ends.count { ends[length] = index } else { ends.append(index) }
         }

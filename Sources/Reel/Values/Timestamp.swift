@@ -1,3 +1,4 @@
+internal import ReelBase
 public import ReelClient
 
 #if canImport(Darwin)
@@ -19,11 +20,7 @@ public struct Timestamp: Hashable, Sendable, Codable {
     public init(ms: Int) { self.ms = ms }
 
     /// The present moment by the clock of the device.
-    public static var now: Timestamp {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Timestamp(ms: Int(time.tv_sec) * 1_000 + Int(time.tv_nsec) / 1_000_000)
-    }
+    public static var now: Timestamp { Timestamp(ms: Int(WallClock.nowMs())) }
 }
 
 extension Timestamp: Comparable {

@@ -1,3 +1,4 @@
+internal import ReelBase
 public import ReelCore
 
 /// A device of Reel. It holds streams, shows their objects and takes events, with and without a network.

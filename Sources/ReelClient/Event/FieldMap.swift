@@ -1,3 +1,5 @@
+import ReelBase
+
 /// A map from names to values, in the order of canonical JSON. Each name occurs once.
 ///
 /// Two names are equal if their UTF-8 bytes are; a Swift dictionary would treat the two spellings of "é" as one name. A
@@ -40,16 +42,14 @@ public struct FieldMap<Value: Sendable>: Sendable {
         guard let last = entries.last, last.name.comesInJSON(before: name) != true else {
             return (entries.count, false)
         }
-        var (low, high) = (0, entries.count)
-        while low < high {
-            let middle = (low + high) / 2
-            switch entries[middle].name.comesInJSON(before: name) {
-            case true: low = middle + 1
-            case false: high = middle
-            case nil: return (middle, true)
+        let (index, isFound) = entries.sortedIndex { entry in
+            switch entry.name.comesInJSON(before: name) {
+            case true: -1
+            case false: 1
+            case nil: 0
             }
         }
-        return (low, false)
+        return (index, isFound)
     }
 }
 

@@ -1,3 +1,5 @@
+import ReelBase
+
 /// The choice of the next node to try, and of the time. A pure state machine: time is given in milliseconds of any
 /// monotonic clock, random numbers come from a seed.
 ///

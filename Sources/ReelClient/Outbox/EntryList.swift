@@ -1,3 +1,5 @@
+import ReelBase
+
 /// The entries of a queue, ordered by their numbers.
 ///
 /// The entries are kept in chunks. Finding an entry costs the logarithm of the length. Removing one moves at most one
@@ -49,19 +51,9 @@ struct EntryList: Sendable {
 
     /// Returns the index of the first entry after `number`.
     func index(behind number: Int64) -> Index {
-        var (low, high) = (0, chunks.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if chunks[middle][chunks[middle].count - 1].number <= number { low = middle + 1 } else { high = middle }
-        }
-        guard low < chunks.count else { return endIndex }
-        let chunk = low
-        (low, high) = (0, chunks[chunk].count)
-        while low < high {
-            let middle = (low + high) / 2
-            if chunks[chunk][middle].number <= number { low = middle + 1 } else { high = middle }
-        }
-        return Index(chunk: chunk, offset: low)
+        let chunk = chunks.partitioningIndex { $0[$0.count - 1].number <= number }
+        guard chunk < chunks.count else { return endIndex }
+        return Index(chunk: chunk, offset: chunks[chunk].partitioningIndex { $0.number <= number })
     }
 }
 

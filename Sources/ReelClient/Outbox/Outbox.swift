@@ -1,3 +1,4 @@
+internal import ReelBase
 internal import ReelCore
 
 /// The queue of one stream's own events, from `publish` until the device's own fold has consumed them.
@@ -325,12 +326,7 @@ extension ArraySlice<Int64> {
 
     /// Returns the index of the first number that is at least `number`.
     private func place(of number: Int64) -> Int {
-        var (low, high) = (startIndex, endIndex)
-        while low < high {
-            let middle = (low + high) / 2
-            if self[middle] < number { low = middle + 1 } else { high = middle }
-        }
-        return low
+        partitioningIndex { $0 < number }
     }
 }
 

@@ -1,3 +1,4 @@
+internal import ReelBase
 public import ReelCore
 
 #if canImport(Darwin)
@@ -85,11 +86,7 @@ public protocol SyncTransport: AnyObject, Sendable {
 
 extension SyncTransport {
     /// The system's wall clock.
-    public var wallMs: Int64 {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        return Int64(now.tv_sec) * 1_000 + Int64(now.tv_nsec) / 1_000_000
-    }
+    public var wallMs: Int64 { WallClock.nowMs() }
 }
 
 /// An event of a connection.

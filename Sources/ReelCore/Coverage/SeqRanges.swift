@@ -1,3 +1,5 @@
+import ReelBase
+
 /// A set of seqs as sorted, disjoint, closed ranges that do not touch: the seqs that a client or node holds, proven
 /// frame by frame. To add at the end, which is the usual case, costs one comparison.
 public struct SeqRanges: Hashable, Sendable {
@@ -131,16 +133,7 @@ public struct SeqRanges: Hashable, Sendable {
 
     /// Returns the index of the first range that ends at or after this seq; the number of ranges if there is none.
     private func firstIndex(endingAtOrAfter seq: Seq) -> Int {
-        var (low, high) = (0, ranges.count)
-        while low < high {
-            let middle = low + (high - low) / 2
-            if ranges[middle].upperBound < seq {
-                low = middle + 1
-            } else {
-                high = middle
-            }
-        }
-        return low
+        ranges.partitioningIndex { $0.upperBound < seq }
     }
 
     /// True if the ranges overlap, or are adjacent without a seq between them.

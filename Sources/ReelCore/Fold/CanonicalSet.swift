@@ -1,3 +1,5 @@
+import ReelBase
+
 /// An array that `add` and `remove` keep as a set: sorted by the canonical bytes of its elements, without duplicates.
 /// The value keeps the positions of its elements, so that the next change of the same array does not search for them
 /// again.
@@ -50,14 +52,7 @@ struct CanonicalSet {
 
     /// Returns the index of `element`, or the index at which to insert it. The search begins at `start`.
     private func find(_ element: Bytes, from start: Int, _ bytes: Bytes) -> (index: Int, isFound: Bool) {
-        var (low, high) = (start, elements.count)
-        while low < high {
-            let middle = (low + high) / 2
-            let order = bytes[elements[middle]].order(element)
-            if order == 0 { return (middle, true) }
-            if order < 0 { low = middle + 1 } else { high = middle }
-        }
-        return (low, false)
+        elements[start...].sortedIndex { bytes[$0].order(element) }
     }
 
     private mutating func sort() {

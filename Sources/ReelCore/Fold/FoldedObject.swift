@@ -1,3 +1,5 @@
+import ReelBase
+
 /// The value of a field: the canonical bytes of a plain value, or a text that was spliced.
 enum FieldValue: Sendable {
     case plain([UInt8])
@@ -161,14 +163,7 @@ struct FoldedObject: Sendable {
 
     /// Returns the index of a field, or the index at which to insert it.
     func find(_ name: Bytes) -> (index: Int, isFound: Bool) {
-        var (low, high) = (0, fields.count)
-        while low < high {
-            let middle = (low + high) / 2
-            let order = fields[middle].name.withUnsafeBytes { NameOrder.members($0, name) }
-            if order == 0 { return (middle, true) }
-            if order < 0 { low = middle + 1 } else { high = middle }
-        }
-        return (low, false)
+        fields.sortedIndex { field in field.name.withUnsafeBytes { NameOrder.members($0, name) } }
     }
 
     func field(_ name: Bytes) -> FoldedField? {

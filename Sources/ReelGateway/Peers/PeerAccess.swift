@@ -1,3 +1,4 @@
+import ReelBase
 import ReelLog
 import ReelNet
 import ReelNode

@@ -1,10 +1,11 @@
+import ReelBase
 import ReelCore
 
 /// The records of one lane that are on their way, from all connections. Ops most often are published, and read back, in
 /// order.
 final class PendingRecords {
     /// The records with ascending ops. A record that is over stays until all before it are over.
-    private var ascending = Queue<(op: Op, flight: PendingRecord)>()
+    private var ascending = Deque<(op: Op, flight: PendingRecord)>()
     /// The index of the next record to be read back, if it follows the last one.
     private var expected = 0
     /// The records with a repeated op, or with one lower than an earlier op, and all that arrived while there were such
@@ -37,7 +38,7 @@ final class PendingRecords {
         // Most often a new op is looked for.
         guard let last = ascending.last, op <= last.op else { return nil }
         if expected >= ascending.count || ascending[expected].op != op {
-            expected = ascending.partition { $0.op < op }
+            expected = ascending.partitioningIndex { $0.op < op }
         }
         let (found, flight) = ascending[expected]
         guard found == op else { return nil }

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelNode
 
@@ -189,7 +190,7 @@ extension PublishLedger {
                 pendingRecords.append(flight)
             }
             begin(pendingRecords[start...])
-            Self.wait(for: pendingRecords[start...], ref, &lanes[connection, default: [:]][run.lane, default: Queue()])
+            Self.wait(for: pendingRecords[start...], ref, &lanes[connection, default: [:]][run.lane, default: Deque()])
         }
         return pendingRecords
     }
@@ -198,7 +199,7 @@ extension PublishLedger {
     private static func wait(
         for pendingRecords: ArraySlice<PendingRecord>,
         _ ref: [UInt8]?,
-        _ waiting: inout Queue<Waiting>
+        _ waiting: inout Deque<Waiting>
     ) {
         for flight in pendingRecords { waiting.append(Waiting(ref: ref, flight: flight)) }
     }

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelNode
 
@@ -32,14 +33,14 @@ struct PublishLedger {
     }
 
     /// For each connection and lane the events that it waits for, in its order.
-    var lanes: [Int: [PublisherKey: Queue<Waiting>]] = [:]
+    var lanes: [Int: [PublisherKey: Deque<Waiting>]] = [:]
     var nacked: NackedOps
     /// The records on their way, by lane.
     var pendingRecords: [PublisherKey: PendingRecords] = [:]
     /// For each partition the records on their way, in the order of their acceptance.
-    var oldest: [Queue<PendingRecord>]
+    var oldest: [Deque<PendingRecord>]
     /// For each partition the records that the log has reported at a seq that was not read yet.
-    var promised: [Queue<(seq: Seq, flight: PendingRecord)>]
+    var promised: [Deque<(seq: Seq, flight: PendingRecord)>]
     /// The number of events that wait for the log.
     private(set) var count = 0
     private(set) var byteCount = 0
@@ -55,8 +56,8 @@ struct PublishLedger {
         self.settings = settings
         nacked = NackedOps(holdMs: settings.nackHoldMs)
         byteLimit = max(1, settings.inFlightBytes / max(1, settings.node.loops))
-        oldest = [Queue<PendingRecord>](repeating: Queue(), count: partitions)
-        promised = [Queue<(seq: Seq, flight: PendingRecord)>](repeating: Queue(), count: partitions)
+        oldest = [Deque<PendingRecord>](repeating: Deque(), count: partitions)
+        promised = [Deque<(seq: Seq, flight: PendingRecord)>](repeating: Deque(), count: partitions)
     }
 
     /// True if no record that is read back matters to this ledger.

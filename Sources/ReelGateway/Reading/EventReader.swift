@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelNode
 
@@ -60,7 +61,7 @@ final class ReadAccount {
     var readers = 0
     private(set) var operations = 0
     /// The readers that wait for an operation, with the page that each has waited for.
-    private var waiting = Queue<(reader: any EventReader, page: LogPage?)>()
+    private var waiting = Deque<(reader: any EventReader, page: LogPage?)>()
 
     var isFull: Bool { operations >= Self.operationsMax }
 

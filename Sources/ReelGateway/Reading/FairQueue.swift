@@ -1,3 +1,5 @@
+import ReelBase
+
 /// A FIFO of tasks of which a loop runs a bounded part per round, so that a burst does not delay other work. On its
 /// loop only.
 final class FairQueue {
@@ -22,7 +24,7 @@ final class FairQueue {
     private static let costMax = 16 * Cost.large.rawValue
 
     private let loop: any HostLoop
-    private var waiting = Queue<() -> Cost>()
+    private var waiting = Deque<() -> Cost>()
     private var isUnderWay = false
 
     init(on loop: any HostLoop) {

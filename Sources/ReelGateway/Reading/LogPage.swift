@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelLog
 import ReelNode
@@ -133,8 +134,8 @@ final class LogPage: Sendable {
     ) -> Bool {
         let (from, last) = (builder.range.to + 1, min(to, seqs.upperBound - 1))
         let places = places(of: stream)
-        var place = Self.first(in: places) { entry(Int(events[$0])).seq >= from }
-        var barrier = Self.first(in: barriers.indices) { entry(barriers[$0]).seq >= from }
+        var place = places.partitioningIndex { entry(Int(events[$0])).seq < from }
+        var barrier = barriers.partitioningIndex { entry($0).seq < from }
         while true {
             let ours = place < places.upperBound ? Int(events[place]) : .max
             let index = min(ours, barrier < barriers.count ? barriers[barrier] : .max)
@@ -157,15 +158,5 @@ final class LogPage: Sendable {
     /// Returns the range in `events` of a stream's events.
     private func places(of stream: StreamName) -> Range<Int> {
         streams[stream].map { starts[$0]..<starts[$0 + 1] } ?? 0..<0
-    }
-
-    /// Returns the first index that satisfies the condition, by binary search. All indexes after it satisfy it, too.
-    private static func first(in range: Range<Int>, where isAfter: (Int) -> Bool) -> Int {
-        var (low, high) = (range.lowerBound, range.upperBound)
-        while low < high {
-            let middle = (low + high) / 2
-            if isAfter(middle) { high = middle } else { low = middle + 1 }
-        }
-        return low
     }
 }

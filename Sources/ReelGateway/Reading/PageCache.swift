@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelLog
 import Synchronization
@@ -46,7 +47,7 @@ final class PageCache: Sendable {
         var readings: [[Reading]]
         var readingCount = 0
         /// The kept pages in the order of their eviction.
-        var order = Queue<(partition: Int, seq: Seq)>()
+        var order = Deque<(partition: Int, seq: Seq)>()
         var byteCount = 0
         var lastNumber = 0
         /// For each loop the function that tells it of an outcome.
@@ -143,24 +144,12 @@ extension PageCache.State {
 
     /// Returns the index of the first read that ends at the seq or after it.
     private func readingIndex(of seq: Seq, in partition: Int) -> Int {
-        let readings = readings[partition]
-        var (low, high) = (0, readings.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if readings[middle].seqs.upperBound < seq { low = middle + 1 } else { high = middle }
-        }
-        return low
+        readings[partition].partitioningIndex { $0.seqs.upperBound < seq }
     }
 
     /// Returns the index of the first page that contains the seq or begins after it.
     private func index(of seq: Seq, in partition: Int) -> Int {
-        let pages = pages[partition]
-        var (low, high) = (0, pages.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if pages[middle].page.seqs.upperBound <= seq { low = middle + 1 } else { high = middle }
-        }
-        return low
+        pages[partition].partitioningIndex { $0.page.seqs.upperBound <= seq }
     }
 
     mutating func page(at seq: Seq, of partition: Int) -> LogPage? {

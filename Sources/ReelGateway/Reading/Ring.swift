@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelLog
 import ReelNode
@@ -6,7 +7,7 @@ import ReelNode
 struct Ring {
     /// The ring's knowledge of a stream with events in it.
     private struct Track {
-        var seqs = Queue<Seq>()
+        var seqs = Deque<Seq>()
         var sites: [Site: Run] = [:]
 
         /// Adds the events of a batch. `mayBegin`: true if the events of a site from op 0 on may be its first ones.
@@ -42,7 +43,7 @@ struct Ring {
     /// The events of a site from op 0 on, each the first of its op after the event before: the events that the fold
     /// consumes.
     private struct Run {
-        var seqs = Queue<Seq>()
+        var seqs = Deque<Seq>()
         private(set) var next: Op = 0
         /// The text of `by` in the first event of the site; nil: it has none.
         let by: [UInt8]?
@@ -92,9 +93,9 @@ struct Ring {
     private(set) var head: Seq
     /// The last record read, with its hash; nil until one was read.
     private(set) var witness: Witness?
-    private var batches = Queue<TailBatch>()
+    private var batches = Deque<TailBatch>()
     private var tracks: [StreamName: Track] = [:]
-    private var barriers = Queue<Seq>()
+    private var barriers = Deque<Seq>()
     /// True if the partition begins with the state of an earlier epoch.
     private var hasSeeds = false
     private(set) var byteCount = 0
@@ -153,16 +154,16 @@ struct Ring {
     /// Returns the record at a seq; nil if the seq is a hole, or is not in the ring any more.
     func item(at seq: Seq) -> (batch: TailBatch, item: TailBatch.Item)? {
         guard seq >= first, seq <= head else { return nil }
-        let batch = batches[batches.partition { $0.last < seq }]
+        let batch = batches[batches.partitioningIndex { $0.last < seq }]
         return batch.records.index(of: seq).map { (batch, batch[$0]) }
     }
 
     /// Returns the piece of a query that covers at least one seq; nil if the ring does not hold the query's range.
     func piece(for query: LogQuery) -> EventRange? {
         guard query.from >= first, query.to <= head else { return nil }
-        let seqs = tracks[query.stream]?.seqs ?? Queue()
-        var place = seqs.partition { $0 < query.from }
-        var barrier = barriers.partition { $0 < query.from }
+        let seqs = tracks[query.stream]?.seqs ?? Deque()
+        var place = seqs.partitioningIndex { $0 < query.from }
+        var barrier = barriers.partitioningIndex { $0 < query.from }
         var builder = EventRangeBuilder(from: query.from, bytes: query.bytes, events: query.events)
         var filter = FilterRun(query.filter)
         while true {
@@ -217,8 +218,8 @@ struct Ring {
 
     /// Returns true if the fold still knows what the stream's event at `seq` has done to its site.
     private func isRecent(_ seq: Seq, in stream: StreamName) -> Bool {
-        let seqs = tracks[stream]?.seqs ?? Queue()
-        return seqs.count - seqs.partition { $0 < seq } < Int(Self.horizonSeqs)
+        let seqs = tracks[stream]?.seqs ?? Deque()
+        return seqs.count - seqs.partitioningIndex { $0 < seq } < Int(Self.horizonSeqs)
     }
 
     /// Returns the seq of the copy of an acked event that the fold has consumed, and true if that copy has the same

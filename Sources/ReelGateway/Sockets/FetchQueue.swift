@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelNet
 import ReelNode
@@ -14,7 +15,7 @@ final class FetchQueue: EventReader {
     }
 
     private let client: SocketClient
-    private var fetches = Queue<Fetch>()
+    private var fetches = Deque<Fetch>()
     /// The number of fetches that wait until their position is read.
     private var admitting = 0
     private(set) var cursor: StreamCursor

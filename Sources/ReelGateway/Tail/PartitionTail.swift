@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelLog
 import ReelNode
@@ -14,7 +15,7 @@ final class PartitionTail: LogSink {
         var next: Seq
         var end: EpochEnd?
         /// The latest batches, to check what later records say about them.
-        var recent = Queue<TailBatch>()
+        var recent = Deque<TailBatch>()
         var recentBytes = 0
         var tail: (any LogTail)?
         var isFenced = false
@@ -134,7 +135,7 @@ final class PartitionTail: LogSink {
     /// the batch carry a witness: the record that their gateway had read last. This tail must have read the same
     /// record. Witnesses of void records do not count, because any program with access to the log may have written
     /// them.
-    private func disagreement(_ read: TailBatch, _ recent: Queue<TailBatch>) -> LogError? {
+    private func disagreement(_ read: TailBatch, _ recent: Deque<TailBatch>) -> LogError? {
         let batch = read.records
         let ends = [read.kinds.firstIndex(where: \.isWitness), read.kinds.lastIndex(where: \.isWitness)]
         for entry in ends.compactMap({ $0.map { batch.entries[$0] } }) {
@@ -143,7 +144,7 @@ final class PartitionTail: LogSink {
             if let earlier = batch.entry(at: witness.seq) {
                 known = batch.witness(of: earlier)
             } else {
-                let index = recent.partition { $0.last < witness.seq }
+                let index = recent.partitioningIndex { $0.last < witness.seq }
                 let batch = index < recent.count ? recent[index].records : nil
                 known = batch.flatMap { batch in batch.entry(at: witness.seq).map(batch.witness) }
             }

@@ -1,5 +1,6 @@
 internal import CRdkafka
 internal import Glibc
+internal import ReelBase
 internal import ReelCore
 internal import ReelLog
 
@@ -66,7 +67,7 @@ extension KafkaAdmin {
         until isEnough: (Said) -> Bool = { _ in false },
         _ ask: () throws(LogError) -> TopicMetadata<Said>
     ) throws(LogError) -> [TopicMetadata<Said>] {
-        let beginMs = nowMs()
+        let beginMs = MonotonicClock.nowMs()
         let roundMaxMs = Self.roundMs * Int64(configuration.patience)
         var round = BrokerRound(fromMs: beginMs + atLeastMs, untilMs: beginMs + roundMaxMs)
         var answers: [TopicMetadata<Said>] = []
@@ -80,7 +81,7 @@ extension KafkaAdmin {
                 // A broker that hangs does not invalidate the answers of the others.
                 guard error.code == .logUnavailable, !answers.isEmpty else { throw error }
             }
-            if round.isOver(nowMs: nowMs()) { return answers }
+            if round.isOver(nowMs: MonotonicClock.nowMs()) { return answers }
             usleep(5_000)
         }
     }

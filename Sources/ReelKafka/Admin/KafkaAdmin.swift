@@ -1,4 +1,5 @@
 internal import CRdkafka
+internal import ReelBase
 internal import ReelCore
 internal import ReelLog
 internal import Synchronization
@@ -63,7 +64,7 @@ final class KafkaAdmin: Sendable {
     func wasWritten(_ name: String) throws(LogError) -> Bool {
         let partitions = try topic(name)?.partitions.count ?? 0
         for partition in 0..<partitions {
-            let end = nowMs() + Int64(patienceMs)
+            let end = MonotonicClock.nowMs() + Int64(patienceMs)
             let (code, ends) = handle.ends(of: name, partition, untilMs: end)
             guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
                 throw LogError(kafka: code, "ask for the end of \(name)", trouble: handle.trouble)
@@ -93,7 +94,7 @@ final class KafkaAdmin: Sendable {
         all: Bool = false,
         _ read: (rd_kafka_metadata) -> Said
     ) throws(LogError) -> TopicMetadata<Said> {
-        let end = nowMs() + Int64(patienceMs)
+        let end = MonotonicClock.nowMs() + Int64(patienceMs)
         while true {
             var answer: UnsafePointer<rd_kafka_metadata>?
             let code = rd_kafka_metadata(handle.pointer, all ? 1 : 0, topic?.pointer, &answer, 500)
@@ -115,7 +116,7 @@ final class KafkaAdmin: Sendable {
                 )
             }
             let trouble = handle.trouble.map { BrokerTrouble($0) }
-            guard nowMs() < end, trouble?.isLasting != true else {
+            guard MonotonicClock.nowMs() < end, trouble?.isLasting != true else {
                 let asked = configuration.brokers.joined(separator: ", ")
                 let silence = "\(asked): no answer within \(patienceMs / 1_000) s"
                 throw LogError(.logUnavailable, "no broker can be reached: \(trouble?.text ?? silence)")

@@ -1,5 +1,6 @@
 internal import CRdkafka
 internal import Glibc
+internal import ReelBase
 internal import ReelCore
 internal import ReelLog
 internal import Synchronization
@@ -184,14 +185,16 @@ final class Appender: @unchecked Sendable {
             state.bytes += pending.byteCount
             // Released by `finish`.
             _ = Unmanaged.passRetained(pending)
-            return state.due(pending.partition) { $0.take(pending, count: pending.count, nowMs: nowMs()) }
+            return state.due(pending.partition) {
+                $0.take(pending, count: pending.count, nowMs: MonotonicClock.nowMs())
+            }
         }
     }
 
     /// Closes the appender. Waits at most `closeMs` for records in flight.
     func close() {
         let producer = state.withLock { state in
-            if !state.isClosed { state.closeAtMs = nowMs() + Self.closeMs }
+            if !state.isClosed { state.closeAtMs = MonotonicClock.nowMs() + Self.closeMs }
             state.isClosed = true
             return state.producer
         }
@@ -236,10 +239,14 @@ final class Appender: @unchecked Sendable {
             if left == 0, isOver || isOutgrown || isClosed { return }
             waitMs = isOver || isOutgrown || isClosed ? Self.closingPollMs : Self.pollMs
             // A partition without a leader must not delay the others.
-            if isOver { giveUpMs = 0 } else if isOutgrown { giveUpMs = min(giveUpMs, nowMs() + Self.outgrownMs) }
+            if isOver {
+                giveUpMs = 0
+            } else if isOutgrown {
+                giveUpMs = min(giveUpMs, MonotonicClock.nowMs() + Self.outgrownMs)
+            }
             // Purged again in each round: a thread that was producing during the last purge may have added a record
             // after it.
-            if nowMs() >= min(giveUpMs, closeAtMs) {
+            if MonotonicClock.nowMs() >= min(giveUpMs, closeAtMs) {
                 retire(producer)
                 producer.purge()
             }
@@ -290,7 +297,10 @@ final class Appender: @unchecked Sendable {
     private func settled(_ fates: Fates, of partition: Int) {
         let (due, hopeless) = state.withLock { state in
             let hopeless = fates.isTaken ? [] : state.windows[partition]?.giveUpUnlessKnown() ?? []
-            return (state.due(partition) { $0.settled(fates.count, isTaken: fates.isTaken, nowMs: nowMs()) }, hopeless)
+            return (
+                state.due(partition) { $0.settled(fates.count, isTaken: fates.isTaken, nowMs: MonotonicClock.nowMs()) },
+                hopeless
+            )
         }
         if let failure = fates.failure { giveUp(hopeless, Self.behind(failure)) }
         handOver(due)
@@ -361,7 +371,7 @@ final class Appender: @unchecked Sendable {
         if let answer {
             isAsking = false
             let (recordBytes, batchBytes) = (limit.recordBytes, limit.batchBytes)
-            limit.told(answer.messageBytesMax, nowMs: nowMs())
+            limit.told(answer.messageBytesMax, nowMs: MonotonicClock.nowMs())
             if limit.recordBytes > recordBytes || limit.batchBytes > batchBytes {
                 log(5, "REEL", "the brokers take more again: records of up to \(limit.recordBytes) bytes are taken")
             } else if limit.recordBytes < recordBytes || limit.batchBytes < batchBytes {
@@ -376,7 +386,7 @@ final class Appender: @unchecked Sendable {
             configuration.batchBytes = limit.batchBytes
             self.recordBytes.store(limit.recordBytes, ordering: .relaxed)
         }
-        if !isAsking, limit.shouldAsk(nowMs: nowMs()) { ask() }
+        if !isAsking, limit.shouldAsk(nowMs: MonotonicClock.nowMs()) { ask() }
     }
 
     /// Asks the brokers for their limit on a separate thread, because the answer may take seconds.
@@ -396,7 +406,7 @@ final class Appender: @unchecked Sendable {
     private func rebuild() -> Producer? {
         while !state.withLock({ $0.isClosed }) {
             updateLimit()
-            guard !limit.isUnsettled, backoff.begins(nowMs: nowMs()) else {
+            guard !limit.isUnsettled, backoff.begins(nowMs: MonotonicClock.nowMs()) else {
                 usleep(20_000)
                 continue
             }

@@ -1,4 +1,5 @@
 internal import CRdkafka
+internal import ReelBase
 internal import ReelCore
 
 extension KafkaHandle {
@@ -11,7 +12,7 @@ extension KafkaHandle {
         var before: Seq?
         while true {
             var (low, high): (Int64, Int64) = (0, 0)
-            let leftMs = Int32(clamping: max(1, untilMs - nowMs()))
+            let leftMs = Int32(clamping: max(1, untilMs - MonotonicClock.nowMs()))
             let code = rd_kafka_query_watermark_offsets(pointer, topic, Int32(partition), &low, &high, leftMs)
             guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { return (code, 0..<0) }
             let ends = max(0, low)..<max(0, low, high)

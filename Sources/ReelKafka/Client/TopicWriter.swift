@@ -1,4 +1,5 @@
 internal import CRdkafka
+internal import ReelBase
 internal import ReelCore
 internal import ReelLog
 internal import Synchronization
@@ -73,8 +74,8 @@ final class TopicWriter: Sendable {
     /// Waits for the result of the record that was produced last. Results of earlier records, for which the wait timed
     /// out, may arrive first and are ignored.
     private func report(_ writer: Made, _ waitMs: Int64) -> rd_kafka_resp_err_t {
-        let end = nowMs() + waitMs
-        while nowMs() < end {
+        let end = MonotonicClock.nowMs() + waitMs
+        while MonotonicClock.nowMs() < end {
             guard let event = rd_kafka_queue_poll(writer.reports, 500) else { continue }
             defer { rd_kafka_event_destroy(event) }
             switch rd_kafka_event_type(event) {

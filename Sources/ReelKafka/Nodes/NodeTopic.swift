@@ -1,3 +1,4 @@
+internal import ReelBase
 internal import ReelCore
 internal import ReelLog
 internal import Synchronization
@@ -41,7 +42,7 @@ final class NodeTopic: NodeDirectory {
                 guard batch.seqs.upperBound > next else { break }
                 for entry in batch.entries {
                     guard let node = batch.withRecord(entry, { NodeAnnouncement(json: $1) }) else { continue }
-                    known.heard.hear(node, nowMs: NodeAnnouncement.nowMs())
+                    known.heard.hear(node, nowMs: WallClock.nowMs())
                 }
                 next = batch.seqs.upperBound
             }

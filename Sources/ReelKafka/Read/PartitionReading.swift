@@ -1,4 +1,5 @@
 internal import Glibc
+internal import ReelBase
 internal import ReelCore
 internal import ReelLog
 internal import Synchronization
@@ -47,15 +48,15 @@ final class PartitionReading: RevalidationSource {
         _ partition: Int,
         _ question: (_ waitMs: Int64) throws(KafkaFailure) -> R
     ) throws(LogError) -> R {
-        guard let waitMs = silent.withLock({ $0.begin(partition, nowMs: nowMs()) }) else {
+        guard let waitMs = silent.withLock({ $0.begin(partition, nowMs: MonotonicClock.nowMs()) }) else {
             throw LogError(.logUnavailable, "partition \(partition) has not answered for long, and is being asked")
         }
         do throws(KafkaFailure) {
             let answer = try question(waitMs * patience)
-            silent.withLock { $0.end(partition, answered: true, nowMs: nowMs()) }
+            silent.withLock { $0.end(partition, answered: true, nowMs: MonotonicClock.nowMs()) }
             return answer
         } catch {
-            silent.withLock { $0.end(partition, answered: error.kind != .away, nowMs: nowMs()) }
+            silent.withLock { $0.end(partition, answered: error.kind != .away, nowMs: MonotonicClock.nowMs()) }
             throw error.error
         }
     }
@@ -148,7 +149,7 @@ final class PartitionReading: RevalidationSource {
         _ waitMs: Int64,
         _ question: (RangeReader, _ untilMs: Int64) throws(KafkaFailure) -> R
     ) throws(KafkaFailure) -> R {
-        var untilMs = nowMs() + waitMs
+        var untilMs = MonotonicClock.nowMs() + waitMs
         var lastingUntilMs: Int64?
         while true {
             do throws(KafkaFailure) {
@@ -158,13 +159,13 @@ final class PartitionReading: RevalidationSource {
                 switch error.kind {
                 case .outOfRange, .told: throw error
                 case .lasting:
-                    endMs = lastingUntilMs ?? nowMs() + Self.doubtMs
+                    endMs = lastingUntilMs ?? MonotonicClock.nowMs() + Self.doubtMs
                     lastingUntilMs = endMs
                     // Questions before that moment get their full time.
                     untilMs = max(untilMs, endMs + waitMs)
                 case .away: break
                 }
-                guard nowMs() + Self.pauseMs < endMs else { throw error }
+                guard MonotonicClock.nowMs() + Self.pauseMs < endMs else { throw error }
                 usleep(UInt32(Self.pauseMs) * 1_000)
             }
         }

@@ -1,4 +1,5 @@
 internal import CRdkafka
+internal import ReelBase
 internal import ReelCore
 internal import ReelLog
 
@@ -49,7 +50,7 @@ final class RangeReader: @unchecked Sendable {
     /// Throws if the partition does not exist. A consumer of a topic that is gone receives neither messages nor errors.
     private func checkPartitionExists(_ partition: Int, _ doing: String, untilMs: Int64) throws(KafkaFailure) {
         var found: UnsafePointer<rd_kafka_metadata>?
-        let leftMs = Int32(clamping: max(1, untilMs - nowMs()))
+        let leftMs = Int32(clamping: max(1, untilMs - MonotonicClock.nowMs()))
         let code = rd_kafka_metadata(handle.pointer, 0, topic.pointer, &found, leftMs)
         guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let found else {
             throw KafkaFailure(code, doing, handle, topic: topic.name)
@@ -86,7 +87,7 @@ final class RangeReader: @unchecked Sendable {
         let gathered = KafkaMessages(of: handle)
         var range = RangeGathering(next: from, to: to, bytes: bytes)
         while true {
-            let leftMs = untilMs - nowMs()
+            let leftMs = untilMs - MonotonicClock.nowMs()
             guard leftMs > 0 else { throw KafkaFailure(RD_KAFKA_RESP_ERR__TIMED_OUT, doing, handle, topic: topic.name) }
             let messages = queue.take(waitMs: Int32(clamping: min(leftMs, Self.silenceMs)))
             if messages.isEmpty { try checkPartitionExists(partition, doing, untilMs: untilMs) }

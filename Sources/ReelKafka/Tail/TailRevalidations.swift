@@ -1,4 +1,5 @@
 internal import Glibc
+internal import ReelBase
 internal import ReelLog
 internal import Synchronization
 
@@ -48,7 +49,7 @@ final class TailRevalidations: Sendable {
 
     private func run() {
         while var doubt = next() {
-            if doubt.dueMs > nowMs() {
+            if doubt.dueMs > MonotonicClock.nowMs() {
                 usleep(UInt32(Self.restMs) * 1_000)
             } else if let outcome = doubt.ask(log) {
                 doubt.done(outcome)

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelClient
 
 /// A fault of a part of a cluster, which is undone after a while.

@@ -1,4 +1,5 @@
 import Glibc
+import ReelBase
 import ReelClient
 import ReelCore
 import ReelNet
@@ -105,7 +106,7 @@ public final class ChaosRun {
             defer { flags.hasLoadEnded.store(true, ordering: .relaxed) }
             return try await load.run()
         }
-        startMs = Clock.nowMs()
+        startMs = MonotonicClock.nowMs()
         do {
             try await acks(Int(plan.rate))
             try await breakThings()
@@ -232,7 +233,7 @@ public final class ChaosRun {
     }
 
     /// Milliseconds from the start.
-    private var nowMs: Int64 { Clock.nowMs() - startMs }
+    private var nowMs: Int64 { MonotonicClock.nowMs() - startMs }
 
     private func line(_ what: String) -> String {
         let at = Self.seconds(nowMs)
@@ -257,10 +258,10 @@ public final class ChaosRun {
     }
 
     private func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
-        let end = Clock.nowMs() + 120_000
+        let end = MonotonicClock.nowMs() + 120_000
         while try await !isTrue() {
             try loadRuns()
-            guard Clock.nowMs() < end else {
+            guard MonotonicClock.nowMs() < end else {
                 throw ChildProcess.Failure(description: "in vain for two minutes: \(what)")
             }
             try await Task.sleep(for: .milliseconds(50))

@@ -1,4 +1,5 @@
 import Glibc
+import ReelBase
 
 /// The connections of a proxy, on its thread. It passes data between their ends, and applies the faults.
 struct ProxyLine {
@@ -111,7 +112,7 @@ struct ProxyLine {
     /// Waits until something can be done, and does it.
     mutating func step() {
         let isHole = fault == .blackhole
-        let nowNs = Clock.nowNs()
+        let nowNs = MonotonicClock.nowNs()
         var polled = [pollfd(fd: bell, events: Int16(POLLIN), revents: 0)]
         polled.append(pollfd(fd: isHole ? -1 : listener, events: Int16(POLLIN), revents: 0))
         for pair in pairs {
@@ -193,7 +194,7 @@ struct ProxyLine {
             effect.bytes += count
             return reset(index)
         }
-        var dueNs = Clock.nowNs()
+        var dueNs = MonotonicClock.nowNs()
         if case .delay(let ms) = fault {
             dueNs += Int64(ms) * 1_000_000
             effect.bytes += count
@@ -210,7 +211,7 @@ struct ProxyLine {
 
     private mutating func flush() {
         guard fault != .blackhole else { return }
-        let nowNs = Clock.nowNs()
+        let nowNs = MonotonicClock.nowNs()
         for index in pairs.indices where !pairs[index].isOver {
             let (client, node) = (pairs[index].client, pairs[index].node)
             let isWhole =

@@ -1,4 +1,5 @@
 import Glibc
+import ReelBase
 
 /// A child process: its standard output as lines, signals to it, its exit status.
 ///
@@ -84,14 +85,14 @@ public final class ChildProcess {
     /// Returns the next line that the child printed, without its newline; nil at the end of its output. Throws if there
     /// is no line within `timeoutMs`.
     public func readLine(timeoutMs: Int) throws(Failure) -> String? {
-        let deadline = Clock.nowMs() + Int64(timeoutMs)
+        let deadline = MonotonicClock.nowMs() + Int64(timeoutMs)
         while true {
             if let newline = pending.firstIndex(of: 0x0A) {
                 let line = String(decoding: pending[..<newline], as: UTF8.self)
                 pending.removeSubrange(...newline)
                 return line
             }
-            let rest = deadline - Clock.nowMs()
+            let rest = deadline - MonotonicClock.nowMs()
             guard rest > 0 else {
                 throw Failure(description: "process \(pid) printed no line within \(timeoutMs) ms")
             }
@@ -150,9 +151,9 @@ public final class ChildProcess {
     /// Waits for the end. After `timeoutMs` the process is killed. Returns how it ended.
     @discardableResult
     public func wait(timeoutMs: Int) -> End? {
-        let deadline = Clock.nowMs() + Int64(timeoutMs)
+        let deadline = MonotonicClock.nowMs() + Int64(timeoutMs)
         while !hasEnded() {
-            if Clock.nowMs() >= deadline {
+            if MonotonicClock.nowMs() >= deadline {
                 killNow()
                 break
             }

@@ -1,4 +1,5 @@
 import Glibc
+import ReelBase
 
 /// One broker of a `LocalKafka`: its disk, its log, its process.
 final class KafkaBroker {
@@ -61,9 +62,9 @@ final class KafkaBroker {
 
     /// Waits until the broker has joined the cluster and accepts clients.
     func waitUntilReady(timeoutMs: Int = 180_000) throws(ChildProcess.Failure) {
-        let deadline = Clock.nowMs() + Int64(timeoutMs)
+        let deadline = MonotonicClock.nowMs() + Int64(timeoutMs)
         while !isReady {
-            guard isRunning, Clock.nowMs() < deadline else {
+            guard isRunning, MonotonicClock.nowMs() < deadline else {
                 let said = Files.bytes(of: log, from: logStart)
                 let lines = String(decoding: said.suffix(2_000), as: UTF8.self)
                 let what = isRunning ? "is not ready after \(timeoutMs) ms" : "ended while it started"

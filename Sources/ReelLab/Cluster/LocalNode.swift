@@ -1,4 +1,5 @@
 import Glibc
+import ReelBase
 
 /// A node of Reel that runs as a process on this machine.
 public final class LocalNode {
@@ -49,12 +50,12 @@ public final class LocalNode {
 
     /// Restarts the node on the same port, and waits until it listens. A running process is killed first.
     public func restart(timeoutMs: Int = 60_000) throws(ChildProcess.Failure) {
-        let deadline = Clock.nowMs() + Int64(timeoutMs)
+        let deadline = MonotonicClock.nowMs() + Int64(timeoutMs)
         try launch()
         // Another connection may have got its port meanwhile, and keep it for a moment.
         while try process.readLine(timeoutMs: timeoutMs) == nil {
             process.wait(timeoutMs: 1_000)
-            guard Clock.nowMs() < deadline else { throw Self.endedEarly(name, process, log) }
+            guard MonotonicClock.nowMs() < deadline else { throw Self.endedEarly(name, process, log) }
             usleep(500_000)
             try launch()
         }
@@ -64,13 +65,13 @@ public final class LocalNode {
     func launch() throws(ChildProcess.Failure) {
         process.killNow()
         process = try ChildProcess(reel, arguments + ["--listen", "127.0.0.1:\(port)"], errorLog: log)
-        launchedMs = Clock.nowMs()
+        launchedMs = MonotonicClock.nowMs()
     }
 
     /// Returns true if the node has printed its address since it was launched. A node that ended instead is launched
     /// again, a second later.
     func hasComeBack() throws(ChildProcess.Failure) -> Bool {
-        if process.hasEnded(), Clock.nowMs() - launchedMs > 1_000 { try launch() }
+        if process.hasEnded(), MonotonicClock.nowMs() - launchedMs > 1_000 { try launch() }
         return (try? process.readLine(timeoutMs: 1))?.hasPrefix(Self.prefix) ?? false
     }
 

@@ -1,4 +1,5 @@
 import Glibc
+import ReelBase
 import ReelClient
 import ReelCore
 
@@ -61,7 +62,7 @@ extension Demo {
                 group.addTask { try await Self.publish(each, on: stream) }
             }
             try await Task.sleep(for: .milliseconds(700))
-            let struckAtMs = Clock.nowMs()
+            let struckAtMs = MonotonicClock.nowMs()
             strike()
             var rounds: [Round] = []
             for try await device in group { rounds += device }
@@ -91,10 +92,10 @@ extension Demo {
     private static func publish(_ count: Int, on stream: SyncStream) async throws -> [Round] {
         var rounds: [Round] = []
         for _ in 0..<count {
-            let start = Clock.nowMs()
+            let start = MonotonicClock.nowMs()
             let increment = SyncEvent.update("counter", id: "1", operations: ["total": .increment(1)])
             guard let seq = try await stream.publish(increment).acked() else { continue }
-            rounds.append(Round(publishedAtMs: start, ackedAtMs: Clock.nowMs(), seq: seq))
+            rounds.append(Round(publishedAtMs: start, ackedAtMs: MonotonicClock.nowMs(), seq: seq))
             try await Task.sleep(for: .milliseconds(5))
         }
         return rounds

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelClient
 import ReelCore
 
@@ -8,10 +9,10 @@ extension Demo {
         let finn = try await device("finn", at: cluster.b)
         let head = try await devices[0].client.open(total).status.seq
         let before = await finn.client.statistics.snapshotBytes
-        let start = Clock.nowMs()
+        let start = MonotonicClock.nowMs()
         let stream = try await finn.client.open(total, from: .snapshot)
         try await stream.waitUntil(seq: head)
-        let took = Clock.nowMs() - start
+        let took = MonotonicClock.nowMs() - start
         let snapshot = await finn.client.statistics.snapshotBytes - before
         let history = try await historyBytes(of: total)
         screen.say("\(snapshot) bytes of snapshot instead of \(history) bytes of history, folded after \(took) ms")

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelClient
 import ReelCore
 
@@ -42,9 +43,9 @@ enum DemoWait {
     static let limitMs: Int64 = 30_000
 
     static func until(_ what: String, _ condition: () async throws -> Bool) async throws {
-        let end = Clock.nowMs() + limitMs
+        let end = MonotonicClock.nowMs() + limitMs
         while try await !condition() {
-            guard Clock.nowMs() < end else {
+            guard MonotonicClock.nowMs() < end else {
                 throw ChildProcess.Failure(description: "waited \(limitMs / 1_000) s in vain until \(what)")
             }
             try await Task.sleep(for: .milliseconds(1))

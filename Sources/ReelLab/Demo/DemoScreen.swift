@@ -1,8 +1,10 @@
+import ReelBase
+
 /// The output of a demo: lines, chapters with the time since the start, and a mark for each check.
 public final class DemoScreen {
     private let write: (String) -> Void
     private let isTerminal: Bool
-    private let start = Clock.nowMs()
+    private let start = MonotonicClock.nowMs()
     private(set) var failures = 0
 
     /// Creates an output that calls `write` for each line, with colours if `isTerminal`.
@@ -12,7 +14,7 @@ public final class DemoScreen {
     }
 
     /// Seconds since the start, with one decimal.
-    var elapsed: String { Self.seconds(Clock.nowMs() - start) }
+    var elapsed: String { Self.seconds(MonotonicClock.nowMs() - start) }
 
     static func seconds(_ ms: Int64) -> String { "\(ms / 1_000).\(ms % 1_000 / 100) s" }
 

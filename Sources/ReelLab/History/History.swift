@@ -1,4 +1,5 @@
 import Glibc
+import ReelBase
 import ReelCore
 import Synchronization
 
@@ -45,17 +46,17 @@ public final class History: Sendable {
         self.path = path
         var line = JSONObjectWriter()
         line.member("e", "begin")
-        line.member("ms", Clock.nowMs())
+        line.member("ms", MonotonicClock.nowMs())
         line.member("history", 1)
         line.member("kind", kind.rawValue)
-        line.member("wall", Clock.wallMs())
+        line.member("wall", WallClock.nowMs())
         line.member("who", name)
         pending = Mutex(Pending(bytes: line.finishLine()))
     }
 
     /// Appends a line: the event, its time, and its members.
     func write(_ what: String, about sites: [Site] = [], _ members: (inout JSONObjectWriter) -> Void) {
-        let now = Clock.nowMs()
+        let now = MonotonicClock.nowMs()
         pending.withLock { pending in
             guard !pending.hasEnded else { return }
             for site in sites { explain(site, &pending) }
@@ -73,7 +74,7 @@ public final class History: Sendable {
 
     /// Appends the last line, which contains the number of the lines before it.
     func writeEnd(_ members: (inout JSONObjectWriter) -> Void) {
-        let now = Clock.nowMs()
+        let now = MonotonicClock.nowMs()
         pending.withLock { pending in
             guard !pending.hasEnded else { return }
             pending.hasEnded = true

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelNet
 
@@ -30,7 +31,7 @@ final class FoldedStates {
         get(
             "/v1/streams/\(stream)/snapshot",
             of: gateways.urls,
-            untilMs: Clock.nowMs() + 10_000,
+            untilMs: MonotonicClock.nowMs() + 10_000,
             read: Self.position,
             then: then
         )
@@ -43,7 +44,7 @@ final class FoldedStates {
         let beginning = Beginning(stream: stream, epoch: epoch)
         waiting[beginning, default: []].append(then)
         guard waiting[beginning]?.count == 1 else { return }
-        get("/v1/streams/\(stream)/snapshot", of: gateways.urls, untilMs: Clock.nowMs() + 10_000) { body in
+        get("/v1/streams/\(stream)/snapshot", of: gateways.urls, untilMs: MonotonicClock.nowMs() + 10_000) { body in
             Self.position(body)?.epoch == epoch ? body : nil
         } then: { [self] (body: [UInt8]?) in
             let fold = body.flatMap { $0.withUnsafeBytes { try? Fold(snapshot: Bytes($0)) } }
@@ -65,7 +66,7 @@ final class FoldedStates {
     ) {
         guard let stream = streams.first else { return then(nil) }
         let target = "/v1/streams/\(stream)"
-        get("\(target)/snapshot", of: gateways.urls, untilMs: Clock.nowMs() + 2_000) { body in
+        get("\(target)/snapshot", of: gateways.urls, untilMs: MonotonicClock.nowMs() + 2_000) { body in
             Self.position(body).map { Kept(epoch: $0.epoch, seq: $0.seq, body: body) }
         } then: { [self] (state: Kept?) in
             guard let state else { return then(stream) }
@@ -102,7 +103,7 @@ final class FoldedStates {
             if case .success(let response) = result, response.status == 200, let answer = read(response.body) {
                 return then(answer)
             }
-            guard Clock.nowMs() < untilMs else { return then(nil) }
+            guard MonotonicClock.nowMs() < untilMs else { return then(nil) }
             http.loop.timer(after: .milliseconds(50)) { [self] in
                 get(target, of: urls, untilMs: untilMs, read: read, then: then)
             }

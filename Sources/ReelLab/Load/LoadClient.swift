@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelNet
 
@@ -126,7 +127,7 @@ final class LoadClient: LoadConnectionOwner {
     /// Goes offline for `duration`, as planned.
     func rest(_ duration: Duration) {
         backNs = .max
-        connection.rest(duration) { [weak self] in self?.backNs = Clock.nowNs() }
+        connection.rest(duration) { [weak self] in self?.backNs = MonotonicClock.nowNs() }
     }
 
     /// Ends the client, and writes the end of its history.
@@ -193,7 +194,7 @@ extension LoadClient {
 
     private func acked(_ ack: ServerFrame.Ack) {
         history?.acked(ack)
-        let now = Clock.nowNs()
+        let now = MonotonicClock.nowNs()
         for acked in ack.acks where acked.site == site {
             let since = max(lastAckNs, backNs, queue.oldestDueNs ?? now)
             guard let entry = queue.acked(acked.op) else { continue }

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelClient
 import ReelCore
 import ReelNet
@@ -96,8 +97,8 @@ final class LoadConnection: WebSocketHandler {
     }
 
     private func connectNext() {
-        guard !isClosed, !isResting, let next = failover.next(nowMs: Clock.nowMs()) else { return }
-        let pause = max(0, next.atMs - Clock.nowMs())
+        guard !isClosed, !isResting, let next = failover.next(nowMs: MonotonicClock.nowMs()) else { return }
+        let pause = max(0, next.atMs - MonotonicClock.nowMs())
         timer = loop.timer(after: .milliseconds(pause)) { [weak self] in self?.connect(next.node) }
     }
 
@@ -126,7 +127,7 @@ final class LoadConnection: WebSocketHandler {
         let wasWelcome = isWelcome
         isWelcome = false
         let url = failover.current ?? ""
-        failover.lost(nowMs: Clock.nowMs(), retryMs: retryMs)
+        failover.lost(nowMs: MonotonicClock.nowMs(), retryMs: retryMs)
         retryMs = nil
         owner?.lost(
             url,
@@ -174,12 +175,13 @@ final class LoadConnection: WebSocketHandler {
         case .welcome(let welcome):
             isWelcome = true
             let url = failover.current ?? ""
-            failover.welcomed(nowMs: Clock.nowMs())
+            failover.welcomed(nowMs: MonotonicClock.nowMs())
             owner?.welcomed(welcome, by: url)
         case .events(let events): owner?.received(frames.add(text, events, ref: frame.ref))
         case .goaway(let afterMs, let nodes):
-            let moment = failover.leaves(afterMs: afterMs, nodes: nodes, nowMs: Clock.nowMs())
-            timer = loop.timer(after: .milliseconds(max(0, moment - Clock.nowMs()))) { [weak self, weak socket] in
+            let moment = failover.leaves(afterMs: afterMs, nodes: nodes, nowMs: MonotonicClock.nowMs())
+            timer = loop.timer(after: .milliseconds(max(0, moment - MonotonicClock.nowMs()))) {
+                [weak self, weak socket] in
                 guard let socket, self?.socket === socket else { return }
                 socket.close()
             }

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelNet
 
@@ -72,7 +73,7 @@ final class LoadStage {
     /// Starts the run. `finish` is called with the result. `progress` is called about once a second.
     func start(_ progress: ((LoadProgress) -> Void)?, _ finish: @escaping (Result<LoadReport, LoadFailure>) -> Void) {
         (self.progress, self.finish) = (progress, finish)
-        startedNs = Clock.nowNs()
+        startedNs = MonotonicClock.nowNs()
         (phaseNs, secondNs, stormNs) = (startedNs, startedNs, startedNs)
         for number in 0..<plan.readers { add(.reader, number) }
         for number in 0..<plan.publishers { publishers.append(add(.publisher, number)) }
@@ -106,11 +107,11 @@ final class LoadStage {
 
     private func enter(_ phase: Phase) {
         self.phase = phase
-        phaseNs = Clock.nowNs()
+        phaseNs = MonotonicClock.nowNs()
     }
 
     private func tick() {
-        let now = Clock.nowNs()
+        let now = MonotonicClock.nowNs()
         let inPhase = now - phaseNs
         if now - secondNs >= 1_000_000_000 { endSecond(now) }
         switch phase {
@@ -178,7 +179,7 @@ final class LoadStage {
     /// Called when a cold reader has received everything up to its head.
     func isLive(_ client: LoadClient) {
         guard let (_, startNs) = cold[ObjectIdentifier(client)] else { return }
-        statistics.coldStart.add(Clock.nowNs() - startNs)
+        statistics.coldStart.add(MonotonicClock.nowNs() - startNs)
         coldEnded(client, failed: false)
     }
 
@@ -271,7 +272,7 @@ final class LoadStage {
     private func report() -> LoadReport {
         addSecond()
         for publisher in publishers {
-            let open = Clock.nowNs() - (publisher.queue.oldestDueNs ?? Clock.nowNs())
+            let open = MonotonicClock.nowNs() - (publisher.queue.oldestDueNs ?? MonotonicClock.nowNs())
             statistics.pause.add(max(open, publisher.longestPauseNs))
         }
         let unacked = publishers.reduce(0) { $0 + $1.queue.unacked }
@@ -312,7 +313,7 @@ final class LoadStage {
         if !loss.wasWelcome {
             closed[url] = loss.reason
             if loss.isNoGateway { missing.insert(url) } else { missing.remove(url) }
-            missingNs = missing.isSuperset(of: plan.urls) ? missingNs ?? Clock.nowNs() : nil
+            missingNs = missing.isSuperset(of: plan.urls) ? missingNs ?? MonotonicClock.nowNs() : nil
             if loss.code == ErrorCode.unauthorized.close { unauthorized.insert(url) }
         }
         connected.remove(ObjectIdentifier(client))
@@ -333,7 +334,7 @@ final class LoadStage {
     func delivered(_ frame: FrameCache.Frame) {
         statistics.delivered += frame.proof.events.count
         second.delivered += frame.proof.events.count
-        let now = Clock.nowNs()
+        let now = MonotonicClock.nowNs()
         for due in frame.dues { second.delivery.add(now - due) }
     }
 

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelNet
 
@@ -50,7 +51,7 @@ final class NodeClaims {
     ) {
         let streams = Array(streams.prefix(FoldedStates.streamsMax))
         var visit = Visit(streams: streams, epoch: epoch, history: folder.history(of: "nodes", .node))
-        findNodes(turn: 0, untilMs: Clock.nowMs() + Self.patienceMs) { [self] nodes in
+        findNodes(turn: 0, untilMs: MonotonicClock.nowMs() + Self.patienceMs) { [self] nodes in
             ask(nodes, visit) { [self] answered in
                 let asked = AskedNodes(known: nodes.count, answered: answered)
                 guard answered == 0 else { return then(asked) }
@@ -66,7 +67,7 @@ final class NodeClaims {
         let url = gateways.urls[turn % gateways.urls.count]
         states.get("/v1/cluster", of: [url], untilMs: 0, read: Self.nodes) { [self] nodes in
             if let nodes { return then(nodes) }
-            guard turn + 1 < gateways.urls.count || Clock.nowMs() < untilMs else { return then([]) }
+            guard turn + 1 < gateways.urls.count || MonotonicClock.nowMs() < untilMs else { return then([]) }
             loop.timer(after: .milliseconds(50)) { [self] in
                 findNodes(turn: turn + 1, untilMs: untilMs, then: then)
             }
@@ -94,7 +95,7 @@ final class NodeClaims {
         then: @escaping (Bool) -> Void
     ) {
         guard let stream = streams.first else { return then(true) }
-        let untilMs = Clock.nowMs() + Self.patienceMs
+        let untilMs = MonotonicClock.nowMs() + Self.patienceMs
         states.get("/v1/streams/\(stream)/snapshot", of: [url], untilMs: untilMs) { body in
             Self.state(body).flatMap { $0.epoch == visit.epoch ? $0 : nil }
         } then: { [self] (state: State?) in

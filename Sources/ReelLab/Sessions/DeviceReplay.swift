@@ -1,3 +1,4 @@
+internal import ReelBase
 public import ReelClient
 public import ReelCore
 
@@ -113,7 +114,7 @@ public struct DeviceReplay: Sendable {
         try await pass.publish(event, by: 0, base: nil)
         try await pass.settle()
         for author in readers[-1] ?? [] { try await pass.read(by: author, base: -1) }
-        let start = Clock.nowNs()
+        let start = MonotonicClock.nowNs()
         for (index, edit) in session.edits.enumerated() {
             try await cutter.cut(devices, at: index)
             if pass.author != edit.author || pass.unacked >= Self.unackedMax { try await pass.settle() }
@@ -127,7 +128,7 @@ public struct DeviceReplay: Sendable {
         }
         try await pass.settle()
         for device in devices { try await device.folded(pass.head) }
-        let durationNs = Clock.nowNs() - start
+        let durationNs = MonotonicClock.nowNs() - start
         return try await result(devices, durationNs: durationNs, cuts: cutter.done)
     }
 

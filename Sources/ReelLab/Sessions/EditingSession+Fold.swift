@@ -1,3 +1,4 @@
+internal import ReelBase
 public import ReelCore
 
 extension EditingSession {
@@ -30,7 +31,7 @@ extension EditingSession {
         var rules = PartitionRules(partition: 0, of: 1)
         var event = ParsedEvent()
         var refused: (edit: Int, outcome: Outcome)?
-        let start = Clock.nowNs()
+        let start = MonotonicClock.nowNs()
         stream.key.withUnsafeBytes { key in
             for (seq, record) in records.enumerated() {
                 let outcome = record.withUnsafeBytes { value in
@@ -41,7 +42,7 @@ extension EditingSession {
                 if seq % Self.progressEdits == 0 { progress(seq) }
             }
         }
-        let durationNs = Clock.nowNs() - start
+        let durationNs = MonotonicClock.nowNs() - start
         let text = fold.object(model: Self.model, id: Self.id)?.value(Self.field)
         return Folded(
             durationNs: durationNs,

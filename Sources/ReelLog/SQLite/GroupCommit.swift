@@ -1,3 +1,4 @@
+internal import ReelBase
 internal import ReelCore
 internal import ReelSQLite
 
@@ -142,7 +143,7 @@ final class GroupCommit {
         for case .announce(let node, _) in group {
             NodeTable.bind(node, to: putNode)
             try putNode.run()
-            clampNodes.bind(1, NodeAnnouncement.nowMs())
+            clampNodes.bind(1, WallClock.nowMs())
             try clampNodes.run()
             forgetNodes.bind(1, NodeAnnouncement.oldestMs())
             try forgetNodes.run()

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import ReelBase
 internal import ReelCore
 internal import ReelSQLite
 
@@ -46,7 +47,7 @@ final class RowReader {
 
     func nodes(since oldestMs: Int64) throws(LogError) -> [NodeAnnouncement] {
         try asLogError { () throws(SQLiteError) in
-            try NodeTable.read(listNodes, since: oldestMs, nowMs: NodeAnnouncement.nowMs())
+            try NodeTable.read(listNodes, since: oldestMs, nowMs: WallClock.nowMs())
         }
     }
 

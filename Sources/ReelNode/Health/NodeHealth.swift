@@ -1,3 +1,4 @@
+internal import ReelBase
 public import ReelCore
 
 /// The health of a node: the worst of its roles. It is the answer to `/readyz`, and part of the node's announcement.

@@ -1,4 +1,5 @@
 import Glibc
+import ReelBase
 
 /// The `process_*` metrics that Prometheus client libraries export.
 enum ProcessMetrics {

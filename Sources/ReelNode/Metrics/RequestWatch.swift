@@ -1,3 +1,4 @@
+internal import ReelBase
 public import ReelCore
 public import ReelNet
 import Synchronization

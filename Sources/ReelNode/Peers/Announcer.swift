@@ -1,3 +1,4 @@
+internal import ReelBase
 public import ReelCore
 public import ReelLog
 public import ReelNet

@@ -1,3 +1,4 @@
+internal import ReelBase
 internal import ReelClient
 internal import ReelCore
 internal import Synchronization

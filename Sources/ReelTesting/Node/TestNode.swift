@@ -1,3 +1,4 @@
+internal import ReelBase
 internal import ReelClient
 internal import ReelCore
 
@@ -195,12 +196,7 @@ struct TestNode: Sendable {
 
     /// Returns the index of the first seq that is not before `seq`.
     private static func index(of seq: Seq, in seqs: [Seq]) -> Int {
-        var (low, high) = (0, seqs.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if seqs[middle] < seq { low = middle + 1 } else { high = middle }
-        }
-        return low
+        seqs.partitioningIndex { $0 < seq }
     }
 
     // MARK: Events

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelKafka
 import ReelLog
 import ReelNode

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelLab
 
@@ -42,7 +43,7 @@ struct NodeReplay {
         let path = "/v1/streams/\(stream)"
         let epoch = try StreamAnswer(try await callers[0].get("\(path)/head")).epoch
         let opening = try await publish([session.opening(site: sites[session.authors])], epoch, callers[0])
-        let start = Clock.nowNs()
+        let start = MonotonicClock.nowNs()
         while seqs.count < session.edits.count {
             let author = session.edits[seqs.count].author
             let acked = try await publish(nextEvents(after: opening[0]), epoch, callers[author])
@@ -53,7 +54,9 @@ struct NodeReplay {
         for _ in 0..<Self.tries {
             let snapshot = try SnapshotLines(try await callers[0].get("\(path)/snapshot"))
             if snapshot.seq >= last {
-                return (Clock.nowNs() - start, TextDifference(found: try text(snapshot), expected: session.endText))
+                return (
+                    MonotonicClock.nowNs() - start, TextDifference(found: try text(snapshot), expected: session.endText)
+                )
             }
             try await Task.sleep(for: .milliseconds(50))
         }

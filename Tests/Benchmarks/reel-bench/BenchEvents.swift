@@ -1,4 +1,5 @@
 import Dispatch
+import ReelBase
 import ReelLog
 import Synchronization
 
@@ -19,7 +20,7 @@ enum BenchEvents {
 
     /// Returns updates of one field each, of random objects. Their seqs follow those of the inserts.
     static func updates(_ count: Int, of objects: Int) -> [[UInt8]] {
-        var generator = SplitMix(state: 1)
+        var generator = SeededGenerator(seed: 1)
         return (0..<count).map { number in
             let seq = objects + number
             let id = Int(generator.next() % UInt64(objects))
@@ -36,19 +37,6 @@ enum BenchEvents {
             (#"{"at":1795285748235,"base":\#(seq - 1),"fields":{"# + fields
                 + #"},"id":"object-\#(id)","model":"task","op":\#(op),"site":"\#(site)","type":"\#(type)"}"#).utf8
         )
-    }
-}
-
-/// A generator of random numbers from a seed.
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
     }
 }
 

@@ -1,4 +1,5 @@
 import Foundation
+import ReelBase
 import ReelCheck
 import ReelCore
 
@@ -87,7 +88,7 @@ private final class LongRun {
     }
 
     func write(_ events: Int) throws {
-        var random = SplitMix(state: 1)
+        var random = SeededGenerator(seed: 1)
         for _ in 0..<events { publish(Int(random.next() % UInt64(Self.sites))) }
         for number in writers.indices { ack(number) }
         for number in streams.indices { push(number) }

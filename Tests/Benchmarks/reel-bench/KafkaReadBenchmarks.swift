@@ -1,6 +1,7 @@
 import CKafkaFloor
 import Dispatch
 import Glibc
+import ReelBase
 import ReelCore
 import ReelGateway
 import ReelKafka
@@ -124,7 +125,7 @@ enum KafkaReadBenchmark {
     private static func ours(_ log: any EventLog, _ end: Seq) throws -> [Double] {
         let all = Mutex<(micros: [Double], error: LogError?)>(([], nil))
         DispatchQueue.concurrentPerform(iterations: atOnce) { reader in
-            var generator = SplitMix(state: UInt64(reader))
+            var generator = SeededGenerator(seed: UInt64(reader))
             for _ in 0..<each {
                 let from = Seq(generator.next() % UInt64(end - Seq(span)))
                 let start = ContinuousClock.now

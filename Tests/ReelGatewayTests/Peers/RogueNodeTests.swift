@@ -1,4 +1,5 @@
 import EventLogConformance
+import ReelBase
 import ReelCore
 import ReelLog
 import ReelNet

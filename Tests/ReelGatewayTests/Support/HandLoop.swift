@@ -1,4 +1,5 @@
 import EventLogConformance
+import ReelBase
 import TestSupport
 
 @testable import ReelGateway
@@ -9,7 +10,7 @@ final class HandLoop: HostLoop, @unchecked Sendable {
     let wallMs: Int64 = 0
     let writeMicros = 1.0
     func writing(toMost count: Int, _ body: () -> Void) { body() }
-    private var jobs = Queue<() -> Void>()
+    private var jobs = Deque<() -> Void>()
     private var works: [() -> Void] = []
 
     /// Runs one job or one piece of offloaded work. Returns false if there is none.

@@ -1,4 +1,5 @@
 import Foundation
+import ReelBase
 import ReelCore
 import ReelNet
 import ReelNode

@@ -1,5 +1,6 @@
 import EventLogConformance
 import Foundation
+import ReelBase
 import ReelCore
 import ReelLog
 import ReelNet

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelNet
 import Testing
@@ -16,7 +17,7 @@ import Testing
             let plan = LoadPlan(urls: ["http://127.0.0.1:1"], streams: [stream])
             let stage = LoadStage(plan, try LoadGateways(plan), on: loop)
             let client = LoadClient(.publisher, 0, on: stream, stage: stage)
-            for _ in 0..<3 { client.publish(dueNs: Clock.nowNs()) }
+            for _ in 0..<3 { client.publish(dueNs: MonotonicClock.nowNs()) }
             client.welcomed(SleeperTests.welcome, by: "http://127.0.0.1:1")
             let site = try #require(client.site)
             let acks = (0..<2).map { ServerFrame.Acked(site: site, op: $0, seq: $0) }

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelNet
 import Testing
@@ -16,10 +17,10 @@ import Testing
                     let plan = LoadPlan(urls: ["http://127.0.0.1:1"], streams: [stream])
                     let stage = LoadStage(plan, try LoadGateways(plan), on: loop)
                     let client = LoadClient(.publisher, 0, on: stream, stage: stage)
-                    client.publish(dueNs: Clock.nowNs())
+                    client.publish(dueNs: MonotonicClock.nowNs())
                     client.rest(.milliseconds(10))
                     Self.whenBack(client, loop) {
-                        let welcomedNs = Clock.nowNs()
+                        let welcomedNs = MonotonicClock.nowNs()
                         client.welcomed(Self.welcome, by: "http://127.0.0.1:1")
                         continuation.resume(returning: (client.backNs, client.queue.oldestDueNs, welcomedNs))
                         client.connection.close()
@@ -37,7 +38,7 @@ import Testing
     /// Runs the body once the client has rested, a few turns of the loop later.
     private static func whenBack(_ client: LoadClient, _ loop: EventLoop, _ body: @escaping () -> Void) {
         loop.timer(after: .milliseconds(5)) {
-            if client.backNs < .max, Clock.nowNs() > client.backNs {
+            if client.backNs < .max, MonotonicClock.nowNs() > client.backNs {
                 body()
             } else {
                 whenBack(client, loop, body)

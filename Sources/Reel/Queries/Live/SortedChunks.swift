@@ -1,3 +1,5 @@
+import ReelBase
+
 /// A sorted list of objects, in chunks of bounded size. An insertion or removal moves the elements of one chunk only.
 ///
 /// The order must be strict: no two elements are equal in it. A wrong order, such as that of a `<` that contradicts
@@ -72,8 +74,8 @@ struct SortedChunks: Sendable {
     ) throws {
         var (first, skipped) = (0, 0)
         if let isBefore {
-            first = try chunks.partitioned { try $0.last.map(isBefore) ?? true }
-            if first < chunks.count { skipped = try chunks[first].partitioned(isBefore) }
+            first = try chunks.partitioningIndex { try $0.last.map(isBefore) ?? true }
+            if first < chunks.count { skipped = try chunks[first].partitioningIndex(where: isBefore) }
         }
         for chunk in chunks[first...] {
             for object in chunk.dropFirst(skipped) where try !body(object) { return }
@@ -83,24 +85,11 @@ struct SortedChunks: Sendable {
 
     /// Returns the chunk in which an object is or belongs.
     private func chunk(for object: LoadedObject) -> Int {
-        let chunk = chunks.partitioned { chunk in chunk.last.map { order.precedes($0, object) } ?? true }
+        let chunk = chunks.partitioningIndex { chunk in chunk.last.map { order.precedes($0, object) } ?? true }
         return min(chunk, chunks.count - 1)
     }
 
     private func position(of object: LoadedObject, in chunk: Int) -> Int {
-        chunks[chunk].partitioned { order.precedes($0, object) }
-    }
-}
-
-extension RandomAccessCollection where Index == Int {
-    /// Returns the index of the first element for which `isBefore` returns false. It returns true for all elements
-    /// before that one.
-    func partitioned(_ isBefore: (Element) throws -> Bool) rethrows -> Int {
-        var (low, high) = (startIndex, endIndex)
-        while low < high {
-            let middle = low + (high - low) / 2
-            if try isBefore(self[middle]) { low = middle + 1 } else { high = middle }
-        }
-        return low
+        chunks[chunk].partitioningIndex { order.precedes($0, object) }
     }
 }

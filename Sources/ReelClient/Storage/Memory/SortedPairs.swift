@@ -1,3 +1,4 @@
+internal import ReelBase
 internal import ReelCore
 
 /// A sorted map of keys to values in chunks. A copy shares all chunks, and a change copies only the chunk that it
@@ -122,22 +123,9 @@ struct SortedPairs: Sendable {
     /// Returns the place of the first pair whose key is not before `key`. Its chunk is the number of chunks if there is
     /// no such pair.
     private func place(of key: [UInt8]) -> Place {
-        let chunk = Self.firstIndex(below: chunks.count) { index in
-            chunks[index].keys.last.map { !KeyOrder.precedes($0, key) } ?? false
-        }
+        let chunk = chunks.partitioningIndex { chunk in chunk.keys.last.map { KeyOrder.precedes($0, key) } ?? true }
         guard chunk < chunks.count else { return Place(chunk: chunk, pair: 0) }
-        let keys = chunks[chunk].keys
-        return Place(chunk: chunk, pair: Self.firstIndex(below: keys.count) { !KeyOrder.precedes(keys[$0], key) })
-    }
-
-    /// Returns the first index that `isAfter` accepts; it accepts all later ones too.
-    private static func firstIndex(below count: Int, _ isAfter: (Int) -> Bool) -> Int {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = (low + high) / 2
-            if isAfter(middle) { high = middle } else { low = middle + 1 }
-        }
-        return low
+        return Place(chunk: chunk, pair: chunks[chunk].keys.partitioningIndex { KeyOrder.precedes($0, key) })
     }
 
     private static func call(

@@ -1,4 +1,5 @@
 import Foundation
+import ReelBase
 import ReelClient
 import ReelCore
 import ReelNet
@@ -35,7 +36,7 @@ enum DeviceHeld {
         guard stream.status.pendingCount == (isHeld ? objects : 0) else {
             throw BenchmarkError("a write has left the queue")
         }
-        var generator = SplitMix(state: 3)
+        var generator = SeededGenerator(seed: 3)
         let (begin, cpu) = (ContinuousClock.now, try await node.loop.run { Usage.ownThreadSeconds() })
         let count = seconds * perSecond
         for op in 0..<count {

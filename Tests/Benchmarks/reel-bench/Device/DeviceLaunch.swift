@@ -1,5 +1,6 @@
 import CDeviceFloor
 import Foundation
+import ReelBase
 import ReelClient
 import ReelCore
 import ScriptedNodes
@@ -91,7 +92,7 @@ enum DeviceLaunch {
         let before = try Usage.residentBytes(of: getpid())
         let client = try SyncClient(nodes: [], store: .file(device))
         let stream = try await client.open(DeviceSnapshot.stream.description)
-        var generator = SplitMix(state: 1)
+        var generator = SeededGenerator(seed: 1)
         for _ in 0..<reads { _ = try stream.object(DeviceSnapshot.model, id: randomID(&generator)) }
         let after = try Usage.residentBytes(of: getpid())
         await client.close()
@@ -121,7 +122,7 @@ enum DeviceLaunch {
         while try other.object(DeviceSnapshot.model, id: DeviceSnapshot.id(0)) == nil {
             try await Task.sleep(for: .milliseconds(2))
         }
-        var generator = SplitMix(state: 2)
+        var generator = SeededGenerator(seed: 2)
         var millis: [Double] = []
         while millis.count < reads, try other.read({ !$0.isComplete }) {
             let id = randomID(&generator)
@@ -137,7 +138,7 @@ enum DeviceLaunch {
         return ["p99_ms": percentile99(millis)]
     }
 
-    private static func randomID(_ generator: inout SplitMix) -> String {
+    private static func randomID(_ generator: inout SeededGenerator) -> String {
         DeviceSnapshot.id(Int(generator.next() % UInt64(DeviceSnapshot.objects)))
     }
 }

@@ -1,5 +1,5 @@
 /// The generator SplitMix64 (Steele, Lea, Flood 2014). It gives the same numbers for the same seed, so that a simulated
-/// run of the client can be repeated.
+/// run can be repeated.
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
