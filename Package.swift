@@ -199,7 +199,10 @@ let package = Package(
         ),
 
         tests("ReelCoreTests", ["ReelCheck", "ReelCore", "TestSupport"]),
-        tests("ReelCheckTests", ["CZlib", "EventLogConformance", "ReelCheck", "ReelCore", "ReelLog", "TestSupport"]),
+        tests(
+            "ReelCheckTests",
+            ["CZlib", "EventLogConformance", "ReelBase", "ReelCheck", "ReelCore", "ReelLog", "TestSupport"]
+        ),
         tests("ReelNetTests", ["ReelNet", "TestSupport"]),
         tests(
             "ReelLogTests",
@@ -251,7 +254,10 @@ let package = Package(
             "ReelURLSessionTests",
             ["ReelClient", "ReelCore", .byName(name: "ReelNet", condition: linux), "ReelURLSession", "TestSupport"]
         ),
-        tests("ReelTestingTests", ["Reel", "ReelCheck", "ReelClient", "ReelCore", "ReelTesting", "TestSupport"]),
+        tests(
+            "ReelTestingTests",
+            ["Reel", "ReelBase", "ReelCheck", "ReelClient", "ReelCore", "ReelTesting", "TestSupport"]
+        ),
         tests(
             "ReelTests",
             [

@@ -1,3 +1,4 @@
+import ReelBase
 import TestSupport
 
 @testable import ReelCheck

@@ -1,5 +1,5 @@
 import Foundation
-import ReelBase
+package import ReelBase
 
 /// The factor for the number of random cases in tests: `REEL_EFFORT`, at least 1.
 package let effort = max(1, environmentNumber("REEL_EFFORT").flatMap { Int(exactly: $0) } ?? 1)

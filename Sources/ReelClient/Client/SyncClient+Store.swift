@@ -1,3 +1,4 @@
+internal import ReelBase
 internal import ReelCore
 
 // The client's use of its store: what a turn changes is committed together.

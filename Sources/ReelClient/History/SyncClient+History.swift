@@ -1,3 +1,4 @@
+internal import ReelBase
 internal import ReelCore
 
 // The changes of a stream since a token.

@@ -10,7 +10,7 @@ extension Subscriptions {
     /// is called, and the subscription ends.
     mutating func deliver(_ batch: TailBatch, send: (Client, WebSocketFrame) -> Bool, lagged: (Entry) -> Void) {
         if batch.hasBarriers {
-            for stream in live.keys where live[stream]?.first?.partition == batch.partitioningIndex {
+            for stream in live.keys where live[stream]?.first?.partition == batch.partition {
                 deliver(batch, stream, batch.streams.firstIndex(of: stream), send, lagged)
             }
         } else {

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 
 extension PublishLedger {

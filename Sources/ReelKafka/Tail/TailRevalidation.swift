@@ -1,3 +1,4 @@
+internal import ReelBase
 internal import ReelCore
 internal import ReelLog
 
@@ -50,7 +51,7 @@ struct TailRevalidation: Sendable {
     }
 
     /// Asks once; nil: the caller must ask again.
-    mutating func ask(_ log: any RevalidationSource, clock: () -> Int64 = nowMs) -> Outcome? {
+    mutating func ask(_ log: any RevalidationSource, clock: () -> Int64 = MonotonicClock.nowMs) -> Outcome? {
         do throws(KafkaFailure) {
             let outcome = try next(log)
             // Compared last: if the log was replaced before, the answers above may be of another log.

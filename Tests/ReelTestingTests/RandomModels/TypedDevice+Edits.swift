@@ -1,4 +1,5 @@
 import Reel
+import ReelBase
 import ReelClient
 import ReelCore
 import TestSupport
