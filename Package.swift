@@ -235,9 +235,7 @@ let package = Package(
         ),
         tests(
             "ReelModelTests",
-            [
-                "ClientTestSupport", "Reel", "ReelClient", "ReelCore", "ReelFoundation", "ReelSQLite", "TestSupport",
-            ]
+            ["ClientTestSupport", "Reel", "ReelClient", "ReelCore", "ReelFoundation", "TestSupport"]
         ),
         tests(
             "ReelURLSessionTests",
@@ -268,9 +266,9 @@ let package = Package(
         .executableTarget(
             name: "reel-bench",
             dependencies: [
-                "CDeviceFloor", "CFanOutFloor", "CKafkaFloor", "CLogFloor", "ReelCheck", "ReelClient", "ReelCore",
-                "ReelGateway", "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot",
-                "ScriptedNodes",
+                "CDeviceFloor", "CFanOutFloor", "CKafkaFloor", "CLogFloor", "Reel", "ReelCheck", "ReelClient",
+                "ReelCore", "ReelGateway", "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite",
+                "ReelSnapshot", "ScriptedNodes",
             ],
             path: "Tests/Benchmarks/reel-bench",
             swiftSettings: settings
