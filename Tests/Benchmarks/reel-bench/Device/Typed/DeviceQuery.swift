@@ -1,6 +1,7 @@
 import Foundation
 import Reel
 import ReelClient
+import ReelCore
 
 /// Measures the live query of a list of 200 rows among many objects, and the decoding of all objects.
 enum DeviceQuery {
