@@ -15,7 +15,7 @@ final class ItemTable {
     ///   - count: the number of items.
     init(_ path: String, count: Int) throws {
         connection = try Connection(path: path, mode: .create)
-        try connection.useWAL(.full)
+        try connection.useWAL(.normal)
         try connection.execute(
             """
             CREATE TABLE item (id TEXT PRIMARY KEY, title TEXT, note TEXT, done INTEGER, votes INTEGER, priority REAL,
@@ -52,7 +52,7 @@ final class ItemTable {
     /// Returns all items.
     func all() throws -> [BenchItem] { try items("SELECT * FROM item") }
 
-    /// Changes an item in a commit that waits for the disk, and returns the rows.
+    /// Changes an item in a commit that does not wait for the disk, and returns the rows.
     func rows(afterChanging id: BenchItem.ID, place: Int) throws -> [BenchItem] {
         change.bind(1, Int64(place))
         change.bind(2, "bob")
