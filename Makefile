@@ -93,7 +93,7 @@ bench-kafka: setup build ## Measure on three real brokers (KAFKA_HOME), next to 
 	swift build -c release --static-swift-stdlib --product reel-bench
 	@.build/release/reel-bench kafka
 
-bench-sdk: setup build ## Measure the device SDK and a large stream on a node, next to bare SQLite, in about nine minutes
+bench-sdk: setup build ## Measure the device SDK and a large stream on a node, next to bare SQLite, in about ten minutes
 	swift build -c release --static-swift-stdlib --product reel-bench
 	@.build/release/reel-bench sdk snapshot-large-stream
 

@@ -246,9 +246,7 @@ let package = Package(
         ),
         tests(
             "ReelModelTests",
-            [
-                "ClientTestSupport", "Reel", "ReelClient", "ReelCore", "ReelFoundation", "ReelSQLite", "TestSupport",
-            ]
+            ["ClientTestSupport", "Reel", "ReelClient", "ReelCore", "ReelFoundation", "TestSupport"]
         ),
         tests(
             "ReelURLSessionTests",
@@ -286,10 +284,9 @@ let package = Package(
         .executableTarget(
             name: "reel-bench",
             dependencies: [
-                "CDeviceFloor", "CFanOutFloor", "CKafkaFloor", "CLogFloor", "ReelBase", "ReelCheck", "ReelClient",
-                "ReelCore",
-                "ReelGateway", "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot",
-                "ScriptedNodes",
+                "CDeviceFloor", "CFanOutFloor", "CKafkaFloor", "CLogFloor", "Reel", "ReelBase", "ReelCheck",
+                "ReelClient", "ReelCore", "ReelGateway", "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelNode",
+                "ReelSQLite", "ReelSnapshot", "ScriptedNodes",
             ],
             path: "Tests/Benchmarks/reel-bench",
             swiftSettings: settings

@@ -129,7 +129,7 @@ class Reader:
         if "\n" in command:
             raise Fault("a block has one command")
         for program in self.programs:
-            if not program.is_running and program.process.returncode > 0 and program.process.returncode != 130:
+            if not program.is_running and program.process.returncode not in (0, 130, -signal.SIGINT):
                 raise Fault(f"`{program.command}` has failed")
         self.programs.append(Program(command, self.folder, self.environment))
         print(f"  {command}", flush=True)

@@ -38,6 +38,34 @@ import Testing
         await client.close()
     }
 
+    @Test("a cascading delete hides no other change of its turn from a token and from a live query")
+    func changesBeforeACascade() async throws {
+        let client = try FakeNetwork().client(nodes: [])
+        let data = try await client.open("s", models: [Folder.self, Item.self, Tag.self])
+        for number in 0..<20 {
+            try await data.insert(Folder(ModelID("\(number)"), in: nil))
+            try await data.insert(Item(ModelID("\(number)"), in: ModelID("\(number)")))
+        }
+        let token = try await data.changes(since: nil).token
+        let query = data.query(Tag.self)
+        var iterator = query.values.makeAsyncIterator()
+        #expect(try await iterator.next()?.isEmpty == true)
+        for number in 0..<20 {
+            var tag = Tag(id: ModelID("\(number)"))
+            tag.name = "new"
+            // The client takes this event in the turn of the delete.
+            try data.stream.enqueue(SyncEvent(try Tag.schema.insertion(of: tag)))
+            try await data.delete(Folder.ID("\(number)"), cascading: \Item.folder)
+            #expect(try query.rows().count == number + 1)
+        }
+        let changes = try await data.changes(since: token)
+        #expect(try changes.changes(of: Tag.self).map(\.kind) == [ObjectChange.Kind](repeating: .inserted, count: 20))
+        #expect(try changes.changes(of: Item.self).map(\.kind) == [ObjectChange.Kind](repeating: .deleted, count: 20))
+        var rows = try await iterator.next()
+        while rows?.count != 20 { rows = try await iterator.next() }
+        await client.close()
+    }
+
     private struct Unopened: Model {
         let id: ID
         init(id: ID) { self.id = id }

@@ -265,7 +265,9 @@ package final class ScriptedNode: SyncTransport, @unchecked Sendable {
     }
 
     fileprivate func events(of stream: StreamName, after: Seq) -> [DeliveredEvent] {
-        log.filter { $0.stream == stream && $0.event.seq > after }.map(\.event)
+        // The log may be long, and the events are the last ones.
+        let last = log.reversed().prefix { $0.event.seq > after }
+        return last.reversed().filter { $0.stream == stream }.map(\.event)
     }
 
     fileprivate func ended(_ connection: ScriptedConnection) { connections.removeAll { $0 === connection } }

@@ -16,7 +16,8 @@ extension Dataset {
     /// Changes that come while the closure runs, or before the reader asks, make one run. The closure runs on the
     /// thread of its loop and delays nothing else.
     ///
-    /// - Parameter body: reads objects. If it throws, the sequence ends with the error.
+    /// - Parameter body: reads objects. Only what it reads before it returns decides when it runs again, so it must not
+    ///   return the moment itself. If it throws, the sequence ends with the error.
     public func values<Value: Sendable>(
         _ body: @escaping @Sendable (DatasetSnapshot) throws -> Value
     ) -> QuerySequence<Value> {

@@ -24,8 +24,9 @@ public struct Query<M: Model>: Sendable {
     /// Returns the query with another filter: objects must meet this one and all earlier conditions.
     ///
     /// - Parameter isIncluded: returns true for the objects that are included. A query that runs calls it once for each
-    ///   changed object, also when an own change of the object is confirmed. It may be called on any thread. A slow
-    ///   filter delays the results of its query, and nothing else. If it throws, the query ends with the error.
+    ///   changed object, also when an own change of the object is confirmed. After a reset, or very many changes, it
+    ///   calls it for all objects again. It may be called on any thread. A slow filter delays the results of its query,
+    ///   and nothing else. If it throws, the query ends with the error, for all its readers.
     public func filter(_ isIncluded: @escaping @Sendable (M) throws -> Bool) -> Query {
         changed { $0.condition.filters.append(isIncluded) }
     }

@@ -42,7 +42,7 @@ struct Cascade: Sendable {
     /// Throws `no_object` if the root neither exists nor was deleted.
     func checkRoot(_ present: some RelatedObjects) throws {
         guard try present.related(root) != nil || present.isDeleted(root) else {
-            throw ReelError(.noObject, "found a delete of \(root), which this device does not have")
+            throw ReelError(.noObject, "found a delete of \(root), which this device does not have, or not yet")
         }
     }
 

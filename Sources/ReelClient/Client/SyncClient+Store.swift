@@ -94,11 +94,12 @@ extension SyncClient {
         let replaced = streams.map { $0.readable.isReplaced ? $0.fold?.unwrittenObjects() ?? [:] : nil }
         content.change { content in
             for (stream, unwritten) in zip(streams, replaced) {
+                tellObservers(of: stream, isComplete: content[stream.name]?.isComplete ?? false)
                 // Changed in place, because a copy would take time in proportion to the queue.
-                show(
+                apply(
                     stream,
                     unwritten: !beforeCommit && stream.readable.isStored ? [:] : unwritten,
-                    in: &content[stream.name, default: ClientContent.Stream()]
+                    to: &content[stream.name, default: ClientContent.Stream()]
                 )
             }
         }
@@ -107,32 +108,38 @@ extension SyncClient {
         for stream in streams { stream.readable = ReadableChanges() }
     }
 
-    /// Shows the changes of a stream.
+    /// Gives the changes of the turn to the observers of a stream, who see them with the content that is shown next.
+    private func tellObservers(of stream: StreamState, isComplete wasComplete: Bool) {
+        let isComplete = stream.view != nil && stream.sync.isComplete
+        if !stream.unshown.isEmpty || isComplete != wasComplete { stream.observers.add(stream.unshown) }
+        stream.unshown = ContentChanges()
+    }
+
+    /// Applies the changes of a stream to the content that readers see.
+    ///
     /// - Parameters:
     ///   - stream: the stream, which has changed in this turn.
     ///   - unwritten: all objects that differ from the stored ones; nil: the turn adds its changes to the former ones.
     ///   - shown: the content that readers see.
-    private func show(
+    private func apply(
         _ stream: StreamState,
         unwritten: [Overlay.Key: FoldedState?]?,
-        in shown: inout ClientContent.Stream
+        to shown: inout ClientContent.Stream
     ) {
         stream.readable.apply(to: &shown)
-        let isComplete = stream.view != nil && stream.sync.isComplete
-        if !stream.unshown.isEmpty || isComplete != shown.isComplete { stream.observers.add(stream.unshown) }
-        stream.unshown = ContentChanges()
         (shown.opening, shown.observers) = (stream.opening, stream.observers)
         shown.position = stream.readPosition
-        shown.isComplete = isComplete
+        shown.isComplete = stream.view != nil && stream.sync.isComplete
         if let layers = stream.fold?.storedObjects?.layers { shown.layers = layers }
         if let unwritten { shown.unwritten = unwritten }
     }
 
     /// Returns a stream as readers will see it at the end of the turn, but without a first state that still arrives.
+    /// Observers and the history of changes learn of the turn's changes only at its end.
     func moment(inTurnOf stream: StreamState) throws(ReelError) -> StreamSnapshot {
         let unwritten = stream.readable.isReplaced ? stream.fold?.unwrittenObjects() ?? [:] : nil
         return try content.moment(of: stream.opening, damageReport) { shown in
-            show(stream, unwritten: unwritten, in: &shown)
+            apply(stream, unwritten: unwritten, to: &shown)
             // Events are made and checked without these objects.
             if stream.fold == nil { shown.layers = [] }
         }

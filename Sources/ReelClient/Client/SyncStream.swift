@@ -94,8 +94,8 @@ public struct SyncStream: Sendable {
     /// app can keep its own token. It stores the token of the answer together with what it has made from the changes,
     /// and passes it to the next call. `changes()` tells when another call is worth while; a missed batch only delays.
     ///
-    /// The device records changes from the first call on, at most 65,536 of them. It stops when it no longer has the
-    /// changes since any token that it has given, or by `stopRecordingChanges`. The next call begins again.
+    /// The device records changes from the first call on, at most 65,536 of them or 8 MiB. It stops when it no longer
+    /// has the changes since any token that it has given, or by `stopRecordingChanges`. The next call begins again.
     ///
     /// The device does not know the changes since an older token, nor those over a load of the first state, an eviction
     /// or a damaged store. Then the answer is a reset: read all objects of its snapshot.

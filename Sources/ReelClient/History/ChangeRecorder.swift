@@ -3,11 +3,21 @@ internal import ReelCore
 /// Records the visible changes of a stream for `SyncStream.changes(since:)`, from the first such call on.
 struct ChangeRecorder {
     /// The stored part of the history, without its rows.
-    var history: HistoryRow
+    var history: HistoryRow {
+        didSet { if history.next != oldValue.next { storedAsked = history.asked } }
+    }
+    /// The number in the newest token that the store knows. It is too low by at most `askedMax` after a crash.
+    private(set) var storedAsked: Int64
     /// The causes of changes since the last commit, by object. An object that looks the same may have some.
     private var causes: [Overlay.Key: ObjectChange.Origin] = [:]
 
-    init(_ history: HistoryRow) { self.history = history }
+    /// The maximum number of rows by which the stored number of the newest token may be too low.
+    static let askedMax: Int64 = 256
+
+    init(_ history: HistoryRow) { (self.history, storedAsked) = (history, history.asked) }
+
+    /// Records that the store knows the newest token.
+    mutating func askedIsStored() { storedAsked = history.asked }
 
     /// Notes a cause of changes in this turn.
     mutating func note(_ objects: some Sequence<Overlay.Key>, _ cause: ObjectChange.Origin) {

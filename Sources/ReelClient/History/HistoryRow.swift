@@ -15,7 +15,8 @@ struct HistoryRow: Equatable {
     /// The number of the next row, and the tag of the row before it.
     var next: Int64 = 1
     var nextTag: UInt32 = 0
-    /// The number in the newest token that an app has got. After a crash it can be too low.
+    /// The number in the newest token that an app has got. After a restart it can be too low by
+    /// `ChangeRecorder.askedMax`.
     var asked: Int64 = 1
     /// The number of records in all rows, and the bytes of the rows.
     var records = 0

@@ -19,6 +19,12 @@ extension SyncClient {
         var recorder = if let known { known } else { try beginHistory(of: stream, store) }
         // The caller gets a token for the present end.
         recorder.history.asked = recorder.history.next
+        if recorder.history.asked - recorder.storedAsked >= ChangeRecorder.askedMax {
+            try commit(store) { changes in
+                changes.seal(recorder.history.content, for: StoreKey.history(stream.row))
+            }
+            recorder.askedIsStored()
+        }
         stream.recorder = recorder
         return HistoryMoment(history: recorder.history, row: stream.row, snapshot: try moment(of: opening))
     }
@@ -40,7 +46,7 @@ extension SyncClient {
     func stopRecordingChanges(of opening: StreamOpening) throws(ReelError) {
         let stream = try settledStream(opening)
         guard let store else { throw .closed }
-        guard stream.recorder != nil else { return }
+        // A history that cannot be read has rows, too.
         try commit(store) { changes in store.removeHistory(stream.row, &changes) }
         stream.recorder = nil
     }

@@ -61,6 +61,8 @@ enum Benchmarks {
         ("sdk-streams", DeviceStreams.run),
         ("sdk-behind", DeviceBehind.run),
         ("sdk-year", DeviceYear.run),
+        ("sdk-query", DeviceQuery.run),
+        ("sdk-draft", DeviceDraft.run),
     ]
 
     /// Runs the named benchmarks and groups, and prints their table. Without names, it runs the benchmarks that need

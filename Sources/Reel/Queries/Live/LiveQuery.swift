@@ -121,8 +121,9 @@ final class LiveQuery<M: Model>: @unchecked Sendable {
     }
 
     private func start(_ scan: QueryScan) throws {
+        let before = rows
         (found, included, members, rows) = (nil, nil, [], [])
-        version += 1
+        defer { if rows.count != before.count || zip(rows, before).contains(where: { $0 !== $1 }) { version += 1 } }
         if condition.isEmpty {
             let objects = scan.objects
             rows = scan.isInOrder ? first(of: objects) : query.order.first(query.rowsMax, of: objects.first(.max))

@@ -25,7 +25,7 @@ enum DeviceHeld {
         let (snapshot, device) = (folder + "/stream.snapshot", folder + "/device.sqlite")
         try DeviceSnapshot.write(objects, to: snapshot)
         let refusal = ReelError(.forbidden, "the token does not allow it")
-        let node = try ScriptedNode(snapshot: snapshot, head: Seq(objects) - 1, refusal: refusal)
+        let node = try ScriptedNode(snapshot: snapshot, head: Seq(objects) - 1, publishing: .refused(refusal))
         let client = try SyncClient(nodes: ["scripted"], store: .file(device), transport: node)
         let stream = try await client.open(DeviceSnapshot.stream.description)
         try await stream.waitUntil(seq: Seq(objects) - 1)
@@ -42,7 +42,7 @@ enum DeviceHeld {
         for op in 0..<count {
             try await Task.sleep(until: begin + .milliseconds(1_000 * op / perSecond))
             let number = Int(generator.next() % UInt64(objects))
-            node.append(to: DeviceSnapshot.stream) { DeviceSnapshot.update(of: number, seq: $0, op: op) }
+            node.append(to: DeviceSnapshot.stream) { DeviceSnapshot.update(of: number, seq: $0, op: op).json }
         }
         try await stream.waitUntil(seq: Seq(objects + count) - 1)
         let taken = (ContinuousClock.now - begin) / .seconds(1)

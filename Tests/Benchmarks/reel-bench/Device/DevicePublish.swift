@@ -13,35 +13,60 @@ enum DevicePublish {
             return try DeviceLoad.sizes(of: folder + "/device.sqlite")
         }
         sizes.pairs = Int64(count)
-        var (ours, floor): ([Double], [Double]) = ([], [])
+        var (ours, followed, floor): ([Double], [Double], [Double]) = ([], [], [])
         for isReel in turns(rounds) {
             try await withFolder { folder in
                 if isReel {
                     ours.append(try await publish(to: folder + "/device.sqlite"))
+                    followed.append(try await publish(to: folder + "/followed.sqlite", isFollowed: true))
                 } else {
                     floor.append(try bareSQLite(folder + "/floor.sqlite", sizes))
                 }
             }
         }
+        let work = "publish offline, durable, one by one, mean of \(count)"
         return [
             Measured(
-                work: "publish offline, durable, one by one, mean of \(count)",
+                work: work,
                 value: median(ours),
                 unit: "µs",
                 peer: ("bare SQLite commit", median(floor)),
                 goal: .atMost(1.2)
-            )
+            ),
+            Measured(
+                work: work + ", with recorded changes and an observer",
+                value: median(followed),
+                unit: "µs",
+                peer: ("without them", median(ours))
+            ),
         ]
     }
 
     /// Returns the mean time of a publish in microseconds.
-    private static func publish(to device: String) async throws -> Double {
+    ///
+    /// - Parameters:
+    ///   - device: the file.
+    ///   - isFollowed: true if the device records changes, and an observer reads them.
+    private static func publish(to device: String, isFollowed: Bool = false) async throws -> Double {
         let client = try SyncClient(nodes: [], store: .file(device))
         let stream = try await client.open("bench")
+        let token = isFollowed ? try await stream.changes(since: nil).token : nil
+        let changes = isFollowed ? await stream.changes() : nil
+        let observer = Task {
+            guard let changes else { return 0 }
+            var seen = 0
+            for await batch in changes { seen += batch.objects.count }
+            return seen
+        }
         let start = ContinuousClock.now
         for number in 0..<count { try await stream.publish(DeviceEvents.insert(number)) }
         let taken = ContinuousClock.now - start
+        if let token {
+            let recorded = try await stream.changes(since: token)
+            guard !recorded.isReset, recorded.objects.count == count else { throw BenchmarkError("lost changes") }
+        }
         await client.close()
+        guard await observer.value > 0 || !isFollowed else { throw BenchmarkError("the observer has seen nothing") }
         return taken / .microseconds(1) / Double(count)
     }
 

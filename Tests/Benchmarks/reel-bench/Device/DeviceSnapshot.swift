@@ -8,7 +8,6 @@ enum DeviceSnapshot {
     static let stream = StreamName("bench")!
     static let model = "task"
     static let epoch = Epoch(1)
-    private static let sites = 4
 
     /// Returns the id of an object. The order of the ids is that of the numbers.
     static func id(_ number: Int) -> String { "object-" + String(1_0000_000 + number).dropFirst() }
@@ -19,22 +18,39 @@ enum DeviceSnapshot {
     /// Writes the snapshot of a stream of `objects` objects, each of which was inserted by one event. Beside it, writes
     /// the delta of one further event, which updates an object.
     static func write(_ objects: Int, to path: String) throws {
+        try write(objects, to: path, last: update(of: objects / 2, seq: Seq(objects), op: 0)) { insert($0) }
+    }
+
+    /// Writes the snapshot of a stream.
+    ///
+    /// - Parameters:
+    ///   - count: the number of events of the stream.
+    ///   - path: the path of the snapshot.
+    ///   - last: one further event, whose delta is written beside the snapshot; nil: there is none.
+    ///   - event: returns the event with a seq.
+    static func write(
+        _ count: Int,
+        to path: String,
+        last: LoggedEvent? = nil,
+        _ event: (Seq) -> LoggedEvent
+    ) throws {
         var rules = PartitionRules(partition: 0, of: 1)
-        var event = ParsedEvent()
+        var parsed = ParsedEvent()
         var state = Fold(stream: stream, partition: 0, epoch: epoch)
-        func apply(_ value: [UInt8], seq: Seq) throws {
+        func apply(_ event: LoggedEvent) throws {
             let isApplied = stream.key.withUnsafeBytes { key in
-                value.withUnsafeBytes { value in
-                    guard case .event = rules.read(key: key, value: value, into: &event) else { return false }
-                    return state.apply(event, value, seq: seq) == .applied
+                event.json.withUnsafeBytes { value in
+                    guard case .event = rules.read(key: key, value: value, into: &parsed) else { return false }
+                    return state.apply(parsed, value, seq: event.seq) == .applied
                 }
             }
-            guard isApplied else { throw BenchmarkError("event \(seq) was refused") }
+            guard isApplied else { throw BenchmarkError("event \(event.seq) was refused") }
         }
-        for number in 0..<objects { try apply(insert(number), seq: Seq(number)) }
+        for number in 0..<count { try apply(event(Seq(number))) }
         try write(try state.snapshot(), to: path)
-        try apply(update(of: objects / 2, seq: Seq(objects), op: 0), seq: Seq(objects))
-        try write(try state.snapshot(after: Seq(objects) - 1), to: delta(of: path))
+        guard let last else { return }
+        try apply(last)
+        try write(try state.snapshot(after: last.seq - 1), to: delta(of: path))
     }
 
     private static func write(_ lines: SnapshotWriter, to path: String) throws {
@@ -54,28 +70,23 @@ enum DeviceSnapshot {
     private static let fields = (0..<4).map { #""field\#($0)":"\#(String(repeating: "x", count: 38))""# }
         .joined(separator: ",")
 
-    private static func insert(_ number: Int) -> [UInt8] {
-        stamped(fields, of: number, type: "insert", seq: number, site: number % sites, op: number / sites)
+    private static func insert(_ seq: Seq) -> LoggedEvent {
+        let (number, sites) = (Int(seq), LoggedEvent.sites)
+        return LoggedEvent(
+            .insert,
+            model,
+            id(number),
+            #""fields":{\#(fields)}"#,
+            seq: seq,
+            site: number % sites,
+            op: number / sites
+        )
     }
 
     /// Returns an update of one field by a site that has made no object.
-    static func update(of number: Int, seq: Seq, op: Int) -> [UInt8] {
+    static func update(of number: Int, seq: Seq, op: Int) -> LoggedEvent {
         let fields = #""field1":"\#(String(repeating: "y", count: 38))""#
-        return stamped(fields, of: number, type: "update", seq: Int(seq), site: sites, op: op)
-    }
-
-    private static func stamped(
-        _ fields: String,
-        of number: Int,
-        type: String,
-        seq: Int,
-        site: Int,
-        op: Int
-    ) -> [UInt8] {
-        let head = #"{"at":1795285748235,"base":\#(seq - 1),"fields":{"# + fields
-        let name = #"},"id":"\#(id(number))","model":"\#(model)"#
-        let tail = #"","op":\#(op),"site":"00000000-0000-4000-8000-00000000000\#(site)","type":"\#(type)"}"#
-        return Array((head + name + tail).utf8)
+        return LoggedEvent(.update, model, id(number), #""fields":{\#(fields)}"#, seq: seq, op: op)
     }
 }
 

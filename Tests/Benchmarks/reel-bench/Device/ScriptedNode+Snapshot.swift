@@ -9,13 +9,9 @@ extension ScriptedNode {
     ///   - snapshot: the path of the snapshot, which serves a stream of any name. The delta beside it has the last
     ///     event of the log.
     ///   - head: the last seq of the log.
-    ///   - refusal: the reason for which the node refuses each publish; nil: it answers none.
-    convenience init(snapshot: String, head: Seq, refusal: ReelError? = nil) throws {
-        try self.init(
-            epoch: DeviceSnapshot.epoch,
-            head: head,
-            publishing: refusal.map { .refused($0) } ?? .unanswered
-        ) { target, head in
+    ///   - publishing: the treatment of events that a device publishes.
+    convenience init(snapshot: String, head: Seq, publishing: Publishing = .unanswered) throws {
+        try self.init(epoch: DeviceSnapshot.epoch, head: head, publishing: publishing) { target, head in
             let parts = target.split(separator: "/")
             let path = target.contains("/delta?after=\(head - 1)&") ? DeviceSnapshot.delta(of: snapshot) : snapshot
             guard parts.count == 4, parts[3] == "snapshot" || path != snapshot,
