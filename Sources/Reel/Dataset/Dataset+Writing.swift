@@ -24,8 +24,8 @@ extension Dataset {
     ///   - body: changes the value. The client waits for it, so it must be short.
     /// - Throws: The error of `body`. `no_object` if this device does not have the object, also while the first state
     ///   of the stream arrives and reads show the object already. `deleted` if it was deleted, and `guard` if the
-    ///   condition does not hold. `ModelProblem` for an object that the model cannot read, for a value that no field can
-    ///   hold, and for a changed constant or id. What `SyncStream.publish` throws.
+    ///   condition does not hold. `ModelProblem` for an object that the model cannot read, for a value that no field
+    ///   can hold, and for a changed constant or id. What `SyncStream.publish` throws.
     @discardableResult
     public func update<M: Model>(
         _ id: ModelID<M>,
