@@ -2,7 +2,7 @@ public import ReelClient
 
 /// The typed objects of a stream.
 ///
-///     let todo = try await client.open("todo-7", models: [Task.self, TaskList.self])
+///     let todo = try await client.open("todo-7", models: [TodoTask.self, TaskList.self])
 ///     try await todo.insert(milk)
 ///     try await todo.update(milk.id) { $0.votes += 1; $0.tags.insert("shop") }
 ///

@@ -1,6 +1,6 @@
 /// The objects of a model that meet conditions, in an order.
 ///
-///     let open = todo.query(Task.self).filter { !$0.isDone }.sort(by: \.label, \.createdAt).limit(200)
+///     let open = todo.query(TodoTask.self).filter { !$0.isDone }.sort(by: \.label, \.createdAt).limit(200)
 ///     let rows = try open.rows()
 ///     for try await rows in open.values { show(rows) }
 ///

@@ -39,7 +39,7 @@ public enum SchemaFault: Sendable, Hashable, CustomStringConvertible {
             expected 1 to \(Limits.name)
             """
         case .modelTwice(let model): "found two models of the name \(model)"
-        case .unknownModel(let model): "found the model \(model), with which the dataset was not opened"
+        case .unknownModel(let model): "found the model \(model), expected one of those in `models:` of `open`"
         case .unknownProperty(let model): "found a property that the schema of the model \(model) does not name"
         case .fieldTwice(let model, let field): "found two fields of the name \(field) in the model \(model)"
         case .propertyTwice(let model, let fields):

@@ -37,6 +37,8 @@ final class Subscription<Client: Subscriber> {
         isOver = true
         cursor.options?.whenOver?()
         cursor.options?.whenOver = nil
+        // The reader may stay in a queue for a while, and its filter can be large.
+        cursor = StreamCursor(stream, in: partition, after: proven)
     }
 
     /// Advances by a piece of old events. Returns its use.

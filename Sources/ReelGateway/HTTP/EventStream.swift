@@ -81,7 +81,7 @@ final class EventStream: StreamWaiter, EventReader {
     }
 
     private func begin() {
-        exchange.drained = { [unowned self] in gateway.reads.read(self) }
+        exchange.drained = { [unowned self] in gateway.reads.roomFreed(self) }
         exchange.broken = { [unowned self] in gateway.leave(self) }
         exchange.start(
             status: 200,

@@ -128,6 +128,7 @@ final class EventsRange: StreamWaiter, EventReader {
     var access: Access? { rights }
     var isOver: Bool { !exchange.isOpen }
     var hasRoom: Bool { !isSending }
+    let waitsOutOverload = false
     var limits: (bytes: Int, events: Int) { (EventRangeResponse.pieceBytes, answerLimits.events - reply.answer.count) }
 
     /// The last seq of the range, or the last one that was read once the answer has reached a limit.
@@ -142,8 +143,12 @@ final class EventsRange: StreamWaiter, EventReader {
             isSending = true
             reply.append(range) { [self] in
                 isSending = false
+                gateway.reads.roomFreed(self)
+                // It may have caught up meanwhile.
                 gateway.reads.read(self)
             }
+            // The answer to HEAD has ended, and calls nobody.
+            if !exchange.isOpen { leave() }
         case .keep: break
         case .refuse(let error): failed(error)
         }

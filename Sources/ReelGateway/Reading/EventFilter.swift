@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 
 /// A filter of a subscription: it passes events that touch objects of some models, and all events of one site. Events
@@ -7,7 +8,7 @@ struct EventFilter: Hashable, Sendable {
     /// The maximum number of models.
     static let modelsMax = 100
 
-    /// The models as they are written in records, with escapes.
+    /// The models as they are written in records, with escapes, sorted by their bytes.
     private let models: [[UInt8]]
     /// The site with events that pass whatever their model is; nil: there is none.
     private(set) var site: Site?
@@ -40,7 +41,8 @@ struct EventFilter: Hashable, Sendable {
         return event.parts.contains { part in
             let start = Int(part.model.start)
             let model = Bytes(rebasing: value[start..<start + Int(part.model.count)])
-            return models.contains { $0.withUnsafeBytes { $0.equals(model) } }
+            let index = models.partitioningIndex { $0.lexicographicallyPrecedes(model) }
+            return index < models.count && models[index].withUnsafeBytes { $0.equals(model) }
         }
     }
 

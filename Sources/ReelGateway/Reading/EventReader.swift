@@ -21,8 +21,10 @@ protocol EventReader: AnyObject {
     var limits: (bytes: Int, events: Int) { get }
     /// True if the client can take a piece now.
     var hasRoom: Bool { get }
+    /// True if the reader waits while the nodes that know outcomes are overloaded. Otherwise it fails.
+    var waitsOutOverload: Bool { get }
 
-    /// Called when there is no room. The reader calls `ReadScheduler.read` once there is.
+    /// Called when there is no room. The reader calls `ReadScheduler.roomFreed` once there is.
     func waitForRoom()
     /// Called with the next piece, in the order of seqs.
     func received(_ piece: EventRange)
@@ -33,6 +35,7 @@ protocol EventReader: AnyObject {
 }
 
 extension EventReader {
+    var waitsOutOverload: Bool { true }
     func waitForRoom() {}
 }
 
@@ -44,7 +47,7 @@ enum ReadState: UInt8 {
     case queued
     /// It waits until its client has read.
     case waitsForRoom
-    /// It waits until another operation of its connection ends.
+    /// It waits until another operation of its connection ends, or another question for outcomes.
     case waitsForAccount
     /// It waits for the log, a node, or outcomes.
     case reading

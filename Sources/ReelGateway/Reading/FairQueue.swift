@@ -11,10 +11,12 @@ final class FairQueue {
         case small = 1
         /// A task that takes longer, such as a large piece of old events.
         case large = 16
+        /// A piece for which a filter may have read many events.
+        case filtered = 64
 
-        /// The cost of a piece of events. A filter may have read many events for a small piece.
+        /// The cost of a piece of events.
         init(bytes: Int, isFiltered: Bool) {
-            self = isFiltered || bytes > Self.smallBytes ? .large : .small
+            self = isFiltered ? .filtered : bytes > Self.smallBytes ? .large : .small
         }
 
         private static let smallBytes = 4 << 10

@@ -11,7 +11,7 @@ struct FilterRun {
         case exhausted
     }
 
-    /// The maximum work per piece. An event counts as one, plus one for each 256 bytes of it.
+    /// The maximum work per piece. An event counts as one, plus one for each 256 bytes and for each 8 parts of it.
     private static let workMax = 1_024
 
     private let filter: EventFilter?
@@ -26,8 +26,9 @@ struct FilterRun {
     mutating func look(at value: Bytes) -> Verdict {
         guard let filter else { return .wanted }
         guard work < Self.workMax else { return .exhausted }
-        work += 1 + value.count / 256
-        return filter.wants(value, &event) ? .wanted : .leftOut
+        let isWanted = filter.wants(value, &event)
+        work += 1 + value.count / 256 + event.parts.count / 8
+        return isWanted ? .wanted : .leftOut
     }
 }
 

@@ -1,3 +1,4 @@
+import ReelBase
 import ReelCore
 import ReelLog
 import ReelNode
@@ -19,6 +20,14 @@ final class ReadScheduler {
     private let pages: PageReader
     /// Asks other nodes for old events of a stream.
     var snapshotEventsClient: SnapshotEventsClient?
+    /// The number of questions for outcomes under way, and the readers that wait to ask one. A snapshot node answers
+    /// few at once.
+    private var questions = 0
+    private var waitingToAsk = Deque<(reader: any EventReader, page: LogPage?)>()
+    /// The maximum number of questions of this loop at a time.
+    private static let questionsMax = 16
+    /// The pause in milliseconds after which a question that met an overloaded node is repeated.
+    private static let overloadMs: Int64 = 200
 
     init(of gateway: GatewayLoop) {
         self.gateway = gateway
@@ -30,12 +39,14 @@ final class ReadScheduler {
 
     /// Moves a reader on, in its turn, until it has caught up or fails. Does nothing if the reader is under way.
     func read(_ reader: any EventReader) {
-        switch reader.readState {
-        case .idle: reader.account?.readers += 1
-        case .waitsForRoom: guard reader.isOver || reader.hasRoom else { return }
-        case .queued, .waitsForAccount, .reading: return
-        }
+        guard reader.readState == .idle else { return }
+        reader.account?.readers += 1
         enqueue(reader)
+    }
+
+    /// Moves a reader on that waits for room at its client. Does nothing if it waits for something else.
+    func roomFreed(_ reader: any EventReader) {
+        if reader.readState == .waitsForRoom { enqueue(reader) }
     }
 
     // MARK: Turns
@@ -70,6 +81,7 @@ final class ReadScheduler {
 
     private func wakeNext(of account: ReadAccount?) {
         if let (reader, page) = account?.next() { enqueue(reader, page) }
+        if questions < Self.questionsMax, let (reader, page) = waitingToAsk.popFirst() { enqueue(reader, page) }
     }
 
     private func waitForRoom(_ reader: any EventReader) {
@@ -101,9 +113,16 @@ final class ReadScheduler {
 
     private func find(_ query: LogQuery, _ page: LogPage?, for reader: any EventReader) -> FairQueue.Cost {
         // The question for outcomes follows at once.
-        if reader.cursor.hasOutcomes, let account = reader.account, account.isFull {
-            wait(reader, page, for: account)
-            return .small
+        if reader.cursor.hasOutcomes {
+            if let account = reader.account, account.isFull {
+                wait(reader, page, for: account)
+                return .small
+            }
+            if questions >= Self.questionsMax {
+                reader.readState = .waitsForAccount
+                waitingToAsk.append((reader, page))
+                return .small
+            }
         }
         if let piece = gateway.rings[query.partition].piece(for: query) {
             share.meters.ringEvents.add(piece.count)
@@ -188,12 +207,34 @@ final class ReadScheduler {
         }
         reader.readState = .reading
         _ = reader.account?.begin()
+        questions += 1
         gateway.addOutcomes(to: piece, of: reader.cursor.stream, for: access) { [gateway] result in
-            reader.account?.end()
-            gateway.reads.take(result, for: reader)
-            gateway.reads.wakeNext(of: reader.account)
+            gateway.reads.answered(result, for: reader)
         }
         return cost
+    }
+
+    /// Called with a piece and its outcomes.
+    private func answered(_ result: Result<EventRange, Problem>, for reader: any EventReader) {
+        questions -= 1
+        reader.account?.end()
+        if case .failure(let problem) = result, problem.code == .overloaded, reader.waitsOutOverload {
+            readLater(reader)
+        } else {
+            take(result, for: reader)
+        }
+        wakeNext(of: reader.account)
+    }
+
+    /// Lets a reader try again after a pause.
+    private func readLater(_ reader: any EventReader) {
+        reader.readState = .reading
+        var timer: (any HostTimer)?
+        timer = gateway.loop.every(Self.overloadMs) { [gateway] in
+            timer?.cancel()
+            timer = nil
+            gateway.reads.enqueue(reader)
+        }
     }
 
     private func take(_ result: Result<EventRange, Problem>, for reader: any EventReader) {

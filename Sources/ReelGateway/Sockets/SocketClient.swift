@@ -391,7 +391,7 @@ extension SocketClient {
         guard !waitingForRoom.isEmpty else { return }
         let readers = waitingForRoom
         waitingForRoom = []
-        for reader in readers { gateway.reads.read(reader) }
+        for reader in readers { gateway.reads.roomFreed(reader) }
     }
 
     /// Called when the connection is gone. `code` is the close code of the WebSocket, whichever side has sent it.

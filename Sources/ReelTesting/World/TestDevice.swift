@@ -5,7 +5,7 @@ internal import Synchronization
 /// A device of a `TestWorld`: a store in memory that stays, and one process at a time with a real `SyncClient`.
 ///
 ///     let bob = try world.device("bob")
-///     let todo = try await bob.client.open("todo", models: [Task.self])
+///     let todo = try await bob.client.open("todo", models: [TodoTask.self])
 ///     bob.kill()
 ///     try bob.start()
 public final class TestDevice: Sendable {

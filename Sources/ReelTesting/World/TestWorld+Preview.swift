@@ -4,7 +4,7 @@ extension TestWorld {
     /// Returns the objects of a stream with content, for a preview. The content is the same at each start of the
     /// preview, and writes of the preview are confirmed at once.
     ///
-    ///     let todo = try await TestWorld.preview([Task.self]) { todo in
+    ///     let todo = try await TestWorld.preview([TodoTask.self]) { todo in
     ///         try await todo.insert(milk)
     ///     }
     ///

@@ -6,7 +6,7 @@ internal import Synchronization
 ///
 ///     let world = TestWorld(seed: 7)
 ///     let ann = try world.device("ann"), bob = try world.device("bob")
-///     let todo = try await ann.client.open("todo", models: [Task.self])
+///     let todo = try await ann.client.open("todo", models: [TodoTask.self])
 ///     try await todo.insert(milk)
 ///     try await world.settle()
 ///

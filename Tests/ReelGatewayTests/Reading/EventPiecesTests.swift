@@ -191,7 +191,7 @@ import Testing
                 if paused.isEmpty { break }
                 for reader in paused {
                     reader.hasRoom = true
-                    gateway.reads.read(reader)
+                    gateway.reads.roomFreed(reader)
                 }
             }
             for reader in readers { check(reader, records, ringFrom: Seq(ringFrom)) }
