@@ -2,7 +2,7 @@ extension RandomAccessCollection {
     /// Returns the first index whose element does not satisfy the condition, by binary search; `endIndex` if all do.
     /// The elements before that index must satisfy it, and no others.
     @inlinable
-    package func partitioningIndex(where isBefore: (Element) throws -> Bool) rethrows -> Index {
+    public func partitioningIndex(where isBefore: (Element) throws -> Bool) rethrows -> Index {
         var (start, length) = (startIndex, count)
         while length > 0 {
             let half = length / 2
@@ -22,7 +22,7 @@ extension RandomAccessCollection {
     /// - Parameter order: returns a negative number for the elements before the one that is searched, 0 for it, and a
     ///   positive number for the elements after it.
     @inlinable
-    package func sortedIndex(by order: (Element) throws -> Int) rethrows -> (index: Index, isFound: Bool) {
+    public func sortedIndex(by order: (Element) throws -> Int) rethrows -> (index: Index, isFound: Bool) {
         var (start, length) = (startIndex, count)
         while length > 0 {
             let half = length / 2

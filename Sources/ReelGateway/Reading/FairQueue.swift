@@ -1,4 +1,3 @@
-import ReelBase
 
 /// A FIFO of tasks of which a loop runs a bounded part per round, so that a burst does not delay other work. On its
 /// loop only.

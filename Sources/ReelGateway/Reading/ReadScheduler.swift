@@ -1,4 +1,3 @@
-import ReelBase
 import ReelCore
 import ReelLog
 import ReelNode
