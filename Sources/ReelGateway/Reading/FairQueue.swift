@@ -1,4 +1,3 @@
-
 /// A FIFO of tasks of which a loop runs a bounded part per round, so that a burst does not delay other work. On its
 /// loop only.
 final class FairQueue {
