@@ -18,6 +18,7 @@ must be these lines. Otherwise it must contain them. Below the words "such as" n
 `Stop the program with Ctrl-C`, `the node` and `both programs` do that. The node, which is the command with the word
 `serve`, gets a free port in place of 7350.
 """
+import codecs
 import os
 import pty
 import re
@@ -45,15 +46,18 @@ class Program:
         self.command = command
         self.is_node = " serve" in command
         self.output = ""
+        self.seen = 0  # the length of the output that earlier blocks have shown
         terminal, other = pty.openpty()
         self.errors = open(os.path.join(folder, ".errors"), "ab+")
         self.process = subprocess.Popen(
             ["bash", "-c", command], cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=other,
             stderr=self.errors, start_new_session=True)
         os.close(other)
-        threading.Thread(target=self.read, args=(terminal,), daemon=True).start()
+        self.reader = threading.Thread(target=self.read, args=(terminal,), daemon=True)
+        self.reader.start()
 
     def read(self, terminal):
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         while True:
             try:
                 data = os.read(terminal, 65536)
@@ -62,7 +66,7 @@ class Program:
             if not data:
                 os.close(terminal)
                 return
-            self.output += data.decode("utf-8", "replace").replace("\r\n", "\n")
+            self.output += decoder.decode(data).replace("\r\n", "\n")
 
     @property
     def is_running(self):
@@ -152,9 +156,11 @@ class Reader:
         while time.monotonic() < end:
             is_running = program.is_running
             if not is_running:
-                time.sleep(0.5)  # for the rest of the output
-            output = plain("\n" + program.output)
+                program.reader.join()  # the rest of the output
+            output = plain("\n" + program.output[program.seen:])
             if is_running and f"\n{plain(expected)}\n" in output:
+                if not is_example:
+                    program.seen += output.index(f"\n{expected}\n") + len(expected) + 1
                 return
             if not is_running:
                 if program.process.returncode == 0 and output == f"\n{plain(expected)}\n":

@@ -92,7 +92,7 @@ final class FetchQueue: EventReader {
         }
     }
 
-    /// Goes on with the next range, or the next fetch.
+    /// Begins the next range, or the next fetch.
     func caughtUp() {
         guard var fetch = fetches.popFirst() else { return }
         fetch.ranges = fetch.ranges.dropFirst()

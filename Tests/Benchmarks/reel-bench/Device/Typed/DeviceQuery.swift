@@ -46,27 +46,22 @@ enum DeviceQuery {
 
     private static func ownRows(_ large: [Double], _ small: [Double], _ floor: [Double]) -> [Measured] {
         let work = work + ": an own change, until its rows are on the main actor"
-        return [
-            Measured(work: work + ", p99", value: percentile99(large), unit: "ms", goal: .atMost(1)),
-            Measured(
-                work: work + ", p50",
-                value: median(large),
-                unit: "ms",
-                peer: ("among \(fewer) objects", median(small)),
-                goal: .atMost(1.5)
-            ),
-            Measured(
-                work: work + ", p50",
-                value: median(large),
-                unit: "ms",
-                peer: ("bare SQLite: change, query again", median(floor))
-            ),
-        ]
+        let query = Measured(
+            work: work + ", p50",
+            value: median(large),
+            unit: "ms",
+            peer: ("bare SQLite: change, query again", median(floor))
+        )
+        return rows(work, large, small) + [query]
     }
 
     private static func foreignRows(_ large: [Double], _ small: [Double]) -> [Measured] {
-        let work = work + ": a change of another device, until its rows are on the main actor"
-        return [
+        rows(work + ": a change of another device, until its rows are on the main actor", large, small)
+    }
+
+    /// Returns the rows of a kind of change, with the ratio to fewer objects.
+    private static func rows(_ work: String, _ large: [Double], _ small: [Double]) -> [Measured] {
+        [
             Measured(work: work + ", p99", value: percentile99(large), unit: "ms", goal: .atMost(1)),
             Measured(
                 work: work + ", p50",
