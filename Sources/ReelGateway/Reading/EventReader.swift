@@ -8,7 +8,8 @@ protocol EventReader: AnyObject {
     var cursor: StreamCursor { get }
     /// The reader's place in the scheduler, which alone changes it.
     var readState: ReadState { get set }
-    /// The limits that the reader shares with others of its connection; nil: it is its connection's only reader.
+    /// The limit of operations that the reader shares with others; nil: it shares none, and has one operation at a time
+    /// anyway.
     var account: ReadAccount? { get }
     /// The rights of the client, for questions to other nodes.
     var access: Access? { get }
@@ -46,42 +47,44 @@ enum ReadState: UInt8 {
     case queued
     /// It waits until its client has read.
     case waitsForRoom
-    /// It waits until another operation of its connection ends, or another question for outcomes.
-    case waitsForAccount
+    /// It waits until another operation under the same limit ends.
+    case waitsForOperation
     /// It waits for the log, a node, or outcomes.
     case reading
 }
 
-/// The operations of one connection's readers: reads of the log and questions to nodes. Their number is limited,
-/// because a loop can run few at once, and each runs to its end even if the client abandons it. A reader may also wait
-/// for a read that another client began, which is no operation of its own.
+/// A limit of operations that run at a time, and the readers that wait for one. The subscriptions of a connection share
+/// one for their reads of the log and questions to nodes, because a loop can run few at once, and each runs to its end
+/// even if the client abandons it. A reader may also wait for a read that another client began, which is no operation
+/// of its own.
 final class ReadAccount {
-    /// The maximum number of operations at a time.
+    /// The maximum number of operations of one connection.
     static let operationsMax = 4
 
     /// The number of readers that are not idle, including ended ones.
     var readers = 0
     private(set) var operations = 0
-    /// The readers that wait for an operation, with the page that each has waited for.
-    private var waiting = Deque<(reader: any EventReader, page: LogPage?)>()
+    private let operationsMax: Int
+    /// The readers that wait. They keep no page, because many of them would keep more than the cache may.
+    private var waiting = Deque<any EventReader>()
 
-    var isFull: Bool { operations >= Self.operationsMax }
-
-    /// Begins an operation. Returns false if the connection has too many.
-    func begin() -> Bool {
-        guard !isFull else { return false }
-        operations += 1
-        return true
+    init(operations operationsMax: Int = ReadAccount.operationsMax) {
+        self.operationsMax = operationsMax
     }
+
+    var isFull: Bool { operations >= operationsMax }
+
+    /// Begins an operation. The caller has asked if there is room for one.
+    func begin() { operations += 1 }
 
     /// Ends an operation.
     func end() { operations -= 1 }
 
     /// Adds a reader that waits until an operation ends.
-    func wait(_ reader: any EventReader, _ page: LogPage?) { waiting.append((reader, page)) }
+    func wait(_ reader: any EventReader) { waiting.append(reader) }
 
     /// Removes and returns the reader that waits longest, if an operation may begin.
-    func next() -> (reader: any EventReader, page: LogPage?)? { isFull ? nil : waiting.popFirst() }
+    func next() -> (any EventReader)? { isFull ? nil : waiting.popFirst() }
 }
 
 @available(*, unavailable)

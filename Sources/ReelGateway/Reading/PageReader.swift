@@ -13,7 +13,7 @@ final class PageReader {
         let hasBegun: Bool
     }
 
-    /// The approximate maximum size of a page in bytes, all streams together, and of a piece.
+    /// The approximate maximum size of a page in bytes, all streams together. No piece of any source is larger.
     static let pageBytes = 512 << 10
     /// The maximum number of pages that are searched for one piece.
     private static let pagesMax = 32
@@ -68,7 +68,7 @@ final class PageReader {
             waiting[reading.id, default: []].append(waiter)
         case .begun(let reading):
             waiting[reading.id, default: []].append(waiter)
-            begin(reading, bytes: min(waiter.query.bytes, Self.pageBytes))
+            begin(reading, bytes: waiter.query.bytes)
         }
     }
 
@@ -104,9 +104,8 @@ final class PageReader {
         {
             begin(ahead, bytes: Self.pageBytes)
         }
-        let bytes = min(query.bytes, Self.pageBytes)
-        let room = query.filter == nil ? min(bytes, first.size(of: query.stream)) : 0
-        var builder = EventRangeBuilder(from: query.from, bytes: bytes, events: query.events, room: room)
+        let room = query.filter == nil ? min(query.bytes, first.size(of: query.stream)) : 0
+        var builder = EventRangeBuilder(from: query.from, bytes: query.bytes, events: query.events, room: room)
         var filter = FilterRun(query.filter)
         var (page, pages) = (first, 1)
         while page.extend(&builder, through: &filter, with: query.stream, to: query.to), builder.range.to < query.to,

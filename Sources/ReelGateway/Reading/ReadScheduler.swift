@@ -19,12 +19,10 @@ final class ReadScheduler {
     private let pages: PageReader
     /// Asks other nodes for old events of a stream.
     var snapshotEventsClient: SnapshotEventsClient?
-    /// The number of questions for outcomes under way, and the readers that wait to ask one. A snapshot node answers
-    /// few at once.
-    private var questions = 0
-    private var waitingToAsk = Deque<(reader: any EventReader, page: LogPage?)>()
-    /// The maximum number of questions of this loop at a time.
-    private static let questionsMax = 16
+    /// The questions for outcomes of this loop. A snapshot node answers few at once.
+    private let questions = ReadAccount(operations: 16)
+    /// The maximum number of events in one question for outcomes.
+    private static let outcomesAtOnce = 1_000
     /// The pause in milliseconds after which a question that met an overloaded node is repeated.
     private static let overloadMs: Int64 = 200
 
@@ -66,7 +64,7 @@ final class ReadScheduler {
             fail(reader, LogError(divergence.code, divergence.message))
             return .small
         }
-        let limits = reader.limits
+        let limits = limits(of: reader)
         switch reader.cursor.step(to: reader.last, bytes: limits.bytes, events: limits.events) {
         case .caughtUp:
             catchUp(reader)
@@ -78,9 +76,16 @@ final class ReadScheduler {
         }
     }
 
+    /// Returns the limits of a piece. An event takes 100 bytes or more, its outcome at most 33.
+    private func limits(of reader: any EventReader) -> (bytes: Int, events: Int) {
+        let (bytes, events) = (min(reader.limits.bytes, PageReader.pageBytes), reader.limits.events)
+        return reader.cursor.hasOutcomes ? (max(1, bytes / 4 * 3), min(events, Self.outcomesAtOnce)) : (bytes, events)
+    }
+
     private func wakeNext(of account: ReadAccount?) {
-        if let (reader, page) = account?.next() { enqueue(reader, page) }
-        if questions < Self.questionsMax, let (reader, page) = waitingToAsk.popFirst() { enqueue(reader, page) }
+        for account in [account, questions] {
+            if let reader = account?.next() { enqueue(reader) }
+        }
     }
 
     private func waitForRoom(_ reader: any EventReader) {
@@ -88,9 +93,9 @@ final class ReadScheduler {
         reader.waitForRoom()
     }
 
-    private func wait(_ reader: any EventReader, _ page: LogPage?, for account: ReadAccount) {
-        reader.readState = .waitsForAccount
-        account.wait(reader, page)
+    private func wait(_ reader: any EventReader, for account: ReadAccount) {
+        reader.readState = .waitsForOperation
+        account.wait(reader)
     }
 
     private func leave(_ reader: any EventReader) {
@@ -113,13 +118,8 @@ final class ReadScheduler {
     private func find(_ query: LogQuery, _ page: LogPage?, for reader: any EventReader) -> FairQueue.Cost {
         // The question for outcomes follows at once.
         if reader.cursor.hasOutcomes {
-            if let account = reader.account, account.isFull {
-                wait(reader, page, for: account)
-                return .small
-            }
-            if questions >= Self.questionsMax {
-                reader.readState = .waitsForAccount
-                waitingToAsk.append((reader, page))
+            for case let account? in [reader.account, questions] where account.isFull {
+                wait(reader, for: account)
                 return .small
             }
         }
@@ -135,11 +135,12 @@ final class ReadScheduler {
             return deliver(piece, to: reader)
         }
         if let node = snapshotEventsClient?.node(for: old) {
-            guard reader.account?.begin() ?? true else {
-                reader.account.map { wait(reader, nil, for: $0) }
-                return .small
+            if let account = reader.account, account.isFull {
+                wait(reader, for: account)
+            } else {
+                reader.account?.begin()
+                ask(node, old, for: reader)
             }
-            ask(node, old, for: reader)
         } else {
             readLog(old, for: reader, hasBegun: false)
         }
@@ -177,9 +178,9 @@ final class ReadScheduler {
     private func readLog(_ query: LogQuery, for reader: any EventReader, hasBegun: Bool) {
         reader.readState = .reading
         if pages.join(PageReader.Waiter(reader: reader, query: query, hasBegun: hasBegun)) { return }
-        guard hasBegun || reader.account?.begin() ?? true else {
-            reader.account.map { wait(reader, nil, for: $0) }
-            return
+        if !hasBegun {
+            if let account = reader.account, account.isFull { return wait(reader, for: account) }
+            reader.account?.begin()
         }
         pages.begin(PageReader.Waiter(reader: reader, query: query, hasBegun: true))
     }
@@ -205,8 +206,7 @@ final class ReadScheduler {
             return cost
         }
         reader.readState = .reading
-        _ = reader.account?.begin()
-        questions += 1
+        for account in [reader.account, questions] { account?.begin() }
         gateway.addOutcomes(to: piece, of: reader.cursor.stream, for: access) { [gateway] result in
             gateway.reads.answered(result, for: reader)
         }
@@ -215,8 +215,7 @@ final class ReadScheduler {
 
     /// Called with a piece and its outcomes.
     private func answered(_ result: Result<EventRange, Problem>, for reader: any EventReader) {
-        questions -= 1
-        reader.account?.end()
+        for account in [reader.account, questions] { account?.end() }
         if case .failure(let problem) = result, problem.code == .overloaded, reader.waitsOutOverload {
             readLater(reader)
         } else {

@@ -72,8 +72,7 @@ final class FetchQueue: EventReader {
     var hasRoom: Bool { client.hasRoom }
 
     var limits: (bytes: Int, events: Int) {
-        let bytes = gateway.subscriptions.bodyLimit(cursor.stream) - (fetches.first?.ref?.count ?? 0)
-        return cursor.hasOutcomes ? GatewayLoop.limitsWithOutcomes(bytes) : (bytes, .max)
+        (gateway.subscriptions.bodyLimit(cursor.stream) - (fetches.first?.ref?.count ?? 0), .max)
     }
 
     func waitForRoom() { client.wait(self) }

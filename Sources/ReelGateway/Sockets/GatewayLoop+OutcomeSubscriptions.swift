@@ -3,15 +3,6 @@ import ReelNode
 
 // Subscriptions that get each event with its outcome.
 extension GatewayLoop {
-    /// The largest number of events in one question for outcomes.
-    private static let outcomesAtOnce = 1_000
-
-    /// Returns the limits of a piece that fits into a frame of `bytes` bytes once each event has its outcome. An event
-    /// takes 100 bytes or more, an outcome at most 33.
-    static func limitsWithOutcomes(_ bytes: Int) -> (bytes: Int, events: Int) {
-        (max(1, bytes / 4 * 3), outcomesAtOnce)
-    }
-
     /// Registers the subscription for new events until the subscription ends.
     func follow(_ entry: Subscription<SocketClient>) {
         let follower = OutcomeFollower(entry, of: self)

@@ -23,7 +23,8 @@ extension SocketClient {
             return decline(error, stream, ref: ref)
         }
         // Those that others have replaced, but that still take a turn or wait for the log.
-        let replaced = reads.readers - gateway.subscriptions.count(self) + waits
+        let reading = gateway.subscriptions.all(of: self).count { $0.readState != .idle }
+        let replaced = reads.readers - reading + waits
         guard replaced < settings.subscriptions else {
             let error = ReelError(.limit, "found more than \(settings.subscriptions) subscribes that wait")
             return decline(error, stream, ref: ref)

@@ -20,10 +20,7 @@ extension Subscription: EventReader where Client == SocketClient {
     var last: Seq { gateway.rings[partition].head }
     var hasRoom: Bool { client.hasRoom }
 
-    var limits: (bytes: Int, events: Int) {
-        let bytes = gateway.subscriptions.bodyLimit(stream)
-        return hasOutcomes ? GatewayLoop.limitsWithOutcomes(bytes) : (bytes, .max)
-    }
+    var limits: (bytes: Int, events: Int) { (gateway.subscriptions.bodyLimit(stream), .max) }
 
     func waitForRoom() { client.wait(self) }
 
