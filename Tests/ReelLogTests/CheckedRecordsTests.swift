@@ -34,7 +34,7 @@ struct CheckedRecordsTests {
     }
 
     private func change(_ path: String, _ sql: String) throws {
-        try Connection(path: path, mode: .readWrite, busyMs: 1_000).execute(sql)
+        try Connection(path: path, mode: .readWrite).execute(sql)
     }
 
     @Test("a flipped bit in any byte of a row is found by the read of its records, which names partition and seq")
@@ -43,7 +43,7 @@ struct CheckedRecordsTests {
             let path = try await make(folder, count: 3)
             let log = try SQLiteLog(path: path)
             defer { log.close() }
-            let file = try Connection(path: path, mode: .readWrite, busyMs: 1_000)
+            let file = try Connection(path: path, mode: .readWrite)
             let select = try file.prepare("SELECT records FROM records_0 WHERE last = 1")
             try #require(try select.step())
             let row = select.array(0)
@@ -109,7 +109,7 @@ struct CheckedRecordsTests {
         try await withFolder { folder in
             let path = try await make(folder)
             let epoch = try SQLiteLogStore(path: path).current()?.epoch
-            let file = try Connection(path: path, mode: .readWrite, busyMs: 1_000)
+            let file = try Connection(path: path, mode: .readWrite)
             let select = try file.prepare("SELECT last, records FROM records_0")
             var rows: [(last: Int64, bytes: [UInt8])] = []
             while try select.step() { rows.append((select.integer(0), select.array(1))) }

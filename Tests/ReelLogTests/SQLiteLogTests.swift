@@ -206,7 +206,7 @@ struct SQLiteLogTests {
             let log = try SQLiteLog(path: path, partitions: 1)
             defer { log.close() }
             try await log.append("0")
-            try Connection(path: path, mode: .readWrite, busyMs: 1000)
+            try Connection(path: path, mode: .readWrite)
                 .execute("UPDATE records_0 SET last = \(Int64.max), count = \(Int64.max)")
             for act in [
                 { _ = try log.bounds(0) }, { _ = try log.read(0, from: 0, to: 0, bytes: 1) },
@@ -224,7 +224,7 @@ struct SQLiteLogTests {
             let log = try SQLiteLog(path: path, partitions: 1)
             defer { log.close() }
             for i in 0..<10 { try await log.append("\(i)") }
-            try Connection(path: path, mode: .readWrite, busyMs: 1000)
+            try Connection(path: path, mode: .readWrite)
                 .execute("DELETE FROM records_0 WHERE last BETWEEN 4 AND 5")
             #expect(try log.read(0, from: 0, to: 9, bytes: 999).seqs == 0..<4)
             let error = #expect(throws: LogError.self) { try log.read(0, from: 4, to: 9, bytes: 999) }
@@ -242,7 +242,7 @@ struct SQLiteLogTests {
             let log = try SQLiteLog(path: path, partitions: 1)
             defer { log.close() }
             for i in 0..<10 { try await log.append("\(i)") }
-            try Connection(path: path, mode: .readWrite, busyMs: 1000)
+            try Connection(path: path, mode: .readWrite)
                 .execute("DELETE FROM records_0 WHERE last < 4")
             #expect(try log.bounds(0) == LogBounds(first: 4, last: 9))
             let error = #expect(throws: LogError.self) { try log.read(0, from: 3, to: 9, bytes: 999) }
@@ -258,7 +258,7 @@ struct SQLiteLogTests {
             defer { log.close() }
             try await log.append("a", "b")
             try await log.append("c", "d")
-            try Connection(path: path, mode: .readWrite, busyMs: 1000)
+            try Connection(path: path, mode: .readWrite)
                 .execute("UPDATE records_0 SET count = \(count) WHERE last = 1")
             let error = #expect(throws: LogError.self) { try log.bounds(0) }
             #expect(error?.code == .damaged)
@@ -286,7 +286,7 @@ struct SQLiteLogTests {
                     atMs: now
                 )
             )
-            try Connection(path: path, mode: .readWrite, busyMs: 1000)
+            try Connection(path: path, mode: .readWrite)
                 .execute("UPDATE nodes SET positions = '\(log.epoch) \(position) 1:7'")
             #expect(try log.nodes().map { $0.positions.map(\.seq) } == [[7]])
         }

@@ -78,7 +78,7 @@ struct LogFile: Sendable {
     /// Opens a further connection to the file. Commits and checkpoints must be made while the lock is held.
     func connect(_ mode: Connection.Mode) throws(LogError) -> Connection {
         do throws(SQLiteError) {
-            let connection = try Connection(path: path, mode: mode, busyMs: 2000)
+            let connection = try Connection(path: path, mode: mode)
             try connection.useWAL(.full)
             return connection
         } catch {
@@ -253,7 +253,7 @@ struct LogFile: Sendable {
         _ body: (Connection) throws -> R
     ) throws(LogError) -> R {
         do {
-            return try body(try Connection(path: path, mode: mode, busyMs: 2000))
+            return try body(try Connection(path: path, mode: mode))
         } catch let error as LogError {
             throw error
         } catch let error as SQLiteError {

@@ -51,7 +51,7 @@ enum EpochFolders {
         var next: Epoch?
         var (partition, partitions) = (0, 1)
         while partition < partitions {
-            guard let connection = try? Connection(path: file(partition, in: path), mode: .readOnly, busyMs: 1_000),
+            guard let connection = try? Connection(path: file(partition, in: path), mode: .readOnly),
                 let found = try? StoredPosition(reading: connection).following, next == nil || next == found,
                 let count = try? StoredMeta(reading: connection)["partitions"]
             else { return nil }
@@ -65,7 +65,7 @@ enum EpochFolders {
     /// nil: no file has it.
     static func meta(_ meta: String, in epochFolder: String) -> Int? {
         names(in: epochFolder).lazy.filter { $0.hasSuffix(".sqlite") }.compactMap { name in
-            guard let connection = try? Connection(path: "\(epochFolder)/\(name)", mode: .readOnly, busyMs: 1_000)
+            guard let connection = try? Connection(path: "\(epochFolder)/\(name)", mode: .readOnly)
             else {
                 return nil
             }

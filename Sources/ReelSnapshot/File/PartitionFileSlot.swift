@@ -29,7 +29,7 @@ final class PartitionFileSlot: Sendable {
     /// file is set aside later.
     func beginRead() throws -> (Connection, StoredPosition) {
         try generation.withLock { _ in
-            let connection = try Connection(path: path, mode: .readOnly, busyMs: 1_000)
+            let connection = try Connection(path: path, mode: .readOnly)
             try connection.beginRead()
             return (connection, try StoredPosition(reading: connection))
         }

@@ -101,13 +101,13 @@ public final class SnapshotArchive: StateArchive {
     /// Returns the position of a file; nil: there is no file, or it has no state yet.
     private static func position(of file: String) throws -> StoredPosition? {
         if access(file, F_OK) != 0, errno == ENOENT { return nil }
-        let position = try StoredPosition(reading: try Connection(path: file, mode: .readOnly, busyMs: 1_000))
+        let position = try StoredPosition(reading: try Connection(path: file, mode: .readOnly))
         return position.isInsideSeeds ? nil : position
     }
 
     /// Returns all streams of a file, in one consistent read.
     private static func state(of identity: SnapshotFile.Identity, in file: String) throws -> ArchivedState {
-        let connection = try Connection(path: file, mode: .readOnly, busyMs: 1_000)
+        let connection = try Connection(path: file, mode: .readOnly)
         try connection.beginRead()
         defer { connection.rollback() }
         try SnapshotFile.verify(connection, identity)

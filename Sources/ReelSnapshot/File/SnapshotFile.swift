@@ -82,7 +82,7 @@ final class SnapshotFile {
     ///   - willUpgrade: Called before the rows of a file of an older format are rewritten, which takes a while.
     /// - Throws: `Unusable` if the file is damaged or belongs to another partition.
     init(path: String, identity: Identity, number: Int = 0, willUpgrade: () -> Void = {}) throws {
-        connection = try Connection(path: path, mode: .create, busyMs: 2_000)
+        connection = try Connection(path: path, mode: .create)
         try connection.execute("PRAGMA page_size = \(Self.pageBytes)")
         try connection.useWAL(.normal)
         try connection.execute("PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY")

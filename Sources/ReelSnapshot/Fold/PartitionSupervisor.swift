@@ -132,7 +132,7 @@ final class PartitionSupervisor: @unchecked Sendable {
     private func checkpointWAL() {
         // SQLite opens the WAL at the first read. SQLite keeps the WAL of a damaged file, or of one that another
         // program reads.
-        guard let connection = try? Connection(path: place.path, mode: .readWrite, busyMs: 1_000),
+        guard let connection = try? Connection(path: place.path, mode: .readWrite),
             (try? connection.integer("PRAGMA schema_version")) != nil
         else { return }
         _ = try? connection.checkpoint(.truncate)

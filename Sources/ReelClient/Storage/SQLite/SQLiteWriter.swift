@@ -44,7 +44,7 @@ final class SQLiteWriter {
     /// Opens the connection to a file that `StorageFormat` has prepared.
     init(_ files: inout StorageFiles) throws(ReelError) {
         do throws(SQLiteError) {
-            let connection = try Connection(path: files.path, mode: .readWrite)
+            let connection = try Connection(path: files.path, mode: .readWrite, busyMs: 0)
             try connection.useWAL(.full)
             try connection.execute("PRAGMA journal_size_limit = \(Self.walBytesKept)")
             begin = try connection.prepare("BEGIN IMMEDIATE")

@@ -15,10 +15,11 @@ enum StorageFormat {
     /// last commits are lost.
     ///
     /// It uses the file alone, so it also finds a user that does not know the lock file: an earlier version of the
-    /// client, or one that has opened the file by another name. An error leaves the content as it was.
+    /// client, or one that has opened the file by another name. It does not wait for such a user. An error leaves the
+    /// content as it was.
     static func prepare(_ files: StorageFiles, _ upgrade: SQLiteStorage.Upgrade?) throws(ReelError) -> Bool {
         do {
-            let connection = try Connection(path: files.path, mode: .create)
+            let connection = try Connection(path: files.path, mode: .create, busyMs: 0)
             try connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             let format = try check(connection)
             guard format == 0 || format == number || upgrade != nil else {
