@@ -83,6 +83,8 @@ import Testing
         let network = try FakeNetwork()
         try await network.on { network in
             for id in 0..<3 { network.author(.insert("m", id: "\(id)")) }
+            // A subscription would end the problem.
+            network.refusal = ReelError(.overloaded, "busy", retryMs: 10)
             network.answers["a"] = { target, _ in
                 target.hasSuffix("/snapshot") ? (500, Array(#"{"code":"store_full","detail":"no room"}"#.utf8)) : nil
             }
@@ -91,7 +93,10 @@ import Testing
         let stream = try await client.open("s")
         try await eventually { client.status.problems.contains { $0.code == .internal } }
         try await stream.publish(.insert("m", id: "own"))
-        try await network.on { $0.answers = [:] }
+        try await network.on { network in
+            network.answers = [:]
+            network.refusal = nil
+        }
         try await eventually { await stream.pendingCount == 0 }
         #expect(try stream.objects("m").count == 4)
         await client.close()
