@@ -9,7 +9,8 @@ extension Schema {
         guard isModel(of: object.name) else {
             throw ModelProblem(.model, object.name, found: "an object of another model", expected: "the model \(name)")
         }
-        return try value(id: object.name.id) { object[$0] }
+        var index = 0
+        return try value(id: object.name.id) { object.value($0, near: &index) }
     }
 
     /// Returns true if the name is that of an object of this model. The stream compares bytes.
@@ -26,7 +27,7 @@ extension Schema {
                 expected: "the id \(id)"
             )
         }
-        for field in fields {
+        for field in fieldsByName {
             guard let json = field.stored(stored) else {
                 if field.kind != .constant || field.isOptional { continue }
                 let expected = "a constant, which is written with the insert"

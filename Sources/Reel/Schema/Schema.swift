@@ -16,6 +16,8 @@ public struct Schema<M: Model>: Sendable {
     /// The name of the model in the stream, 1 to 128 bytes.
     public let name: String
     let fields: [SchemaField<M>]
+    /// The fields in the order of their names, in which an object has them.
+    let fieldsByName: [SchemaField<M>]
 
     /// Creates a schema. `Dataset` checks it, so that a fault is an error and not a trap.
     ///
@@ -25,6 +27,7 @@ public struct Schema<M: Model>: Sendable {
     public init(_ name: String, @SchemaBuilder<M> _ fields: () -> [SchemaField<M>]) {
         self.name = name
         self.fields = fields()
+        fieldsByName = self.fields.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     }
 
     /// Returns the field of a property; nil if the schema does not name the property.

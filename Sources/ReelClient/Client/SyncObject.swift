@@ -42,6 +42,16 @@ public struct SyncObject: Sendable, Hashable, Identifiable {
     /// The value of a field; nil if it is absent.
     public subscript(field: String) -> JSONValue? { fields[field]?.value }
 
+    /// Returns the value of a field; nil if it is absent.
+    ///
+    /// - Parameters:
+    ///   - field: the name of the field.
+    ///   - index: the index at which the field probably is. It becomes that of the next field, so fields whose names
+    ///     come in the order of JSON need no search.
+    package func value(_ field: String, near index: inout Int) -> JSONValue? {
+        fields.index(of: field, near: &index).map { fields[$0].value.value }
+    }
+
     init(_ state: ObjectState, readAt: ReadPosition) {
         self.readAt = readAt
         name = ObjectName(escaped: state.model, state.id)
@@ -55,6 +65,35 @@ public struct SyncObject: Sendable, Hashable, Identifiable {
                 site: field.site
             )
         }
+    }
+}
+
+extension SyncObject {
+    /// Reads the row of an object; nil for a tombstone.
+    ///
+    /// - Parameters:
+    ///   - name: the object's model and id.
+    ///   - row: the bytes that the fold has written.
+    ///   - readAt: the position of the row.
+    /// - Throws: `internal` or `bad_json` for bytes that the fold cannot have written.
+    init?(_ name: ObjectName, row: Bytes, readAt: ReadPosition) throws(ReelError) {
+        var row = try RowFields(row)
+        if row.isDeleted { return nil }
+        self.readAt = readAt
+        self.name = name
+        seq = Overlay.confirmed(row.seq)
+        var fields: [(name: String, value: Field)] = []
+        fields.reserveCapacity(min(row.count, Limits.fields))
+        while let field = try row.next() {
+            let value = Field(
+                value: field.withValue { JSONValue(parsing: $0) } ?? .null,
+                seq: Overlay.confirmed(field.seq),
+                site: field.site
+            )
+            fields.append((JSONText(field.name).string, value))
+        }
+        // The fold writes the fields in order.
+        self.fields = FieldMap(sorted: fields)
     }
 }
 
@@ -72,9 +111,12 @@ extension ObjectName {
         self.init(String(escaped: model), id: String(escaped: id))
     }
 
-    init(_ key: Overlay.Key) {
+    init(_ key: Overlay.Key) { self = key.withUnsafeBytes { ObjectName($0) } }
+
+    init(_ key: Bytes) {
         let separator = key.firstIndex(of: 0) ?? key.endIndex
-        self.init(escaped: Array(key[..<separator]), Array(key[separator...].dropFirst()))
+        let (model, id) = (Bytes(rebasing: key[..<separator]), Bytes(rebasing: key[separator...].dropFirst()))
+        self.init(JSONText(model).string, id: JSONText(id).string)
     }
 }
 

@@ -10,6 +10,9 @@ public struct FieldMap<Value: Sendable>: Sendable {
     /// Creates an empty map.
     public init() {}
 
+    /// Creates the map of members that are in order.
+    init(sorted entries: [(name: String, value: Value)]) { self.entries = entries }
+
     /// The value of a name; nil if there is none. Setting nil removes it.
     public subscript(name: String) -> Value? {
         get {
@@ -37,6 +40,26 @@ public struct FieldMap<Value: Sendable>: Sendable {
     /// The names, in order.
     public var names: [String] { entries.map(\.name) }
 
+    /// Returns the index of a name; nil if there is none.
+    ///
+    /// - Parameters:
+    ///   - name: the name.
+    ///   - guess: the index at which the name probably is. It becomes the index at which the next name may be, so names
+    ///     that come in order need no search.
+    func index(of name: String, near guess: inout Int) -> Int? {
+        var index = guess
+        if !entries.indices.contains(index) || !entries[index].name.hasBytes(of: name) {
+            let position = position(of: name)
+            guard position.found else {
+                guess = position.index
+                return nil
+            }
+            index = position.index
+        }
+        guess = index + 1
+        return index
+    }
+
     private func position(of name: String) -> (index: Int, found: Bool) {
         // Names that are appended in order need one comparison.
         guard let last = entries.last, last.name.comesInJSON(before: name) != true else {
@@ -54,6 +77,13 @@ public struct FieldMap<Value: Sendable>: Sendable {
 }
 
 extension String {
+    fileprivate func hasBytes(of other: String) -> Bool {
+        var (a, b) = (self, other)
+        return a.withUTF8 { a in
+            b.withUTF8 { b in a.count == b.count && UnsafeRawBufferPointer(a).elementsEqual(UnsafeRawBufferPointer(b)) }
+        }
+    }
+
     /// Returns true if this name comes before another one in canonical JSON, which is the order of UTF-16. Nil if both
     /// have the same bytes.
     fileprivate func comesInJSON(before other: String) -> Bool? {

@@ -16,9 +16,10 @@ extension JSONValue {
         case .boolean: self = .bool(try reader.boolean())
         case .string: self = .string(try reader.string())
         case .number:
-            guard let number = Double(String(decoding: try reader.number(), as: UTF8.self)), number.isFinite else {
-                throw ReelError(.badNumber, "found a number beyond what a double holds")
-            }
+            let text = try reader.number()
+            guard let number = Double(shortInteger: text) ?? Double(String(decoding: text, as: UTF8.self)),
+                number.isFinite
+            else { throw ReelError(.badNumber, "found a number beyond what a double holds") }
             self = .number(number)
         case .array:
             var values: [JSONValue] = []
@@ -29,5 +30,20 @@ extension JSONValue {
             try reader.object { (reader, name) throws(ReelError) in members[name.string] = try JSONValue(&reader) }
             self = .object(members)
         }
+    }
+}
+
+extension Double {
+    /// Reads an integer of JSON; nil for any other number, and for one that may have more than 53 bits.
+    fileprivate init?(shortInteger text: Bytes) {
+        let isNegative = text.first == UInt8(ascii: "-")
+        let digits = text.dropFirst(isNegative ? 1 : 0)
+        guard digits.count <= 15 else { return nil }
+        var integer: Int64 = 0
+        for digit in digits {
+            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
+            integer = integer * 10 + Int64(digit - UInt8(ascii: "0"))
+        }
+        self = isNegative ? -Double(integer) : Double(integer)
     }
 }

@@ -59,8 +59,14 @@ public struct StreamSnapshot: Sendable {
     func object(_ key: Overlay.Key) throws(ReelError) -> SyncObject? {
         if let changed = changed(key) { return object(of: changed?.state) }
         return try reporting { () throws(ReelError) in
-            guard let row = try StoredObject.find(key, stream.layers, storage)?.row else { return nil }
-            return object(of: try row.state(key))
+            for layer in stream.layers {
+                let found = try storage.sealed(StoreKey.object(layer, key)) { (content) throws(ReelError) in
+                    guard let row = try StoredObject.row(in: content) else { return SyncObject?.none }
+                    return try SyncObject(ObjectName(key), row: row, readAt: stream.position)
+                }
+                if let found { return found }
+            }
+            return nil
         }
     }
 
@@ -89,11 +95,12 @@ public struct StreamSnapshot: Sendable {
     public func objects(_ model: String) throws(ReelError) -> [SyncObject] {
         let beginning = Fold.key(model: model, id: "")
         var objects: [SyncObject] = []
-        var cursor = LayeredRows(stream.layers, beginning: beginning, storage)
+        let hasChanges = !stream.unwritten.isEmpty || showsOwn && !stream.own.isEmpty
         try reporting { () throws(ReelError) in
-            while let (key, row) = try cursor.next() {
-                guard changed(key) == nil, let object = object(of: try row.state(key)) else { continue }
-                objects.append(object)
+            try storage.forEachObject(stream.layers, beginning: beginning) { (key, row) throws(ReelError) in
+                if hasChanges, changed(Array(key)) != nil { return }
+                let object = try SyncObject(ObjectName(key), row: row, readAt: stream.position)
+                if let object { objects.append(object) }
             }
         }
         for (key, changed) in stream.unwritten where key.starts(with: beginning) && !(showsOwn && isOwn(key)) {
@@ -102,7 +109,12 @@ public struct StreamSnapshot: Sendable {
         for (key, changed) in showsOwn ? stream.own : [:] where key.starts(with: beginning) {
             if let object = object(of: changed?.state) { objects.append(object) }
         }
-        return objects.sorted { $0.name.id.utf8.lexicographicallyPrecedes($1.name.id.utf8) }
+        func precedes(_ a: SyncObject, _ b: SyncObject) -> Bool {
+            a.name.id.utf8.lexicographicallyPrecedes(b.name.id.utf8)
+        }
+        // The rows come in order, unless an id has escapes.
+        let isSorted = zip(objects, objects.dropFirst()).allSatisfy(precedes)
+        return isSorted ? objects : objects.sorted(by: precedes)
     }
 
     /// True if the storage may hold objects of the stream.
@@ -145,14 +157,5 @@ public struct StreamSnapshot: Sendable {
     private func object(of state: ObjectState?) -> SyncObject? {
         guard let state, !state.isDeleted else { return nil }
         return SyncObject(state, readAt: stream.position)
-    }
-}
-
-extension StoredRow {
-    /// Returns the object or tombstone of the row. Throws `store_damaged` if it is no such row.
-    fileprivate func state(_ key: [UInt8]) throws(ReelError) -> ObjectState {
-        let state: ObjectState? = bytes.withUnsafeBytes { try? ObjectState(row: $0, key: key) }
-        guard let state else { throw key.withUnsafeBytes { ReelError.damagedStore($0) } }
-        return state
     }
 }

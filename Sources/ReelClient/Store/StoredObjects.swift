@@ -119,17 +119,23 @@ struct StoredObject {
     }
 
     init(_ content: Bytes) throws(ReelError) {
-        guard !content.isEmpty else {
+        guard let bytes = try Self.row(in: content) else {
             row = nil
             return
         }
-        guard content.count >= Self.headBytes else { throw ReelError(.storeDamaged, "found a row without its head") }
         let aging = Seq(littleEndian: content.loadUnaligned(fromByteOffset: 8, as: Seq.self))
         row = StoredRow(
-            bytes: Array(content[Self.headBytes...]),
+            bytes: Array(bytes),
             digest: UInt64(littleEndian: content.loadUnaligned(as: UInt64.self)),
             agingSeq: aging < 0 ? nil : aging
         )
+    }
+
+    /// Returns the fold's row in the stored form; nil: the object is gone.
+    static func row(in content: Bytes) throws(ReelError) -> Bytes? {
+        if content.isEmpty { return nil }
+        guard content.count >= headBytes else { throw ReelError(.storeDamaged, "found a row without its head") }
+        return Bytes(rebasing: content[headBytes...])
     }
 
     /// The size of the stored form in bytes.
@@ -141,5 +147,38 @@ struct StoredObject {
         withUnsafeBytes(of: row.digest.littleEndian) { bytes.append(contentsOf: $0) }
         withUnsafeBytes(of: (row.agingSeq ?? .none).littleEndian) { bytes.append(contentsOf: $0) }
         bytes += row.bytes
+    }
+}
+
+extension StorageSnapshot {
+    /// Calls `body` with each object of the uppermost generation that has it, whose key has a beginning. In each
+    /// generation, the keys come in the order of their bytes.
+    ///
+    /// - Parameters:
+    ///   - layers: the generations, the upper one first.
+    ///   - beginning: the beginning of the keys.
+    ///   - body: gets the key and the fold's row. Its error counts as damage of the row.
+    /// - Throws: `store_damaged` for a damaged row, another code that begins with `store_` if the store failed.
+    func forEachObject(
+        _ layers: [Int64],
+        beginning: [UInt8],
+        _ body: (_ key: Bytes, _ row: Bytes) throws(ReelError) -> Void
+    ) throws(ReelError) {
+        var upperKeys: Set<[UInt8]> = []
+        for (depth, layer) in layers.enumerated() {
+            let (start, prefix) = (StoreKey.object(layer, beginning), StoreKey.object(layer, []).count)
+            try forEach(from: start, to: StoreKey.end(of: start)) { (storeKey, value) throws(ReelError) in
+                let key = Bytes(rebasing: storeKey[prefix...])
+                if depth > 0, upperKeys.contains(Array(key)) { return true }
+                if depth < layers.count - 1 { upperKeys.insert(Array(key)) }
+                do throws(ReelError) {
+                    guard let content = SealedValue.open(value, for: storeKey) else { throw .damagedStore(storeKey) }
+                    if let row = try StoredObject.row(in: content) { try body(key, row) }
+                } catch {
+                    throw .damagedStore(key)
+                }
+                return true
+            }
+        }
     }
 }

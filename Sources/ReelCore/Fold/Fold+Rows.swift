@@ -166,35 +166,21 @@ public struct FoldLoader: Sendable {
 
     /// Reads the row of an object or tombstone into a living object without fields.
     static func read(_ bytes: Bytes, into object: inout FoldedObject) throws(ReelError) {
-        var row = RowReader(bytes)
-        let isAlive = try row.flag()
-        object.seq = try row.number()
-        if isAlive {
-            let count = try row.count()
-            object.fields.reserveCapacity(min(count, Limits.fields))
-            for _ in 0..<count { object.insert(try field(&row), at: object.fields.count) }
-        } else {
-            object.bury(at: object.seq)
+        var row = try RowFields(bytes)
+        object.seq = row.seq
+        object.fields.reserveCapacity(min(row.count, Limits.fields))
+        while let field = try row.next() {
+            let value: FieldValue =
+                switch field.content {
+                case .plain(let value): .plain(Array(value))
+                case .text(let text): .text(text)
+                }
+            object.insert(
+                FoldedField(name: Array(field.name), value: value, writer: field.writer),
+                at: object.fields.count
+            )
         }
-        try row.end()
-    }
-
-    private static func field(_ row: inout RowReader) throws(ReelError) -> FoldedField {
-        let name = Array(try row.text())
-        let writer = try row.mark()
-        guard try row.flag() else {
-            return FoldedField(name: name, value: .plain(Array(try row.value())), writer: writer)
-        }
-        var text = SplicedText(written: try row.flag() ? try row.mark() : nil)
-        while try row.flag() {
-            let bytes = try row.text()
-            let inserted = try row.mark()
-            var deleters: [TextMark] = []
-            for _ in 0..<(try row.count()) { deleters.append(try row.mark()) }
-            text.append(bytes, scalars: JSONText(bytes).scalarCount, inserted: inserted, deleters: deleters)
-        }
-        text.finishAppending()
-        return FoldedField(name: name, value: .text(text), writer: writer)
+        if row.isDeleted { object.bury(at: row.seq) }
     }
 
     /// Adds the row of a site.
