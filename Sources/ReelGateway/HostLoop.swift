@@ -22,6 +22,8 @@ protocol HostLoop: AnyObject, Sendable {
     func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void)
     /// Runs `body` on the loop, later: never before `schedule` has returned.
     func schedule(_ body: @escaping () -> Void)
+    /// Runs `body` once after `ms` milliseconds, unless the timer is cancelled before.
+    @discardableResult func once(after ms: Int64, _ body: @escaping () -> Void) -> any HostTimer
     /// Runs `body` every `ms` milliseconds, until the timer is cancelled.
     func every(_ ms: Int64, _ body: @escaping () -> Void) -> any HostTimer
     /// Returns a function that can be called from any thread. It runs `body` on the loop.
@@ -43,6 +45,10 @@ extension EventLoop: HostLoop {
     func schedule(_ body: @escaping () -> Void) {
         let body = LoopBound(body, on: self)
         execute { body.value() }
+    }
+
+    func once(after ms: Int64, _ body: @escaping () -> Void) -> any HostTimer {
+        timer(after: .milliseconds(ms), body)
     }
 
     func every(_ ms: Int64, _ body: @escaping () -> Void) -> any HostTimer {

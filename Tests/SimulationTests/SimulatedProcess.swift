@@ -114,6 +114,8 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
 
     func schedule(_ body: @escaping () -> Void) { after(0, body) }
 
+    func once(after ms: Int64, _ body: @escaping () -> Void) -> any HostTimer { after(ms, body) }
+
     func every(_ ms: Int64, _ body: @escaping () -> Void) -> any HostTimer {
         final class Repeated: HostTimer {
             var next: Happening?
@@ -150,3 +152,5 @@ final class SimulatedProcess: SerialExecutor, TaskExecutor, HostLoop, @unchecked
 struct Unchecked<Value>: @unchecked Sendable {
     var value: Value
 }
+
+extension Happening: HostTimer {}

@@ -100,8 +100,7 @@ extension GatewayLoop {
         guard let dueMs = coalescers[partition].dueMs else { return }
         if dueMs <= nowMs { return deliver(partition) }
         guard gatherTimers[partition] == nil else { return }
-        gatherTimers[partition] = loop.every(dueMs - nowMs) { [self] in
-            gatherTimers[partition]?.cancel()
+        gatherTimers[partition] = loop.once(after: dueMs - nowMs) { [self] in
             gatherTimers[partition] = nil
             deliverIfDue(partition)
         }

@@ -227,12 +227,7 @@ final class ReadScheduler {
     /// Lets a reader try again after a pause.
     private func readLater(_ reader: any EventReader) {
         reader.readState = .reading
-        var timer: (any HostTimer)?
-        timer = gateway.loop.every(Self.overloadMs) { [gateway] in
-            timer?.cancel()
-            timer = nil
-            gateway.reads.enqueue(reader)
-        }
+        gateway.loop.once(after: Self.overloadMs) { [gateway] in gateway.reads.enqueue(reader) }
     }
 
     private func take(_ result: Result<EventRange, Problem>, for reader: any EventReader) {

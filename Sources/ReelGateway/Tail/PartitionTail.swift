@@ -19,6 +19,14 @@ final class PartitionTail: LogSink {
         var recentBytes = 0
         var tail: (any LogTail)?
         var isFenced = false
+
+        /// Returns a record of the latest batches; nil if none has it.
+        func record(at seq: Seq) -> Witness? {
+            let index = recent.partitioningIndex { $0.last < seq }
+            guard index < recent.count else { return nil }
+            let batch = recent[index].records
+            return batch.entry(at: seq).map(batch.witness)
+        }
     }
 
     /// An event that a tail reports.
@@ -99,7 +107,13 @@ final class PartitionTail: LogSink {
             let (read, stoppedBefore) = classify(batch, &state)
             var news: [News] = []
             if let read {
-                if let error = disagreement(read, state.recent) {
+                do throws(LogError) {
+                    _ = try batch.checkWitnesses(
+                        in: read.kinds.indices,
+                        isBelieved: { read.kinds[$0].isWitness },
+                        record: { state.record(at: $0) }
+                    )
+                } catch {
                     state.isFenced = true
                     return [.ended(error, isFenced: true)]
                 }
@@ -129,34 +143,6 @@ final class PartitionTail: LogSink {
             return [.skipped(to: first), end]
         }
         for piece in news { tell(self, piece) }
-    }
-
-    /// Returns an error if the batch contradicts the records that were read before. The first and the last record of
-    /// the batch carry a witness: the record that their gateway had read last. This tail must have read the same
-    /// record. Witnesses of void records do not count, because any program with access to the log may have written
-    /// them.
-    private func disagreement(_ read: TailBatch, _ recent: Deque<TailBatch>) -> LogError? {
-        let batch = read.records
-        let ends = [read.kinds.firstIndex(where: \.isWitness), read.kinds.lastIndex(where: \.isWitness)]
-        for entry in ends.compactMap({ $0.map { batch.entries[$0] } }) {
-            guard let witness = entry.witness else { continue }
-            var known: Witness?
-            if let earlier = batch.entry(at: witness.seq) {
-                known = batch.witness(of: earlier)
-            } else {
-                let index = recent.partitioningIndex { $0.last < witness.seq }
-                let batch = index < recent.count ? recent[index].records : nil
-                known = batch.flatMap { batch in batch.entry(at: witness.seq).map(batch.witness) }
-            }
-            if witness.seq >= entry.seq || known.map({ $0 != witness }) ?? false {
-                return LogError(
-                    .diverged,
-                    "the record at seq \(entry.seq) is from a node that has read another record at seq \(witness.seq)",
-                    seq: witness.seq - 1
-                )
-            }
-        }
-        return nil
     }
 
     /// Classifies each record. Stops before a barrier that this version does not know.

@@ -117,7 +117,7 @@ extension GatewayLoop {
             guard dueMs < timer.dueMs else { return }
             timer.timer.cancel()
         }
-        seqWaiters.timer = (dueMs, loop.every(dueMs - nowMs) { [self] in endOverdueWaits() })
+        seqWaiters.timer = (dueMs, loop.once(after: dueMs - nowMs) { [self] in endOverdueWaits() })
     }
 
     /// Calls back the waiters for seqs that this loop has read by now.
@@ -127,7 +127,6 @@ extension GatewayLoop {
 
     /// Advances the waits that have passed their deadline.
     private func endOverdueWaits() {
-        seqWaiters.timer?.timer.cancel()
         seqWaiters.timer = nil
         for partition in seqWaiters.waiting.indices {
             for var waiter in seqWaiters.waiting[partition].due(nowMs: nowMs) {

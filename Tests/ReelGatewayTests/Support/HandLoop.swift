@@ -28,6 +28,7 @@ final class HandLoop: HostLoop, @unchecked Sendable {
     func beforeFlush(_ body: @escaping () -> Void) { jobs.append(body) }
     func afterFlush(_ body: @escaping () -> Void) { jobs.append(body) }
     func schedule(_ body: @escaping () -> Void) { jobs.append(body) }
+    func once(after ms: Int64, _ body: @escaping () -> Void) -> any HostTimer { HandTimer {} }
     func every(_ ms: Int64, _ body: @escaping () -> Void) -> any HostTimer { HandTimer {} }
 
     func offload<T: Sendable>(_ work: @escaping @Sendable () -> T, then: @escaping (T) -> Void) {

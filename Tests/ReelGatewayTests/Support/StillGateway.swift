@@ -15,14 +15,15 @@ final class StillLoop: HostLoop, @unchecked Sendable {
     func writing(toMost count: Int, _ body: () -> Void) { body() }
     /// The number of times that a timer has fired.
     private(set) var fired = 0
-    private var timers: [Int: (ms: Int64, dueMs: Int64, body: () -> Void)] = [:]
+    /// The timers by their number, with the period of those that repeat.
+    private var timers: [Int: (everyMs: Int64?, dueMs: Int64, body: () -> Void)] = [:]
     private var last = 0
 
     func pass(ms: Int64) {
         nowMs += ms
         for (number, timer) in timers where timer.dueMs <= nowMs {
             fired += 1
-            timers[number]?.dueMs += timer.ms
+            timers[number] = timer.everyMs.map { ($0, timer.dueMs + $0, timer.body) }
             timer.body()
         }
     }
@@ -33,9 +34,12 @@ final class StillLoop: HostLoop, @unchecked Sendable {
 
     func schedule(_ body: @escaping () -> Void) { body() }
 
-    func every(_ ms: Int64, _ body: @escaping () -> Void) -> any HostTimer {
+    func once(after ms: Int64, _ body: @escaping () -> Void) -> any HostTimer { timer(nowMs + ms, nil, body) }
+    func every(_ ms: Int64, _ body: @escaping () -> Void) -> any HostTimer { timer(nowMs + ms, ms, body) }
+
+    private func timer(_ dueMs: Int64, _ everyMs: Int64?, _ body: @escaping () -> Void) -> any HostTimer {
         last += 1
-        timers[last] = (ms, nowMs + ms, body)
+        timers[last] = (everyMs, dueMs, body)
         return HandTimer { [self, number = last] in timers[number] = nil }
     }
 
