@@ -115,6 +115,7 @@ import Testing
         try await network.on { ($0.haste, $0.tokenS, $0.heldPauses) = (1_000, 60, [SyncClient.tokenMs]) }
         let client = try network.client(store: .file(path, user: "ann"), renewToken: { await tokens.next() })
         let notices = await client.notices()
+        await tokens.begin()
         try await client.open("todo").publish(.insert("task", id: "1")).outcome()
         try await eventually { (try? await network.on { $0.said.count >= 2 }) == true }
         let said = Set(try await network.on { $0.said })
@@ -134,6 +135,7 @@ import Testing
         try await network.on { ($0.haste, $0.tokenS, $0.heldPauses) = (1_000, 60, [SyncClient.tokenMs]) }
         let client = try network.client(renewToken: { await tokens.next() })
         let notices = await client.notices()
+        await tokens.begin()
         try await client.open("todo").publish(.insert("task", id: "1")).outcome()
         try await eventually { (try? await network.on { $0.said.count >= 2 }) == true }
         #expect(Set(try await network.on { $0.said }) == [ann])
@@ -343,13 +345,25 @@ import Testing
     }
 }
 
-/// Gives one token after the other, and then the last token repeatedly.
+/// Gives one token after the other once it has begun, and then the last token repeatedly.
 private actor Turns {
     private var tokens: [String]
+    private var hasBegun = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
 
     init(_ tokens: [String]) { self.tokens = tokens }
 
-    func next() -> String { tokens.count > 1 ? tokens.removeFirst() : tokens[0] }
+    /// Lets `next` return.
+    func begin() {
+        hasBegun = true
+        for caller in waiting { caller.resume() }
+        waiting = []
+    }
+
+    func next() async -> String {
+        if !hasBegun { await withCheckedContinuation { waiting.append($0) } }
+        return tokens.count > 1 ? tokens.removeFirst() : tokens[0]
+    }
 }
 
 extension FakeNetwork {
