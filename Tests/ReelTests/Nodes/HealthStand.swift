@@ -1,4 +1,5 @@
 import EventLogConformance
+import NodeTestSupport
 import ReelBase
 import ReelCore
 import ReelGateway
@@ -150,11 +151,7 @@ final class HealthStand {
         )
         snapshot.waitUntilCompared(ms: 60_000)
         var settings = GatewaySettings()
-        settings.node.listen = "127.0.0.1:0"
-        settings.node.loops = 1
-        settings.node.announceMs = 100
-        settings.node.drainSpreadMs = 100
-        settings.node.handshakeMs = 1_000_000
+        settings.node = .forTests
         gateway = try Gateway(log: gateways, settings: settings, logger: logger, metrics: metrics, state: snapshot)
         probe = try await NodeProbe()
         let loop = try EventLoop()
