@@ -110,7 +110,7 @@ let package = Package(
             swiftSettings: settings
         ),
 
-        // Waiting for conditions and random numbers, for all suites.
+        // Waiting for conditions, random numbers and the text of events, for all suites.
         .target(
             name: "TestSupport",
             dependencies: ["ReelBase"],

@@ -338,10 +338,7 @@ extension HTTPServer.Settings {
 /// Events in the form that a client sends.
 enum Sent {
     static func insert(_ site: Site, _ op: Op, _ id: String, _ title: String = "x") -> [UInt8] {
-        Array(
-            (#"{"type":"insert","site":"\#(site)","op":\#(op),"model":"task","id":"\#(id)","#
-                + #""fields":{"title":"\#(title)"}}"#).utf8
-        )
+        EventText.sent("insert", site, op, #""model":"task","id":"\#(id)","fields":{"title":"\#(title)"}"#).bytes
     }
 }
 

@@ -286,11 +286,9 @@ final class HealthStand {
             key: "\(stream)",
             to: stream.partition(of: 2),
             seqs.map { seq in
-                let rest = #""model":"task","op":\#(seq),"site":"\#(site)""#
-                let base = #""base":\#(seq - 1)"#
-                return seq == 0
-                    ? #"{\#(base),"fields":{"title":"\#(title)"},"id":"0",\#(rest),"type":"insert"}"#
-                    : #"{\#(base),"fields":{"title":"\#(title) \#(seq)"},"id":"0",\#(rest),"type":"update"}"#
+                let (type, text) = seq == 0 ? ("insert", title) : ("update", "\(title) \(seq)")
+                let (base, fields) = (seq - 1, #"{"title":"\#(text)"}"#)
+                return EventText.logged(type, site, seq, base: base, model: "task", id: "0", fields: fields).text
             }
         )
     }
