@@ -110,11 +110,19 @@ let package = Package(
             swiftSettings: settings
         ),
 
-        // Waiting for conditions and random numbers, for all suites.
+        // Waiting for conditions, random numbers and the text of events, for all suites.
         .target(
             name: "TestSupport",
             dependencies: ["ReelBase"],
             path: "Tests/TestSupport",
+            swiftSettings: settings
+        ),
+
+        // Settings, raw connections and mock brokers, for the suites of nodes.
+        .target(
+            name: "NodeTestSupport",
+            dependencies: ["CRdkafka", "ReelCore", "ReelKafka", "ReelLog", "ReelNet", "ReelNode"],
+            path: "Tests/NodeTestSupport",
             swiftSettings: settings
         ),
 
@@ -203,29 +211,28 @@ let package = Package(
             "ReelCheckTests",
             ["CZlib", "EventLogConformance", "ReelBase", "ReelCheck", "ReelCore", "ReelLog", "TestSupport"]
         ),
-        tests("ReelNetTests", ["ReelNet", "TestSupport"]),
+        tests("ReelNetTests", ["NodeTestSupport", "ReelNet", "TestSupport"]),
         tests(
             "ReelLogTests",
             ["EventLogConformance", "ReelCore", "ReelLog", "ReelSQLite", "log-writer", "TestSupport"]
         ),
         tests(
             "ReelKafkaTests",
-            ["CRdkafka", "EventLogConformance", "ReelCore", "ReelKafka", "ReelLog", "TestSupport"]
+            ["CRdkafka", "EventLogConformance", "NodeTestSupport", "ReelCore", "ReelKafka", "ReelLog", "TestSupport"]
         ),
         tests("ReelNodeTests", ["EventLogConformance", "ReelCore", "ReelNet", "ReelNode", "TestSupport"]),
         tests(
             "ReelGatewayTests",
             [
-                "EventLogConformance", "ReelBase", "ReelCore", "ReelGateway", "ReelLog", "ReelNet", "ReelNode",
-                "ReelSnapshot",
-                "TestSupport",
+                "EventLogConformance", "NodeTestSupport", "ReelBase", "ReelCore", "ReelGateway", "ReelLog", "ReelNet",
+                "ReelNode", "ReelSnapshot", "TestSupport",
             ]
         ),
         tests(
             "ReelSnapshotTests",
             [
-                "EventLogConformance", "ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot",
-                "TestSupport",
+                "EventLogConformance", "NodeTestSupport", "ReelCore", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite",
+                "ReelSnapshot", "TestSupport",
             ]
         ),
         tests(
@@ -259,9 +266,9 @@ let package = Package(
         tests(
             "ReelTests",
             [
-                "ReelTool", "CRdkafka", "EventLogConformance", "ReelBase", "ReelCheck", "ReelClient", "ReelCore",
-                "ReelGateway",
-                "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite", "ReelSnapshot", "TestSupport",
+                "ReelTool", "CRdkafka", "EventLogConformance", "NodeTestSupport", "ReelBase", "ReelCheck", "ReelClient",
+                "ReelCore", "ReelGateway", "ReelKafka", "ReelLab", "ReelLog", "ReelNet", "ReelNode", "ReelSQLite",
+                "ReelSnapshot", "TestSupport",
             ]
         ),
         // Client, gateway and fold in virtual time.

@@ -96,10 +96,8 @@ import Testing
         let log = try store.currentLog()
         let (site, ended) = (ReelCore.Site(high: 1, low: 1), ReelCore.Site(high: 1, low: 2))
         func event(_ op: Int, of site: ReelCore.Site, base: Seq, last: Bool = false) -> LogAppend {
-            let end = last ? #""last":true,"# : ""
-            let text =
-                #"{"base":\#(base),"id":"\#(op)",\#(end)"model":"m","op":\#(op),"site":"\#(site)","type":"insert"}"#
-            return LogAppend(key: Array("todo".utf8), value: Array(text.utf8))
+            let text = EventText.logged("insert", site, op, base: base, isLast: last, model: "m", id: "\(op)")
+            return LogAppend(key: Array("todo".utf8), value: text.bytes)
         }
         try await log.append(
             (0..<5).map { event($0, of: site, base: -1) } + [event(0, of: ended, base: -1, last: true)]
@@ -370,8 +368,8 @@ import Testing
     @Test("A stream in which no event has an effect holds up nobody") func aStreamInWhichNoEventHas() async throws {
         let store = try await store(seed: TestSeed.given(or: 3_260), steps: 0)
         let site = ReelCore.Site(high: 1, low: 1)
-        let gap = #"{"base":-1,"id":"0","model":"m","op":1,"site":"\#(site)","type":"insert"}"#
-        try await store.currentLog().append([LogAppend(key: Array("todo".utf8), value: Array(gap.utf8))])
+        let gap = EventText.logged("insert", site, 1, model: "m", id: "0")
+        try await store.currentLog().append([LogAppend(key: Array("todo".utf8), value: gap.bytes)])
         _ = try EpochChange(store, partitions: 2).run()
         #expect(try store.current()?.number == 1)
     }

@@ -1,4 +1,5 @@
 import ReelCore
+import TestSupport
 import Testing
 
 @testable import ReelCheck
@@ -22,9 +23,7 @@ import Testing
             seq += 1
             let uuid = Site(high: 1, low: UInt64(site)).text.string
             // The first ten sites end with their first event.
-            let last = site < 10 ? #""last":true,"# : ""
-            let value = #"{"base":\#(seq - 1),\#(last)"op":\#(op),"site":"\#(uuid)","type":"noop"}"#
-            return fold("todo", value)
+            return fold("todo", EventText.logged("noop", uuid, op, base: seq - 1, isLast: site < 10).text)
         }
         /// Folds a barrier that retires the sites without an event after the seq `before`.
         func retire(before: Int64) -> String {
@@ -54,8 +53,7 @@ import Testing
         // it ends.
         func noop(uuid: String, op: Int = 0, last: Bool = false) -> String {
             seq += 1
-            let end = last ? #""last":true,"# : ""
-            return fold("todo", #"{"base":\#(seq - 1),\#(end)"op":\#(op),"site":"\#(uuid)","type":"noop"}"#)
+            return fold("todo", EventText.logged("noop", uuid, op, base: seq - 1, isLast: last).text)
         }
         #expect(noop(uuid: "00000000-0000-8000-8000-000000000001") == "applied")
         #expect(noop(uuid: "ffffffff-ffff-8fff-bfff-ffffffffffff") == "applied")

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import ReelCheck
@@ -24,10 +25,9 @@ struct RecordedRun {
     /// Returns the value of an event in the log.
     static func event(site number: Int, op: Int, base: Int = -1) -> String {
         let site = site(number)
-        return op == 0
-            ? #"{"base":\#(base),"fields":{"n":0},"id":"\#(site)","model":"m","op":0,"site":"\#(site)","type":"insert"}"#
-            : #"{"base":\#(base),"id":"\#(site)","model":"m","op":\#(op),"ops":{"n":{"inc":1}},"site":"\#(site)","#
-                + #""type":"update"}"#
+        let (fields, ops) = op == 0 ? (#"{"n":0}"#, nil) : (nil, #"{"n":{"inc":1}}"#)
+        let type = op == 0 ? "insert" : "update"
+        return EventText.logged(type, site, op, base: Int64(base), model: "m", id: site, fields: fields, ops: ops).text
     }
 
     /// Returns the barrier that retires the sites of stream `s` that have consumed no event after a seq.

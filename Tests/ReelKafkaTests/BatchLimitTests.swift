@@ -1,6 +1,7 @@
 import CRdkafka
 import Dispatch
 import EventLogConformance
+import NodeTestSupport
 import ReelCore
 import ReelLog
 import Synchronization

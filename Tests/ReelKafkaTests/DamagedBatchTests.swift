@@ -1,5 +1,6 @@
 import EventLogConformance
 import Foundation
+import NodeTestSupport
 import ReelCore
 import ReelKafka
 import ReelLog

@@ -1,5 +1,6 @@
 import CRdkafka
 import Foundation
+import NodeTestSupport
 import Testing
 
 @testable import ReelKafka

@@ -1,4 +1,5 @@
 import EventLogConformance
+import NodeTestSupport
 import ReelCore
 import ReelKafka
 import ReelLog

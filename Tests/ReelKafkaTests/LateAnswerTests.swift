@@ -1,6 +1,7 @@
 import CRdkafka
 import EventLogConformance
 import Foundation
+import NodeTestSupport
 import ReelCore
 import ReelKafka
 import ReelLog

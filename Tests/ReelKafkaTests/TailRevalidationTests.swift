@@ -1,5 +1,6 @@
 import CRdkafka
 import EventLogConformance
+import NodeTestSupport
 import ReelCore
 import ReelLog
 import Synchronization

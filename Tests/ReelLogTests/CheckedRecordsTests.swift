@@ -2,6 +2,7 @@ import EventLogConformance
 import Foundation
 import ReelCore
 import ReelSQLite
+import TestSupport
 import Testing
 
 @testable import ReelLog
@@ -21,8 +22,8 @@ struct CheckedRecordsTests {
     }
 
     private func event(_ op: Int, of site: Int) -> String {
-        #"{"base":-1,"id":"\#(site)-\#(op)","model":"m","op":\#(op),"#
-            + #""site":"00000000-0000-4000-8000-00000000000\#(site)","type":"insert"}"#
+        let id = "\(site)-\(op)"
+        return EventText.logged("insert", "00000000-0000-4000-8000-00000000000\(site)", op, model: "m", id: id).text
     }
 
     /// Changes one bit in the row of a record, as a faulty disk does. No other row changes, and no length.

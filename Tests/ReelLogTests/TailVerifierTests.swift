@@ -1,6 +1,7 @@
 import EventLogConformance
 import ReelCore
 import ReelLog
+import TestSupport
 import Testing
 
 @Suite struct TailVerifierTests {
@@ -19,11 +20,8 @@ import Testing
 
     private func event(_ text: String, witness: Witness? = nil) -> LogAppend {
         let site = Site(high: 1, low: 1)
-        return LogAppend(
-            "s",
-            #"{"base":-1,"fields":{"t":"\#(text)"},"id":"a","model":"m","op":0,"site":"\#(site)","type":"insert"}"#,
-            witness: witness
-        )
+        let event = EventText.logged("insert", site, 0, model: "m", id: "a", fields: #"{"t":"\#(text)"}"#)
+        return LogAppend("s", event.text, witness: witness)
     }
 
     private func verifier(next: Seq = 0, last: Witness? = nil) -> TailVerifier {

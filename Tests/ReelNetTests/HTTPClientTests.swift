@@ -1,3 +1,4 @@
+import NodeTestSupport
 import Testing
 
 @testable import ReelNet
@@ -48,10 +49,10 @@ import Testing
     {
         let (loop, client) = try makeClient()
         defer { end(loop) }
-        let bound = try BoundSocket()
+        let bound = try HeldPort()
         defer { withExtendedLifetime(bound) {} }
         let error = await #expect(throws: NetError.self) {
-            try await client.fetch(HTTPClientRequest("GET", host: "127.0.0.1", port: bound.port, target: "/"))
+            try await client.fetch(HTTPClientRequest("GET", host: "127.0.0.1", port: bound.number, target: "/"))
         }
         #expect(error?.code == .refused)
     }

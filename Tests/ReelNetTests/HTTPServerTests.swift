@@ -1,4 +1,5 @@
 import Foundation
+import NodeTestSupport
 import TestSupport
 import Testing
 
@@ -276,7 +277,7 @@ import Testing
         let counts = Counts()
         try server.onServer { $0.drain { counts.add("drained") } }
         #expect(idle.receiveAll() == "")
-        #expect(throws: NetError.self) { try RawSocket(server.address) }
+        #expect(throws: POSIXError.self) { try RawSocket(server.address) }
         busy.send("lf")
         let answer = busy.receiveAll()
         #expect(answer.hasSuffix("\r\n\r\nhalf") && answer.contains("connection: close"))

@@ -1,3 +1,4 @@
+import NodeTestSupport
 import TestSupport
 import Testing
 

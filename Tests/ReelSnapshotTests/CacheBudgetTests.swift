@@ -73,8 +73,8 @@ struct CacheBudgetTests {
                 }
             )
             let inserts = (0..<500).map { op in
-                #"{"base":-1,"fields":{"t":"text"},"id":"o\#(op)","model":"m","op":\#(op),"#
-                    + #""site":"00000000-0000-4000-8000-000000000001","type":"insert"}"#
+                let site = "00000000-0000-4000-8000-000000000001"
+                return EventText.logged("insert", site, op, model: "m", id: "o\(op)", fields: #"{"t":"text"}"#).text
             }
             try await lab.log.append(inserts, key: name, to: partition)
             try await eventually { keeper.now.seq == 499 }

@@ -11,7 +11,7 @@ import Testing
 /// The digests of many streams in one answer.
 @Suite(.timeLimit(.minutes(5))) struct DigestsTests {
     private func insert(_ id: String, op: Op = 0) -> String {
-        #"{"base":-1,"fields":{"a":12},"id":"\#(id)","model":"m","op":\#(op),"site":"\#(StoredFile.site)","type":"insert"}"#
+        EventText.logged("insert", StoredFile.site, op, model: "m", id: id, fields: #"{"a":12}"#).text
     }
 
     private func held(_ name: String, _ seq: Seq = .none) throws -> DigestsRequest.HeldState {

@@ -89,11 +89,11 @@ struct FoldTurnsTests {
         let lab = try lab()
         let site = "00000000-0000-4000-8000-000000000001"
         func event(_ op: Int, _ fields: String) -> String {
-            #"{"base":-1,"fields":{\#(fields)},"id":"a","model":"m","op":\#(op),"site":"\#(site)","type":"insert"}"#
+            EventText.logged("insert", site, op, model: "m", id: "a", fields: fields).text
         }
         let text = String(repeating: "x", count: 900_000)
-        try await lab.log.append([event(0, #""t":"\#(text)""#)], key: "todo", to: 0)
-        try await lab.log.append((1...500).map { event($0, #""n":\#($0)"#) }, key: "todo", to: 0)
+        try await lab.log.append([event(0, #"{"t":"\#(text)"}"#)], key: "todo", to: 0)
+        try await lab.log.append((1...500).map { event($0, #"{"n":\#($0)}"#) }, key: "todo", to: 0)
         let folder = try open(lab)
         try fold(lab, from: 0, with: folder)
         var (turns, writes) = (0, 0)
@@ -116,9 +116,8 @@ struct FoldTurnsTests {
         let site = "00000000-0000-4000-8000-000000000001"
         let text = String(repeating: "x", count: 900_000)
         let events = (0...300).map { op in
-            let fields = op == 0 ? #""t":"\#(text)""# : #""n":\#(op)"#
-            let event = #""id":"a","model":"m","op":\#(op),"site":"\#(site)""#
-            return #"{"base":-1,"fields":{\#(fields)},\#(event),"type":"insert"}"#
+            let fields = op == 0 ? #"{"t":"\#(text)"}"# : #"{"n":\#(op)}"#
+            return EventText.logged("insert", site, op, model: "m", id: "a", fields: fields).text
         }
         try await lab.log.append(events, key: "todo", to: 0)
         try await lab.reach(node, 0, 300)
@@ -230,10 +229,10 @@ struct FoldTurnsTests {
         let text = String(repeating: "x", count: 700_000)
         let site = "00000000-0000-4000-8000-000000000001"
         let inserts = (0..<40).map { id in
-            #"{"base":-1,"fields":{"t":"\#(text)"},"id":"\#(id)","model":"m","op":\#(id),"site":"\#(site)","type":"insert"}"#
+            EventText.logged("insert", site, id, model: "m", id: "\(id)", fields: #"{"t":"\#(text)"}"#).text
         }
         let updates = (0..<40).map { id in
-            #"{"base":-1,"fields":{"x":1},"id":"\#(id)","model":"m","op":\#(id + 40),"site":"\#(site)","type":"update"}"#
+            EventText.logged("update", site, id + 40, model: "m", id: "\(id)", fields: #"{"x":1}"#).text
         }
         try await lab.log.append(inserts + updates, key: "todo", to: 0)
         let folder = try open(lab)

@@ -135,7 +135,7 @@ struct FormatUpgradeTests {
         #expect(old.map(\.stream) == new.map(\.stream) && old.map(\.seq) == new.map(\.seq))
         #expect(old.allSatisfy { $0.objects ?? 0 > 0 && $0.atMs == nil })
         #expect(old.map(\.objects) == new.map(\.objects) && old.map(\.bytes) == new.map(\.bytes))
-        let noop = #"{"at":5,"base":-1,"op":0,"site":"00000000-0000-4000-8000-000000000009","type":"noop"}"#
+        let noop = EventText.logged("noop", "00000000-0000-4000-8000-000000000009", 0, at: 5).text
         try await stored.lab.log.append([noop], key: "todo", to: 0)
         try await stored.lab.reach(node, 0, 90)
         let (todo, known) = (try list(stored).last, new.last)

@@ -1,3 +1,4 @@
+import NodeTestSupport
 import ReelCore
 import ReelLog
 import ReelNet
@@ -29,15 +30,12 @@ struct IncompleteStateTests {
         _ lab: Lab,
         _ body: (_ ask: (String, [UInt8]) async throws -> HTTPResponse) async throws -> Void
     ) async throws {
-        var common = NodeSettings()
-        common.listen = "127.0.0.1:0"
-        common.handshakeMs = 1_000_000
         var settings = lab.settings
         settings.reachMs = 20
         let node = try SnapshotServer(
             log: lab.log,
             settings: settings,
-            common: common,
+            common: .forTests,
             logger: Logger(threshold: .error)
         )
         let loop = try EventLoop()

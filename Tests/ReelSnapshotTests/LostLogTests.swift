@@ -1,4 +1,5 @@
 import Foundation
+import NodeTestSupport
 import ReelCore
 import ReelLog
 import ReelNet
@@ -50,11 +51,8 @@ struct LostLogTests {
         let lab = try Lab(partitions: 1)
         try await folded(20, lab)
         lab.log.rollBack(0, to: 12)
-        var common = NodeSettings()
-        common.listen = "127.0.0.1:0"
-        common.handshakeMs = 1_000_000
         let logger = Logger(threshold: .error)
-        let node = try SnapshotServer(log: lab.log, settings: lab.settings, common: common, logger: logger)
+        let node = try SnapshotServer(log: lab.log, settings: lab.settings, common: .forTests, logger: logger)
         let loop = try EventLoop()
         let http = try loop.sync { LoopBound(HTTPClient(on: loop), on: loop) }
         let (host, port) = (node.address.host, node.address.port)

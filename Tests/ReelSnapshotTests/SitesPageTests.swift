@@ -16,9 +16,8 @@ import Testing
 
     /// Returns an event of a site; its time is 1,000 ms plus the op.
     private func event(_ number: Int, _ op: Op, isLast: Bool = false, base: Seq = -1) -> String {
-        let last = isLast ? #""last":true,"# : ""
-        let head = #"{"at":\#(1_000 + op),"base":\#(base),"by":"u\#(number)",\#(last)"#
-        return head + #""op":\#(op),"site":"\#(site(number))","type":"noop"}"#
+        let (site, user) = (site(number), "u\(number)")
+        return EventText.logged("noop", site, op, base: base, at: 1_000 + op, by: user, isLast: isLast).text
     }
 
     @Test("sites come by the seqs of their last events, page by page, with user, time and end")
@@ -68,7 +67,7 @@ import Testing
         lab.settings.keptEvents = 10
         let node = try lab.node()
         defer { node.close() }
-        let bare = #"{"base":-1,"op":0,"site":"\#(site(9))","type":"noop"}"#
+        let bare = EventText.logged("noop", site(9), 0).text
         try await lab.log.append([event(1, 0)], key: "todo", to: 0)
         try await lab.reach(node, 0, 0)
         try await lab.log.append((0..<30).map { event(2, Op($0)) } + [bare], key: "todo", to: 0)

@@ -38,8 +38,8 @@ struct SnapshotNodeTests {
         defer { node.close() }
         let partition = todo.partition(of: 2)
         let site = Site(high: 1, low: 1)
-        func noop(_ op: Int) -> String { #"{"base":-1,"op":\#(op),"site":"\#(site)","type":"noop"}"# }
-        let update = #"{"base":-1,"id":"1","model":"m","op":2,"site":"\#(site)","type":"update"}"#
+        func noop(_ op: Int) -> String { EventText.logged("noop", site, op).text }
+        let update = EventText.logged("update", site, 2, model: "m", id: "1").text
         let values = [noop(0), noop(1), update, noop(1), noop(9)]
         try await lab.log.append(values, key: "todo", to: partition)
         try await lab.reach(node, partition, 4)

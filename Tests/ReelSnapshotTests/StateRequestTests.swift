@@ -1,4 +1,5 @@
 import Foundation
+import NodeTestSupport
 import ReelCore
 import ReelLog
 import ReelNet
@@ -22,15 +23,13 @@ import Testing
             _ get: (_ target: String, _ headers: HTTPHeaders) async throws -> (status: Int, text: String)
         ) async throws -> Void
     ) async throws {
-        var (settings, common) = (lab.settings, NodeSettings())
+        var settings = lab.settings
         settings.reachMs = reachMs
-        common.listen = "127.0.0.1:0"
-        common.handshakeMs = 1_000_000
         let node = try SnapshotServer(
             log: lab.log,
             number: number,
             settings: settings,
-            common: common,
+            common: .forTests,
             logger: Logger(threshold: .error)
         )
         let loop = try EventLoop()

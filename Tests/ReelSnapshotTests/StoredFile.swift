@@ -3,6 +3,7 @@ import ReelCore
 import ReelLog
 import ReelNode
 import ReelSQLite
+import TestSupport
 import Testing
 
 @testable import ReelSnapshot
@@ -22,8 +23,9 @@ struct StoredFile {
     init() async throws {
         lab = try Lab(partitions: 1)
         var writers = [Writer(seed: 3), Writer(seed: 4)]
-        let insert = #"{"base":-1,"fields":{"title":"Task 7777"},"id":"task","model":"m","op":0,"#
-        try await lab.log.append([insert + #""site":"\#(Self.site)","type":"insert"}"#], key: "todo", to: 0)
+        let fields = #"{"title":"Task 7777"}"#
+        let insert = EventText.logged("insert", Self.site, 0, model: "m", id: "task", fields: fields)
+        try await lab.log.append([insert.text], key: "todo", to: 0)
         for seq in Seq(1)..<90 {
             if seq % 30 == 29 {
                 try await lab.log.append([#"{"fold":1,"type":"barrier"}"#], key: "~reel", to: 0)

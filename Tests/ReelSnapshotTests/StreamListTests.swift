@@ -11,8 +11,7 @@ import Testing
 /// Tests the list of streams that a snapshot node returns.
 @Suite(.timeLimit(.minutes(5))) struct StreamListTests {
     private func insert(_ id: String, at atMs: Int64 = 1_000, site: String = StoredFile.site, op: Op = 0) -> String {
-        #"{"at":\#(atMs),"base":-1,"fields":{"a":12},"id":"\#(id)","model":"m","op":\#(op),"#
-            + #""site":"\#(site)","type":"insert"}"#
+        EventText.logged("insert", site, op, at: atMs, model: "m", id: id, fields: #"{"a":12}"#).text
     }
 
     private func question(_ prefix: String = "", after: String = "", limit: Int = 100) -> StreamListRequest {
@@ -109,7 +108,7 @@ import Testing
         let lab = try Lab(partitions: 1)
         var node = try lab.node()
         let other = "00000000-0000-4000-8000-000000000002"
-        let delete = #"{"at":3000,"base":1,"id":"2","model":"m","op":1,"site":"\#(StoredFile.site)","type":"delete"}"#
+        let delete = EventText.logged("delete", StoredFile.site, 1, base: 1, at: 3_000, model: "m", id: "2").text
         let values = [insert("1"), insert("2", at: 2_000, site: other), delete]
         try await lab.log.append(values, key: "todo", to: 0)
         try await lab.log.append([insert("1", at: 4_000)], key: "else", to: 0)
@@ -133,9 +132,9 @@ import Testing
         defer { node.close() }
         try await eventually("the node has compared its file") { node.canAnswer(question()) }
         #expect(try read(node).last == todo)
-        let update =
-            #"{"base":3,"fields":{"b":true},"id":"1","model":"m","op":2,"site":"\#(StoredFile.site)","type":"update"}"#
-        try await lab.log.append([update], key: "todo", to: 0)
+        let fields = #"{"b":true}"#
+        let update = EventText.logged("update", StoredFile.site, 2, base: 3, model: "m", id: "1", fields: fields)
+        try await lab.log.append([update.text], key: "todo", to: 0)
         try await lab.reach(node, 0, 4)
         var later = todo
         (later.seq, later.atMs, later.bytes) = (4, nil, 19)

@@ -45,8 +45,7 @@ struct StreamMemoryTests {
     }
 
     private func insert(_ id: String, _ op: Int, _ text: String) -> String {
-        #"{"base":-1,"fields":{"t":"\#(text)"},"id":"\#(id)","model":"m","op":\#(op),"site":"\#(Self.site)","#
-            + #""type":"insert"}"#
+        EventText.logged("insert", Self.site, op, model: "m", id: id, fields: #"{"t":"\#(text)"}"#).text
     }
 
     private func lab(cachedBytes: Int) throws -> Lab {
@@ -141,7 +140,7 @@ struct StreamMemoryTests {
         let aging = "SELECT count(*) FROM object WHERE aging IS NOT NULL"
         #expect(try node.file.connection.integer(aging) ?? 0 > 5)
         let count = Int(Limits.markEvery) * (Limits.marks + 1)
-        let noops = (0..<count).map { #"{"base":-1,"op":\#($0),"site":"\#(Self.site.dropLast())9","type":"noop"}"# }
+        let noops = (0..<count).map { EventText.logged("noop", Self.site.dropLast() + "9", $0).text }
         try await log.append(noops, key: "todo", to: 0)
         let last = 399 + Seq(count)
         try node.fold(to: last, by: 4_096)

@@ -37,16 +37,14 @@ struct Writer {
         let site = "00000000-0000-4000-8000-00000000000\(number)"
         let id = "o\(Int.random(in: 0..<objects, using: &generator))"
         let base = max(-1, seq - 1 - Int64.random(in: 0...5, using: &generator))
-        let tail = #""model":"m","op":\#(op),"site":"\#(site)""#
+        func text(_ type: String, fields: String? = nil, ops: String? = nil) -> String {
+            EventText.logged(type, site, op, base: base, model: "m", id: id, fields: fields, ops: ops).text
+        }
         switch Int.random(in: 0..<10, using: &generator) {
-        case 0: return #"{"base":\#(base),"id":"\#(id)",\#(tail),"type":"delete"}"#
-        case 1...3:
-            return
-                #"{"base":\#(base),"fields":{"a":\#(seq),"t":"text \#(seq)"},"id":"\#(id)",\#(tail),"type":"insert"}"#
-        case 4:
-            let ops = #""ops":{"t":{"splice":[[0,0,"é\#(seq)"]]}}"#
-            return #"{"base":\#(base),"id":"\#(id)","model":"m","op":\#(op),\#(ops),"site":"\#(site)","type":"update"}"#
-        default: return #"{"base":\#(base),"fields":{"a":\#(seq)},"id":"\#(id)",\#(tail),"type":"update"}"#
+        case 0: return text("delete")
+        case 1...3: return text("insert", fields: #"{"a":\#(seq),"t":"text \#(seq)"}"#)
+        case 4: return text("update", ops: #"{"t":{"splice":[[0,0,"é\#(seq)"]]}}"#)
+        default: return text("update", fields: #"{"a":\#(seq)}"#)
         }
     }
 }

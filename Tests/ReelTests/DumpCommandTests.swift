@@ -3,6 +3,7 @@ import ReelCore
 import ReelLab
 import ReelLog
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ReelTool
@@ -17,8 +18,8 @@ import Testing
     }
 
     private func event(_ op: Int) -> String {
-        #"{"base":-1,"fields":{"title":"Ä \"\#(op)\""},"id":"\#(op)","model":"task","op":\#(op),"#
-            + #""site":"00000000-0000-4000-8000-00000000000a","type":"insert"}"#
+        let (site, fields) = ("00000000-0000-4000-8000-00000000000a", #"{"title":"Ä \"\#(op)\""}"#)
+        return EventText.logged("insert", site, op, model: "task", id: "\(op)", fields: fields).text
     }
 
     /// Creates a log of four partitions with these records, each in the partition of its key.

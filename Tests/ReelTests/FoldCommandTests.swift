@@ -1,6 +1,7 @@
 import Foundation
 import ReelCore
 import ReelLab
+import TestSupport
 import Testing
 
 @testable import ReelTool
@@ -15,8 +16,8 @@ import Testing
     }
 
     private func insert(_ op: Int, base: Int = -1) -> String {
-        #"{"base":\#(base),"fields":{"title":"Milk"},"id":"\#(op)","model":"task","op":\#(op),"#
-            + #""site":"\#(site)","type":"insert"}"#
+        let (base, fields) = (Int64(base), #"{"title":"Milk"}"#)
+        return EventText.logged("insert", site, op, base: base, model: "task", id: "\(op)", fields: fields).text
     }
 
     /// Runs `reel fold` on a file of these lines.
@@ -30,7 +31,7 @@ import Testing
     }
 
     @Test("each record has its outcome and the snapshot follows") func eachRecordHasIts() async throws {
-        let update = #"{"base":0,"id":"9","model":"task","op":1,"site":"\#(site)","type":"update"}"#
+        let update = EventText.logged("update", site, 1, base: 0, model: "task", id: "9").text
         let run = try await fold(
             [
                 line(0, "todo", insert(0)), line(1, "todo", insert(0)), line(2, "todo", update),

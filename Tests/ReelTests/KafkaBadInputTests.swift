@@ -1,4 +1,5 @@
 import Foundation
+import NodeTestSupport
 import ReelCore
 import ReelKafka
 import ReelLog
@@ -50,8 +51,8 @@ import Testing
     }
 
     @Test("one dead broker of the list does no harm") func oneDeadBrokerOf() async throws {
-        let mock = try MockCluster(brokers: 2)
-        let log = try mock.makeLog()
+        let mock = try MockBrokers(2)
+        let log = try mock.currentLog()
         defer { log.close() }
         let record = LogAppend(key: Array("s".utf8), value: Array("there".utf8))
         let _: [Seq] = try await withCheckedThrowingContinuation { continuation in
@@ -66,8 +67,8 @@ import Testing
     }
 
     @Test("a broker that is too old") func aBrokerThatIsToo() async throws {
-        let mock = try MockCluster(brokers: 1)
-        mock.claimToBeOld()
+        let mock = try MockBrokers(1)
+        mock.claim(fetch: 11)
         let log = ["--log", "kafka:\(mock.brokers[0])"]
         let old =
             "broker \(mock.brokers[0]): it is of Kafka 2.3 to 2.6 (it takes Fetch up to version 11),"

@@ -3,6 +3,7 @@ import ReelGateway
 import ReelLab
 import ReelNet
 import ReelNode
+import TestSupport
 import Testing
 
 @testable import ReelTool
@@ -79,8 +80,9 @@ import Testing
         #expect(try await socket.closeCode() == 1009)
 
         func event(_ size: Int) -> String {
-            #"{"events":[{"type":"insert","site":"6f1c0000-0000-4000-8000-000000000001","op":0,"model":"m","id":"1","#
-                + #""fields":{"t":"\#(String(repeating: "x", count: size))"}}]}"#
+            let members = #""model":"m","id":"1","fields":{"t":"\#(String(repeating: "x", count: size))"}"#
+            let event = EventText.sent("insert", "6f1c0000-0000-4000-8000-000000000001", 0, members)
+            return #"{"events":[\#(event.text)]}"#
         }
         for (size, status) in [(5_000, 413), (4_000, 200)] {
             let answer = try await node.ask("POST", "/v1/streams/todo/events", body: event(size))

@@ -1,4 +1,5 @@
 import Foundation
+import NodeTestSupport
 import ReelCore
 import ReelLab
 import TestSupport
@@ -179,7 +180,7 @@ import Testing
 
     @Test("an event that is not applied makes publish fail, unless the outcome is not wanted or not known")
     func outcomesByDefault() async throws {
-        let gap = { (op: Int) in #"{"type":"noop","site":"6f1c0000-0000-4000-8000-00000000000\#(op)","op":\#(op)}"# }
+        let gap = { (op: Int) in EventText.sent("noop", "6f1c0000-0000-4000-8000-00000000000\(op)", op).text }
         try await eventually("the gateway hears of the snapshot node") { await reel("streams").code == .done }
         // On a busy machine the fold may take longer than the command waits.
         try await eventually("the outcome is told in time") {

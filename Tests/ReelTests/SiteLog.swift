@@ -1,5 +1,6 @@
 import ReelCore
 import ReelLog
+import TestSupport
 
 /// A log of one partition in which each site of a stream has a number.
 struct SiteLog {
@@ -14,7 +15,7 @@ struct SiteLog {
 
     /// Returns an event without effect.
     static func event(site number: Int, op: Op, base: Seq) -> String {
-        #"{"at":\#(atMs),"base":\#(base),"by":"u\#(number)","op":\#(op),"site":"\#(site(number))","type":"noop"}"#
+        EventText.logged("noop", site(number), op, base: base, at: atMs, by: "u\(number)").text
     }
 
     /// Appends records, at most a thousand in one append.

@@ -1,5 +1,6 @@
 import EventLogConformance
 import Foundation
+import NodeTestSupport
 import ReelCore
 import ReelLog
 import ReelNet
@@ -106,20 +107,20 @@ import Testing
             $0.node.adminListen = "127.0.0.1:0"
         } _: { live in
             // One of the two connections is the one over which the test has waited for the start.
-            let others = try (0..<2).map { _ in try RawClient(live.gateway.address) }
-            for other in others { other.send("GET /v1/streams/todo/head HTTP/1.1\r\n") }
+            let others = try (0..<2).map { _ in try RawSocket(live.gateway.address) }
+            for other in others { #expect(other.send("GET /v1/streams/todo/head HTTP/1.1\r\n")) }
             try await eventually("all connections are taken") {
                 try await text(live.askAdmin("/metrics")).contains("\nreel_node_connections 2\n")
             }
             #expect(try await live.askAdmin("/v1/cluster").status == 200)
             let admin = try #require(live.gateway.admin).address
-            let idle = try (0..<64).map { _ in try RawClient(admin) }
-            let late = try RawClient(admin)
-            late.send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
-            #expect(late.readAll().hasPrefix("HTTP/1.1 503"))
-            let check = try RawClient(admin)
-            check.send("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-            #expect(check.readAll().hasPrefix("HTTP/1.1 200"))
+            let idle = try (0..<64).map { _ in try RawSocket(admin) }
+            let late = try RawSocket(admin)
+            #expect(late.send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"))
+            #expect(late.receiveAll().hasPrefix("HTTP/1.1 503"))
+            let check = try RawSocket(admin)
+            #expect(check.send("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"))
+            #expect(check.receiveAll().hasPrefix("HTTP/1.1 200"))
             withExtendedLifetime((others, idle)) {}
         }
     }
@@ -131,9 +132,9 @@ import Testing
             $0.node.adminListen = "127.0.0.1:0"
         } _: { live in
             #expect(try await live.askAdmin("/metrics", ["origin": "https://app.example"]).status == 403)
-            let client = try RawClient(try #require(live.gateway.admin).address)
-            client.send("GET /metrics HTTP/1.1\r\nHost: rebound.example:80\r\nConnection: close\r\n\r\n")
-            #expect(client.readAll().hasPrefix("HTTP/1.1 403"))
+            let client = try RawSocket(try #require(live.gateway.admin).address)
+            #expect(client.send("GET /metrics HTTP/1.1\r\nHost: rebound.example:80\r\nConnection: close\r\n\r\n"))
+            #expect(client.receiveAll().hasPrefix("HTTP/1.1 403"))
         }
     }
 

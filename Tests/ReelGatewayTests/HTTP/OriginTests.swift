@@ -1,3 +1,4 @@
+import NodeTestSupport
 import ReelCore
 import ReelLog
 import ReelNode
@@ -136,9 +137,9 @@ import Testing
                 #expect(answer.headers.all("x-content-type-options") == ["nosniff"], "\(target)")
                 #expect(answer.headers.all("cross-origin-resource-policy") == ["same-origin"], "\(target)")
             }
-            let refused = try RawClient(live.gateway.address)
-            refused.send("NOTHING / HTTP/1.1\r\nHost: a\r\n\r\n")
-            #expect(refused.readAll().contains("x-content-type-options: nosniff"))
+            let refused = try RawSocket(live.gateway.address)
+            #expect(refused.send("NOTHING / HTTP/1.1\r\nHost: a\r\n\r\n"))
+            #expect(refused.receiveAll().contains("x-content-type-options: nosniff"))
         }
     }
 

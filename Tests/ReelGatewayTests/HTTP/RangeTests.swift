@@ -15,10 +15,8 @@ import Testing
     private let path = "/v1/streams/todo/events"
 
     private func insert(_ site: Site, _ op: Int, _ model: String, _ text: String = "x") -> [UInt8] {
-        Array(
-            (#"{"type":"insert","site":"\#(site)","op":\#(op),"model":"\#(model)","id":"\#(site)-\#(op)","#
-                + #""fields":{"text":"\#(text)"}}"#).utf8
-        )
+        let members = #""model":"\#(model)","id":"\#(site)-\#(op)","fields":{"text":"\#(text)"}"#
+        return EventText.sent("insert", site, op, members).bytes
     }
 
     private func answer(_ live: LiveGateway, _ query: String) async throws -> MessageReader.Message {

@@ -5,6 +5,7 @@ import ReelLog
 import ReelNet
 import ReelNode
 import ReelSnapshot
+import TestSupport
 import Testing
 
 @testable import ReelGateway
@@ -26,8 +27,8 @@ import Testing
         }
     }
 
-    private func event(_ op: Int, _ members: String) -> String {
-        #"{"type":\#(members),"site":"\#(site)","op":\#(op)}"#
+    private func event(_ op: Int, _ type: String, _ members: String = "") -> String {
+        EventText.sent(type, site, op, members).text
     }
 
     @Test("a publish with outcome=1 returns the outcome of each event") func publishReturnsOutcomes() async throws {
@@ -40,12 +41,12 @@ import Testing
                     $0["outcome"] as? String
                 }
             }
-            let insert = event(0, #""insert","model":"m","id":"a","fields":{"n":1}"#)
-            let update = event(1, #""update","model":"m","id":"b","fields":{"n":1}"#)
+            let insert = event(0, "insert", #""model":"m","id":"a","fields":{"n":1}"#)
+            let update = event(1, "update", #""model":"m","id":"b","fields":{"n":1}"#)
             #expect(try await outcomes(insert, update) == ["applied", "rejected(no_object)"])
             #expect(try await outcomes(insert) == ["duplicate"])
-            let guarded = event(2, #""update","model":"m","id":"a","if":{"n":-1},"fields":{"n":2}"#)
-            #expect(try await outcomes(guarded, event(3, #""noop""#)) == ["rejected(guard)", "applied"])
+            let guarded = event(2, "update", #""model":"m","id":"a","if":{"n":-1},"fields":{"n":2}"#)
+            #expect(try await outcomes(guarded, event(3, "noop")) == ["rejected(guard)", "applied"])
             let refused = try await live.ask("POST", path + "/events?outcome=2", body: "{}")
             #expect(refused.status == 400)
         }
@@ -119,7 +120,7 @@ import Testing
 
     @Test("a sync request refuses a models parameter and ignores a models member") func syncHasNoModels() async throws {
         try await eachWay { live in
-            let insert = event(0, #""insert","model":"m","id":"a","fields":{"n":1}"#)
+            let insert = event(0, "insert", #""model":"m","id":"a","fields":{"n":1}"#)
             let body = #"{"epoch":"\#(live.log.epoch)","after":-1,"models":["other"],"events":[\#(insert)]}"#
             #expect(try await live.ask("POST", path + "/sync?models=other", body: body).status == 400)
             #expect(try live.log.bounds(0).last == -1, "nothing is published")
@@ -137,22 +138,22 @@ import Testing
                 let answer = try await live.ask("POST", path + "/sync", body: body)
                 return (answer, answer.status == 200 ? try lines(answer) : [])
             }
-            let (first, rows) = try await sync(-1, event(0, #""insert","model":"m","id":"a","fields":{"n":1}"#))
+            let (first, rows) = try await sync(-1, event(0, "insert", #""model":"m","id":"a","fields":{"n":1}"#))
             #expect(first.status == 200 && first.headers["content-type"] == "application/x-ndjson")
             #expect((rows[0]["acks"] as? [[String: Any]])?.first?["seq"] as? Int == 0)
             #expect(rows[1]["after"] as? Int == -1 && rows[1]["seq"] as? Int == 0)
             #expect(rows.contains { $0["object"] as? [String] == ["m", "a"] }, "what was pushed is in what is pulled")
             try await live.publish("todo", Sent.insert(Site(high: 2, low: 2), 0, "b"))
-            let (_, more) = try await sync(0, event(1, #""delete","model":"m","id":"a""#))
+            let (_, more) = try await sync(0, event(1, "delete", #""model":"m","id":"a""#))
             #expect(more[1]["after"] as? Int == 0 && more[1]["seq"] as? Int == 2)
             #expect(more.contains { $0["deleted"] as? [String] == ["m", "a"] })
             #expect(more.contains { $0["object"] as? [String] == ["task", "b"] })
             #expect(more.last?["end"] as? Bool == true)
             let (_, pull) = try await sync(2)
             #expect((pull[0]["acks"] as? [Any])?.isEmpty == true && pull.last?["count"] as? Int == 0)
-            let wrong = #"{"epoch":"0000000000000007","after":-1,"events":[\#(event(2, #""noop""#))]}"#
+            let wrong = #"{"epoch":"0000000000000007","after":-1,"events":[\#(event(2, "noop"))]}"#
             #expect(try await live.ask("POST", path + "/sync", body: wrong).status == 409)
-            #expect(try await sync(99, event(2, #""noop""#)).0.status == 409, "nothing is pushed from ahead of the log")
+            #expect(try await sync(99, event(2, "noop")).0.status == 409, "nothing is pushed from ahead of the log")
             #expect(try live.log.bounds(0).last == 2)
             #expect(try await live.ask("POST", path + "/sync", body: #"{"after":-1}"#).status == 400)
         }

@@ -5,6 +5,7 @@ import ReelLog
 import ReelNet
 import ReelNode
 import ReelSnapshot
+import TestSupport
 import Testing
 
 @testable import ReelGateway
@@ -82,7 +83,7 @@ import Testing
     @Test("events of which only some name a site are refused, and so is half a name")
     func mixed() async throws {
         try await LiveGateway.with { live in
-            let named = #"{"type":"noop","site":"\#(Site(high: 1, low: 1))","op":0}"#
+            let named = EventText.sent("noop", Site(high: 1, low: 1), 0).text
             for (events, index, says) in [
                 ([named, noop], 1, "found neither site nor op, which event 0 of the request has"),
                 ([noop, named], 0, "found neither site nor op, which event 1 of the request has"),
@@ -114,7 +115,7 @@ import Testing
     func versionEight() async throws {
         try await LiveGateway.with { live in
             let site = Site.randomOneRequest()
-            let event = #"{"type":"noop","site":"\#(site)","op":0}"#
+            let event = EventText.sent("noop", site, 0).text
             let answer = try await publish(live, [event])
             #expect(try code(answer) == "400 bad_event")
             #expect(try answer.members["index"] as? Int == 0)
@@ -127,7 +128,7 @@ import Testing
             #expect(nack.site == site && nack.error.code == .badEvent && nack.error.retryMs == nil)
             // Other variant bits make it a UUID of another kind, and clients may use such a site.
             let free = Site(high: site.high, low: site.low | 3 << 62)
-            #expect(try await publish(live, [#"{"type":"noop","site":"\#(free)","op":0}"#]).status == 200)
+            #expect(try await publish(live, [EventText.sent("noop", free, 0).text]).status == 200)
         }
     }
 
@@ -264,7 +265,7 @@ import Testing
             let first = try await publish(live, [noop], key: "k")
             let site = Site(high: 9, low: 9)
             for block in 0..<70 {
-                let events = (0..<1_000).map { #"{"type":"noop","site":"\#(site)","op":\#(block * 1_000 + $0)}"# }
+                let events = (0..<1_000).map { EventText.sent("noop", site, block * 1_000 + $0).text }
                 #expect(try await publish(live, events, query: "?outcome=0").status == 200)
             }
             let again = try await publish(live, [noop], key: "k")
@@ -283,7 +284,7 @@ import Testing
                 #expect(try code(answer) == "400 bad_request", "\(key)")
                 #expect((try answer.members["detail"] as? String)?.contains("Idempotency-Key") == true)
             }
-            let named = #"{"type":"noop","site":"\#(Site(high: 1, low: 1))","op":0}"#
+            let named = EventText.sent("noop", Site(high: 1, low: 1), 0).text
             #expect(try code(try await publish(live, [named], key: "k")) == "400 bad_request")
             let twice: HTTPHeaders = ["idempotency-key": "a", "Idempotency-Key": "a"]
             let body = #"{"events":[\#(noop)]}"#

@@ -1,4 +1,5 @@
 import Foundation
+import NodeTestSupport
 import ReelCore
 import ReelLog
 import ReelNet
@@ -47,10 +48,8 @@ struct OwnStateBehindTests {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let log = try MemoryLog(partitions: 1)
-        var common = NodeSettings()
-        common.listen = "127.0.0.1:0"
+        var common = NodeSettings.forTests
         common.announceMs = 20
-        common.handshakeMs = 1_000_000
         let peer = try SnapshotServer(log: log, settings: SnapshotSettings(folder: folder), common: common)
         let live = try LiveGateway(log, state: Behind()) { $0.node.announceMs = 20 }
         let target = "/v1/streams/todo/snapshot"

@@ -1,4 +1,5 @@
 import EventLogConformance
+import NodeTestSupport
 import ReelBase
 import ReelCore
 import ReelLog
@@ -119,8 +120,8 @@ import Testing
     /// Sends a request and resets the connection after the body. Returns once the gateway has noticed. A client that
     /// only ends its side could still read.
     private func breakOff(_ live: LiveGateway, _ request: String, _ body: () async throws -> Void) async throws {
-        var client: RawClient? = try RawClient(live.gateway.address)
-        client?.send(request)
+        var client: RawSocket? = try RawSocket(live.gateway.address)
+        #expect(client?.send(request) == true)
         try await body()
         client?.breaksOff()
         client = nil

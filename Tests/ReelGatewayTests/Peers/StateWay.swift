@@ -1,5 +1,6 @@
 import EventLogConformance
 import Foundation
+import NodeTestSupport
 import ReelCore
 import ReelLog
 import ReelNet
@@ -28,10 +29,8 @@ enum StateWay {
             settings.reachMs = 600_000
             changeNode(&settings)
             if isApart {
-                var common = NodeSettings()
-                common.listen = "127.0.0.1:0"
+                var common = NodeSettings.forTests
                 common.announceMs = 20
-                common.handshakeMs = 1_000_000
                 let node = try SnapshotServer(log: log, settings: settings, common: common)
                 let live = try LiveGateway(log) {
                     $0.node.announceMs = 20

@@ -31,9 +31,7 @@ import Testing
                     let stream = isSparse ? Self.streams[2] : Self.streams[Int.random(in: 0..<2, using: &generator)]
                     let (site, model) = (Self.sites.randomElement(using: &generator)!, ["task", "note"][seq % 2])
                     let text = String(repeating: "x", count: .random(in: 0...300, using: &generator))
-                    let value = #"{"at":1,"base":-1,"fields":{"t":"\#(text)"},"id":"a","model":"\#(model)","#
-                    let rest = #""op":\#(seq),"site":"\#(site)","type":"insert"}"#
-                    record = .raw(stream, site, Op(seq), Array((value + rest).utf8))
+                    record = .raw(stream, site, Op(seq), Batches.insert(site, Op(seq), text, model: model))
                 }
                 records.append(record)
                 Self.append(record, to: log)

@@ -1,6 +1,7 @@
 import ReelCore
 import ReelLog
 import ReelNet
+import TestSupport
 import Testing
 
 @testable import ReelGateway
@@ -12,12 +13,8 @@ import Testing
     private let own = Site(high: 1, low: 1)
     private let other = Site(high: 2, low: 2)
 
-    private func event(_ site: Site, _ op: Int, _ members: String) -> [UInt8] {
-        Array(#"{"type":\#(members),"site":"\#(site)","op":\#(op)}"#.utf8)
-    }
-
     private func insert(_ site: Site, _ op: Int, _ model: String) -> [UInt8] {
-        event(site, op, #""insert","model":"\#(model)","id":"\#(site)-\#(op)","fields":{"n":1}"#)
+        EventText.sent("insert", site, op, #""model":"\#(model)","id":"\#(site)-\#(op)","fields":{"n":1}"#).bytes
     }
 
     /// One event of each kind. A view of the model `ta"sk` and of the own site contains the seqs 0, 2, 3, 5 and 6.
@@ -25,10 +22,11 @@ import Testing
         let part = #"{"type":"insert","model":"note","id":"p","fields":{}}"#
         return [
             insert(other, 0, #"ta\"sk"#), insert(other, 1, "note"),
-            event(other, 2, #""batch","events":[\#(part),{"type":"insert","model":"ta\u0022sk","id":"q"}]"#),
-            insert(own, 0, "note"), event(other, 3, #""noop""#), event(own, 1, #""noop""#),
-            event(other, 4, #""delete","model":"ta\"sk","id":"q""#),
-            event(other, 5, #""delete","model":"note","id":"p""#),
+            EventText.sent("batch", other, 2, #""events":[\#(part),{"type":"insert","model":"ta\u0022sk","id":"q"}]"#)
+                .bytes,
+            insert(own, 0, "note"), EventText.sent("noop", other, 3).bytes, EventText.sent("noop", own, 1).bytes,
+            EventText.sent("delete", other, 4, #""model":"ta\"sk","id":"q""#).bytes,
+            EventText.sent("delete", other, 5, #""model":"note","id":"p""#).bytes,
         ]
     }
 

@@ -98,10 +98,8 @@ import Testing
     private func event(_ number: Seq, _ stream: StreamName, _ generator: inout SeededNumbers) -> LogAppend {
         let model = ["task", "note"].randomElement(using: &generator)!
         let text = String(repeating: "x", count: .random(in: 0...300, using: &generator))
-        let value =
-            #"{"at":1,"base":-1,"fields":{"t":"\#(text)"},"id":"a","model":"\#(model)","op":\#(number),"#
-            + #""site":"\#(sites.randomElement(using: &generator)!)","type":"insert"}"#
-        return LogAppend(key: stream.key, value: Array(value.utf8))
+        let site = sites.randomElement(using: &generator)!
+        return LogAppend(key: stream.key, value: Batches.insert(site, number, text, model: model))
     }
 
     /// Fills a log with every kind of record. Returns the end of the epoch, if the log has one.

@@ -1,5 +1,6 @@
 import EventLogConformance
 import Foundation
+import NodeTestSupport
 import ReelCore
 import ReelLog
 import ReelNet
@@ -23,7 +24,7 @@ import Testing
 
     /// A client with small kernel buffers that answers no frame.
     private final class MuteClient: Sendable {
-        private let client: RawClient
+        private let client: RawSocket
         private let pace: Duration
         private let isHasty = Mutex(false)
         private let state = Mutex((count: 0, hasEnded: false, lag: Duration.zero))
@@ -33,24 +34,26 @@ import Testing
         /// - Parameter pace: The time from one read to the next.
         init(_ address: SocketAddress, pace: Duration) throws {
             self.pace = pace
-            client = try RawClient(address, isCramped: true)
-            client.send(
-                "GET /v1/socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-                    + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
-                    + "Sec-WebSocket-Protocol: reel.v1\r\n\r\n"
+            client = try RawSocket(address, receiveBytes: 32 << 10, segmentBytes: 500)
+            #expect(
+                client.send(
+                    "GET /v1/socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                        + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+                        + "Sec-WebSocket-Protocol: reel.v1\r\n\r\n"
+                )
             )
         }
 
         /// Sends a short text frame, masked with zeros.
         func say(_ text: String) {
-            client.send([0x81, 0x80 | UInt8(text.utf8.count), 0, 0, 0, 0] + Array(text.utf8))
+            #expect(client.send([0x81, 0x80 | UInt8(text.utf8.count), 0, 0, 0, 0] + Array(text.utf8)))
         }
 
         /// Reads at its pace, on a thread of its own, until `hasten` is called.
         func read() {
             Thread.detachNewThread { [self] in
                 var due = ContinuousClock.now
-                while case let count = client.read(8 << 10), count > 0 {
+                while case let count = client.receive(8 << 10).count, count > 0 {
                     let now = ContinuousClock.now
                     due += pace
                     let (early, late) = (due - now, now - due)

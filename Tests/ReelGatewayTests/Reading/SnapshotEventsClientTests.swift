@@ -1,5 +1,6 @@
 import EventLogConformance
 import Foundation
+import NodeTestSupport
 import ReelCore
 import ReelLog
 import ReelNet
@@ -54,9 +55,8 @@ import Testing
         let records = (0..<count / 4).map { _ in LogAppend(key: Array("busy".utf8), value: value, witness: last) }
         memory.append(records, to: 0) { _ in }
         let head = Seq(count + count / 4)
-        var common = NodeSettings()
-        (common.listen, common.announceMs, common.handshakeMs) = ("127.0.0.1:0", 20, 1_000_000)
-        common.tokens = keys.gate
+        var common = NodeSettings.forTests
+        (common.announceMs, common.tokens) = (20, keys.gate)
         let node = try SnapshotServer(log: memory, settings: SnapshotSettings(folder: folder), common: common)
         let log = HeldLog(memory)
         try await LiveGateway.with(

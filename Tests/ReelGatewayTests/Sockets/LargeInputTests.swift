@@ -24,7 +24,7 @@ import Testing
     @Test("a large body is answered as a small one with the same content")
     func sameAnswers() async throws {
         try await StateWay.each { live in
-            let named = { (op: Int) in #"{"type":"noop","site":"\#(Self.site)","op":\#(op)}"# }
+            let named = { (op: Int) in EventText.sent("noop", Self.site, op).text }
             let contents: [(path: String, body: String)] = [
                 ("/events", #"{"events":[{"type":"noop"},{"type":"noop"}]}"#),
                 ("/events", #"{"events":[{"type":"noop"},{"type":"nothing"}]}"#),
@@ -59,7 +59,7 @@ import Testing
             func frame(_ events: String, _ ref: Int) -> String {
                 #"{"t":"publish","stream":"todo","ref":\#(ref),"events":[\#(events)]}"#
             }
-            func noop(_ op: Int) -> String { #"{"type":"noop","site":"\#(Self.site)","op":\#(op)}"# }
+            func noop(_ op: Int) -> String { EventText.sent("noop", Self.site, op).text }
             let unknown = #"{"type":"nothing","site":"\#(Self.site)","op":4}"#
             // The frames follow each other without a pause; spaces make the large ones large.
             socket.send(frame(noop(0), 0) + Self.padding)
@@ -87,7 +87,7 @@ import Testing
     func processesMessageBeforeClose() async throws {
         try await LiveGateway.with { live in
             let socket = try await live.connect()
-            let events = (0..<1_000).map { #"{"type":"noop","site":"\#(Self.site)","op":\#($0)}"# }
+            let events = (0..<1_000).map { EventText.sent("noop", Self.site, $0).text }
             socket.send(#"{"t":"publish","stream":"todo","events":[\#(events.joined(separator: ","))]}"# + Self.padding)
             socket.close()
             #expect(try await socket.closeCode() == 1000)

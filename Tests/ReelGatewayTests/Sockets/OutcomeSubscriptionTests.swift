@@ -14,15 +14,15 @@ import Testing
     private let todo = StreamName("todo")!
     private let site = Site(high: 1, low: 1)
 
-    private func event(_ op: Int, _ members: String) -> [UInt8] {
-        Array(#"{"type":\#(members),"site":"\#(site)","op":\#(op)}"#.utf8)
+    private func event(_ op: Int, _ type: String, _ members: String = "") -> [UInt8] {
+        EventText.sent(type, site, op, members).bytes
     }
 
     /// Four events: one is applied, one is rejected, one leaves a gap, and one is a duplicate.
     private var history: [[UInt8]] {
-        let insert = event(0, #""insert","model":"m","id":"a","fields":{"n":1}"#)
-        let update = event(1, #""update","model":"m","id":"none","fields":{"n":1}"#)
-        return [insert, update, event(5, #""noop""#), insert]
+        let insert = event(0, "insert", #""model":"m","id":"a","fields":{"n":1}"#)
+        let update = event(1, "update", #""model":"m","id":"none","fields":{"n":1}"#)
+        return [insert, update, event(5, "noop"), insert]
     }
 
     private let words = ["applied", "rejected(no_object)", "gap", "duplicate"]
@@ -150,7 +150,7 @@ import Testing
     @Test("frames with outcomes keep to the limit of a frame, though each event grows")
     func frameLimit() async throws {
         try await StateWay.each({ $0.frameBytes = 4_096 }) { live in
-            for op in 0..<200 { try await live.publish("todo", event(op, #""delete","model":"m","id":"a""#)) }
+            for op in 0..<200 { try await live.publish("todo", event(op, "delete", #""model":"m","id":"a""#)) }
             let socket = try await live.connect()
             socket.send(.subscribe(.init(stream: todo, position: .after(-1), hasOutcomes: true)))
             var (next, frames) = (Seq(0), 0)

@@ -1,4 +1,5 @@
 import Foundation
+import NodeTestSupport
 import ReelCore
 import ReelLog
 import ReelNet
@@ -86,8 +87,8 @@ import Testing
         } _: { live in
             #expect(try await status(live, "nonsense\r\n\r\n") == 400)
             #expect(try await live.metric(requests("none", 400)) == 1)
-            let held = try (0..<2).map { _ in try RawClient(live.gateway.address) }
-            for client in held { client.send("GET / HTTP/1.1\r\n") }
+            let held = try (0..<2).map { _ in try RawSocket(live.gateway.address) }
+            for client in held { #expect(client.send("GET / HTTP/1.1\r\n")) }
             try await eventually("all connections are taken") {
                 try await live.metric("reel_node_connections") == 2
             }
@@ -177,9 +178,9 @@ import Testing
 
     /// Sends a request on a connection of its own and returns the status of the answer.
     private func status(_ live: LiveGateway, _ request: String) async throws -> Int {
-        let client = try RawClient(live.gateway.address)
-        client.send(request)
-        return Int(client.readAll().dropFirst("HTTP/1.1 ".count).prefix(3)) ?? 0
+        let client = try RawSocket(live.gateway.address)
+        #expect(client.send(request))
+        return Int(client.receiveAll().dropFirst("HTTP/1.1 ".count).prefix(3)) ?? 0
     }
 
     private func guarded(_ body: (LiveGateway, KeyFile) async throws -> Void) async throws {

@@ -1,4 +1,5 @@
 import Foundation
+import NodeTestSupport
 import ReelCore
 import ReelLog
 import ReelNet
@@ -61,18 +62,18 @@ import Testing
         try await limited(2) { live, keys in
             let token = try keys.token("ann", publish: "*")
             let target = "/v1/streams/todo/events"
-            func client(_ target: String, accept: String = "*/*") throws -> RawClient {
-                let client = try RawClient(live.gateway.address)
+            func client(_ target: String, accept: String = "*/*") throws -> RawSocket {
+                let client = try RawSocket(live.gateway.address)
                 client.breaksOff()
-                client.send("GET \(target) HTTP/1.1\r\nHost: a\r\nAccept: \(accept)\r\n")
-                client.send("Authorization: Bearer \(token)\r\n\r\n")
+                #expect(client.send("GET \(target) HTTP/1.1\r\nHost: a\r\nAccept: \(accept)\r\n"))
+                #expect(client.send("Authorization: Bearer \(token)\r\n\r\n"))
                 return client
             }
             func status(_ target: String) async throws -> Int {
                 try await live.ask("GET", target, headers: ["authorization": "Bearer \(token)"]).status
             }
-            var stream: RawClient? = try client(target, accept: "text/event-stream")
-            var poll: RawClient? = try client(target + "?wait=900")
+            var stream: RawSocket? = try client(target, accept: "text/event-stream")
+            var poll: RawSocket? = try client(target + "?wait=900")
             try await eventually("both wait") { try await live.metric("reel_gateway_http_subscribers") == 2 }
             let refused = try await live.ask(
                 "GET",

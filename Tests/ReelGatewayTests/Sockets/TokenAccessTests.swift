@@ -1,5 +1,6 @@
 import EventLogConformance
 import Foundation
+import NodeTestSupport
 import ReelBase
 import ReelCore
 import ReelLog
@@ -23,13 +24,15 @@ import Testing
     )
     func largeBodies(authorization: String) async throws {
         try await guarded { live, keys in
-            let client = try RawClient(live.gateway.address)
-            client.send(
-                "POST /v1/streams/todo-7/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
-                    + (authorization.isEmpty ? "" : "Authorization: \(authorization)\r\n")
-                    + "Content-Length: 900000\r\n\r\n"
+            let client = try RawSocket(live.gateway.address)
+            #expect(
+                client.send(
+                    "POST /v1/streams/todo-7/events HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
+                        + (authorization.isEmpty ? "" : "Authorization: \(authorization)\r\n")
+                        + "Content-Length: 900000\r\n\r\n"
+                )
             )
-            let answer = client.readAll()
+            let answer = client.receiveAll()
             #expect(answer.hasPrefix("HTTP/1.1 401") && answer.contains(#""code":"unauthorized""#), "\(answer)")
         }
     }
@@ -158,13 +161,13 @@ import Testing
         try await guarded { live, keys in
             let hello = ClientFrame(.hello(.init(client: "test/1", token: try keys.token(publish: "*")))).encoded()
             let publish = ClientFrame(.publish(.init(stream: todo, events: [Sent.insert(site, 0, "a")]))).encoded()
-            let client = try RawClient(live.gateway.address)
+            let client = try RawSocket(live.gateway.address)
             let request =
                 "GET /v1/socket HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                 + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
                 + "Sec-WebSocket-Protocol: reel.v1\r\n\r\n"
             let frames = isBehind ? [hello, publish] : [publish, hello]
-            client.send(Array(request.utf8) + frames.flatMap(Self.masked))
+            #expect(client.send(Array(request.utf8) + frames.flatMap(Self.masked)))
             let events = "/v1/streams/todo-7/events"
             let reader = bearer(try keys.token(publish: "*"))
             if isBehind {
@@ -173,7 +176,7 @@ import Testing
                     return String(decoding: answer.body, as: UTF8.self).contains(#""op":0"#)
                 }
             } else {
-                #expect(client.readAll().contains("expected hello first"), "and the connection ends")
+                #expect(client.receiveAll().contains("expected hello first"), "and the connection ends")
                 let answer = try await live.ask("GET", events, headers: reader)
                 #expect(!String(decoding: answer.body, as: UTF8.self).contains(#""op":0"#))
             }
@@ -270,11 +273,9 @@ import Testing
         let folder = FileManager.default.temporaryDirectory.appending(path: "reel-state-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
-        var common = NodeSettings()
-        common.listen = "127.0.0.1:0"
+        var common = NodeSettings.forTests
         common.announceMs = 20
         common.tokens = keys.gate
-        common.handshakeMs = 1_000_000
         var settings = SnapshotSettings(folder: folder)
         settings.reachMs = 600_000
         let node = try SnapshotServer(log: log, settings: settings, common: common)

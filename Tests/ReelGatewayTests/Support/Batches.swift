@@ -3,6 +3,7 @@ import ReelCore
 import ReelLog
 import ReelNet
 import ReelNode
+import TestSupport
 
 @testable import ReelGateway
 
@@ -19,10 +20,12 @@ enum Batches {
     }
 
     static func value(_ site: Site, _ op: Op, _ text: String, base: Seq = -1) -> [UInt8] {
-        Array(
-            (#"{"at":1,"base":\#(base),"fields":{"t":"\#(text)"},"id":"a","model":"task","op":\#(op),"#
-                + #""site":"\#(site)","type":"insert"}"#).utf8
-        )
+        insert(site, op, text, model: "task", base: base)
+    }
+
+    static func insert(_ site: Site, _ op: Op, _ text: String, model: String, base: Seq = -1) -> [UInt8] {
+        let fields = #"{"t":"\#(text)"}"#
+        return EventText.logged("insert", site, op, base: base, at: 1, model: model, id: "a", fields: fields).bytes
     }
 
     /// Returns a batch of partition 0 that begins at `from`.

@@ -28,23 +28,7 @@ final class LiveGateway: Sendable {
         state: (any StateSource)? = nil,
         _ change: (inout GatewaySettings) -> Void = { _ in }
     ) throws {
-        var settings = GatewaySettings()
-        settings.node.listen = "127.0.0.1:0"
-        settings.node.loops = 1
-        settings.node.announceMs = 100
-        settings.node.drainSpreadMs = 100
-        settings.node.drainLimitMs = 60_000
-        // On a busy machine a test process may wait long for a processor, so every timeout is long.
-        settings.node.handshakeMs = 1_000_000
-        settings.helloMs = 1_000_000
-        (settings.pingMs, settings.readMs, settings.messageMs) = (1_000_000, 1_000_000, 1_000_000)
-        (settings.degradedMs, settings.unavailableMs) = (1_000_000, 1_000_000)
-        (settings.behindMs, settings.publishMs, settings.nackHoldMs) = (1_000_000, 1_000_000, 1_000_000)
-        (settings.peerMs, settings.peerHeadMs, settings.indexMs) = (1_000_000, 1_000_000, 1_000_000)
-        settings.hedgeMs = 1_000_000
-        settings.pollS = 1_000
-        settings.aheadMs = 200
-        settings.peerLagMsMax = 0
+        var settings = GatewaySettings.forTests
         change(&settings)
         self.log = log
         let lines = Lines()
@@ -354,10 +338,7 @@ extension HTTPServer.Settings {
 /// Events in the form that a client sends.
 enum Sent {
     static func insert(_ site: Site, _ op: Op, _ id: String, _ title: String = "x") -> [UInt8] {
-        Array(
-            (#"{"type":"insert","site":"\#(site)","op":\#(op),"model":"task","id":"\#(id)","#
-                + #""fields":{"title":"\#(title)"}}"#).utf8
-        )
+        EventText.sent("insert", site, op, #""model":"task","id":"\#(id)","fields":{"title":"\#(title)"}"#).bytes
     }
 }
 

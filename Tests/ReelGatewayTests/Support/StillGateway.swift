@@ -149,7 +149,6 @@ extension GatewayLoop {
         _ change: (inout GatewaySettings) -> Void = { _ in }
     ) {
         var settings = GatewaySettings()
-        settings.node.loops = 1
         change(&settings)
         let share = GatewayShare(
             nodeID: "n",

@@ -1,5 +1,7 @@
 import Foundation
+import NodeTestSupport
 import ReelBase
+import ReelNet
 import Synchronization
 import TestSupport
 import Testing
@@ -8,12 +10,12 @@ import Testing
 
 /// Tests the effect of a proxy on connections with a node that echoes.
 @Suite(.timeLimit(.minutes(20))) struct FaultProxyTests {
-    private func echo() throws -> (EchoNode, FaultProxy, PlainSocket) {
+    private func echo() throws -> (EchoNode, FaultProxy, RawSocket) {
         let node = try EchoNode()
         let proxy = try FaultProxy(to: node.port)
-        let socket = try PlainSocket(UInt16(proxy.port))
-        try socket.say("hello")
-        #expect(socket.hear(5) == "hello")
+        let socket = try RawSocket(SocketAddress("127.0.0.1", port: UInt16(proxy.port)))
+        #expect(socket.send("hello"))
+        #expect(socket.receive(exactly: 5) == "hello")
         return (node, proxy, socket)
     }
 
@@ -22,8 +24,8 @@ import Testing
         proxy.strike(.delay(ms: 60))
         try await eventually("the proxy has done it") { proxy.effect.connections == 1 }
         let before = MonotonicClock.nowMs()
-        try socket.say("later")
-        #expect(socket.hear(5) == "later")
+        #expect(socket.send("later"))
+        #expect(socket.receive(exactly: 5) == "later")
         #expect(MonotonicClock.nowMs() - before >= 120)
         #expect(proxy.heal().bytes == 10)
         proxy.end()
@@ -33,18 +35,18 @@ import Testing
         let (_, proxy, socket) = try echo()
         proxy.strike(.blackhole)
         try await eventually("the proxy has done it") { proxy.effect.connections == 1 }
-        try socket.say("held")
-        #expect(!socket.hasNews(withinMs: 100))
+        #expect(socket.send("held"))
+        #expect(!socket.isReadable(withinMs: 100))
         try await eventually("the proxy has done it") { proxy.effect.bytes == 4 }
         proxy.heal()
-        #expect(socket.hear(4) == "held")
+        #expect(socket.receive(exactly: 4) == "held")
         proxy.end()
     }
 
     @Test("a reset is felt") func aResetIsFelt() async throws {
         let (_, proxy, socket) = try echo()
         proxy.strike(.reset)
-        #expect(socket.hear(1) == nil)
+        #expect(socket.receive(exactly: 1) == nil)
         try await eventually("the proxy has done it") { proxy.effect.connections == 1 }
         proxy.end()
     }
@@ -53,11 +55,11 @@ import Testing
         let (node, proxy, socket) = try echo()
         proxy.strike(.halfOpen)
         try await eventually("the proxy has done it") { node.ended == 1 }
-        try socket.say("anybody?")
+        #expect(socket.send("anybody?"))
         try await eventually("the proxy has done it") { proxy.effect.bytes == 8 }
-        #expect(!socket.hasNews(withinMs: 50))
+        #expect(!socket.isReadable(withinMs: 50))
         proxy.heal()
-        #expect(socket.hear(1) == nil)
+        #expect(socket.receive(exactly: 1) == nil)
         proxy.end()
     }
 
@@ -65,8 +67,8 @@ import Testing
         let (node, proxy, socket) = try echo()
         proxy.strike(.swallow)
         try await eventually("the proxy has done it") { proxy.effect.connections == 1 }
-        try socket.say("done?")
-        #expect(socket.hear(1) == nil)
+        #expect(socket.send("done?"))
+        #expect(socket.receive(exactly: 1) == nil)
         #expect(node.heard == 10)
         proxy.end()
     }
@@ -74,7 +76,7 @@ import Testing
     @Test("a node that is not there ends the connection") func aNodeThatIs() async throws {
         let nobody = try HeldPort()
         let proxy = try FaultProxy(to: nobody.number)
-        #expect(try PlainSocket(UInt16(proxy.port)).hear(1) == nil)
+        #expect(try RawSocket(SocketAddress("127.0.0.1", port: UInt16(proxy.port))).receive(exactly: 1) == nil)
         proxy.end()
         withExtendedLifetime(nobody) {}
     }
@@ -84,11 +86,11 @@ import Testing
             let (_, proxy, early) = try echo()
             proxy.strike(fault)
             try await eventually("the proxy has done it") { proxy.effect.connections == 1 }
-            let late = try PlainSocket(UInt16(proxy.port))
+            let late = try RawSocket(SocketAddress("127.0.0.1", port: UInt16(proxy.port)))
             try await eventually("the proxy has done it") { proxy.effect.connections == 2 }
-            try late.say("done?")
-            #expect(late.hear(5) == (fault == .swallow ? nil : "done?"))
-            #expect(!early.hasNews(withinMs: 0))
+            #expect(late.send("done?"))
+            #expect(late.receive(exactly: 5) == (fault == .swallow ? nil : "done?"))
+            #expect(!early.isReadable(withinMs: 0))
             proxy.end()
         }
     }
@@ -103,11 +105,11 @@ import Testing
         ProxyLine.unblock(bell[0])
         var line = ProxyLine(bell: bell[0], listener: listener, node: node.port)
         defer { line.end() }
-        let client = try PlainSocket(port)
+        let client = try RawSocket(SocketAddress("127.0.0.1", port: port))
         // The time until the node begins does not count as waiting for the client.
         try await eventually("the proxy has done it") {
             line.step()
-            return client.hasNews(withinMs: 0)
+            return client.isReadable(withinMs: 0)
         }
         var longestMs: Int64 = 0
         // The proxy steps until the connection is full, and a few times more.
@@ -178,40 +180,5 @@ private final class TalkingNode: Sendable {
             Glibc.close(client)
             Glibc.close(listener)
         }
-    }
-}
-
-private final class PlainSocket {
-    private let descriptor: Int32
-
-    init(_ port: UInt16) throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = ProxyLine.loopback(port)
-        let descriptor = descriptor
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        try #require(result == 0)
-    }
-
-    deinit { close(descriptor) }
-
-    func say(_ text: String) throws {
-        let bytes = Array(text.utf8)
-        try #require(send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
-    }
-
-    /// Returns the next `count` bytes; nil if the connection ends before.
-    func hear(_ count: Int) -> String? {
-        var bytes = [UInt8](repeating: 0, count: count)
-        let got = recv(descriptor, &bytes, count, Int32(MSG_WAITALL))
-        return got == count ? String(decoding: bytes, as: UTF8.self) : nil
-    }
-
-    func hasNews(withinMs ms: Int32) -> Bool {
-        var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return poll(&polled, 1, ms) > 0
     }
 }

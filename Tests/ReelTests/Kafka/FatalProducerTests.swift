@@ -1,4 +1,6 @@
+import CRdkafka
 import Foundation
+import NodeTestSupport
 import ReelCheck
 import ReelGateway
 import ReelKafka
@@ -14,15 +16,15 @@ import Testing
 /// resend the events without an ack.
 @Suite(.timeLimit(.minutes(10))) struct FatalProducerTests {
     @Test("no op is skipped doubled or reordered") func noOpIsSkipped() async throws {
-        let mock = try MockCluster(brokers: 1)
+        let mock = try MockBrokers(1)
         let folder = try TemporaryFolder(prefix: "reel-fatal-")
-        let log = try mock.makeLog(partitions: 2)
+        let log = try mock.currentLog(partitions: 2)
         // With this delay some events are always in flight.
-        mock.answerAfter(ms: 100)
+        mock.delay(ms: 100)
         var settings = GatewaySettings()
-        settings.node.listen = "127.0.0.1:0"
+        settings.node = .forTests
         // On a busy machine a test process may wait long for a processor.
-        (settings.node.handshakeMs, settings.helloMs, settings.pingMs) = (1_000_000, 1_000_000, 1_000_000)
+        (settings.helloMs, settings.pingMs) = (1_000_000, 1_000_000)
         let gateway = try Gateway(log: log, settings: settings, logger: Logger { _ in })
 
         let run = folder.path + "/run"
@@ -36,7 +38,8 @@ import Testing
         defer { load.stop() }
         for producer in 1...3 {
             try await acks(50, load)
-            mock.endTheProducer()
+            // A fatal error for the producer: its sequence numbers are out of order.
+            mock.fail(.produce, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER)
             try await eventually("producer \(producer) is replaced") { log.counts.rebuilds >= producer }
         }
         try await acks(50, load)
@@ -49,7 +52,7 @@ import Testing
         await gateway.waitUntilEnded()
         log.close()
 
-        mock.answerAfter(ms: 0)
+        mock.delay(ms: 0)
         try await dump(mock, to: run + "/log.jsonl")
         let verdict = try await RunCheck(folder: run, logs: []).verdict()
         #expect(verdict.word == .valid, "\(verdict.text)")
@@ -63,7 +66,7 @@ import Testing
     }
 
     /// The brokers live in this process, which may be delayed. The command then runs again.
-    private func dump(_ mock: MockCluster, to file: String) async throws {
+    private func dump(_ mock: MockBrokers, to file: String) async throws {
         let words = ["dump", "--log", "kafka:\(mock.brokers[0])"]
         var run = try await BuiltProgram.run(words)
         for _ in 0..<5 where run.code == ExitCode.unreachable.rawValue { run = try await BuiltProgram.run(words) }

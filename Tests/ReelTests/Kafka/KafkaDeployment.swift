@@ -88,6 +88,6 @@ final class KafkaDeployment {
     /// Returns a valid event that creates an object, in the form of a record, for a publisher without a gateway.
     static func event(_ site: Int, op: Int = 0) -> String {
         let id = "00000000-0000-4000-8000-" + String(1_000_000_000_000 + site).dropFirst()
-        return #"{"base":-1,"id":"\#(op)","model":"peer","op":\#(op),"site":"\#(id)","type":"insert"}"#
+        return EventText.logged("insert", id, op, model: "peer", id: "\(op)").text
     }
 }

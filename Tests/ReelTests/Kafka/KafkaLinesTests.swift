@@ -1,4 +1,5 @@
 import Foundation
+import NodeTestSupport
 import ReelCore
 import ReelKafka
 import ReelLog
@@ -14,9 +15,9 @@ import Testing
 
     @Test("a node has the lines of librdkafka in its journal") func logger() async throws {
         let lines = Lines()
-        var mock: MockCluster? = try MockCluster(brokers: 1)
+        var mock: MockBrokers? = try MockBrokers(1)
         let logger = Logger(threshold: .debug) { lines.add($0) }
-        let log = try #require(mock).makeLog(lines: LogReports.kafka(silent, logger, debugs: false))
+        let log = try #require(mock).currentLog(lines: LogReports.kafka(silent, logger, debugs: false))
         defer { log.close() }
         _ = try log.bounds(0)
         mock = nil

@@ -148,8 +148,8 @@ import Testing
     private func publish(_ bytes: Int, by number: Int, through gateway: NodeProcess) async throws -> HTTPResponse {
         let site = "00000000-0000-4000-8000-" + String(3_000_000_000_000 + number).dropFirst()
         let fields = #"{"t":"\#(String(repeating: "x", count: bytes))"}"#
-        let event = #"{"type":"insert","site":"\#(site)","op":0,"model":"m","id":"\#(number)","fields":\#(fields)}"#
-        return try await gateway.ask("POST", "/v1/streams/todo/events", body: #"{"events":[\#(event)]}"#)
+        let event = EventText.sent("insert", site, 0, #""model":"m","id":"\#(number)","fields":\#(fields)"#)
+        return try await gateway.ask("POST", "/v1/streams/todo/events", body: #"{"events":[\#(event.text)]}"#)
     }
 
     private func snapshotNode(_ name: String, of deployment: KafkaDeployment) throws -> NodeProcess {

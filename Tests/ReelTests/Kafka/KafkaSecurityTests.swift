@@ -152,7 +152,7 @@ import Testing
         let gateway = try guarded.gateway("guest")
         let reason = "this user has no right to Write the topic reel."
         try await eventually("its log says why") { gateway.logger.contains(reason) }
-        let event = #"{"type":"noop","site":"00000000-0000-4000-8000-000000000001","op":0}"#
+        let event = EventText.sent("noop", "00000000-0000-4000-8000-000000000001", 0).text
         func publish() async throws -> (status: Int, body: String) {
             let answer = try await gateway.ask("POST", "/v1/streams/todo/events", body: #"{"events":[\#(event)]}"#)
             return (answer.status, String(decoding: answer.body, as: UTF8.self))

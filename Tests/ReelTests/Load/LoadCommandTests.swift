@@ -1,4 +1,5 @@
 import Foundation
+import NodeTestSupport
 import ReelLab
 import TestSupport
 import Testing

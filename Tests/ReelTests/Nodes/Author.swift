@@ -62,9 +62,9 @@ final class Author: Sendable {
     }
 
     private func event(_ op: Op) -> String {
-        let name = #""site":"\#(site)","op":\#(op),"model":"counter","id":"\#(site)""#
-        return op == 0
-            ? #"{"type":"insert",\#(name),"fields":{"n":0}}"# : #"{"type":"update",\#(name),"ops":{"n":{"inc":1}}}"#
+        let content = op == 0 ? #""fields":{"n":0}"# : #""ops":{"n":{"inc":1}}"#
+        let members = #""model":"counter","id":"\#(site)",\#(content)"#
+        return EventText.sent(op == 0 ? "insert" : "update", site, op, members).text
     }
 
     private func note(_ body: [UInt8], _ ops: Range<Op>) {

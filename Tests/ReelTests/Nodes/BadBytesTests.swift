@@ -217,7 +217,7 @@ final class WellBehavedClient {
     /// Publishes an event, and waits for its ack and its delivery on the same connection. With `nothingButItsOwn`, it
     /// checks that the log contains only its own events.
     func check(nothingButItsOwn: Bool = false) async throws {
-        let event = #"{"type":"noop","site":"00000000-0000-4000-8000-00000000600d","op":\#(op)}"#
+        let event = EventText.sent("noop", "00000000-0000-4000-8000-00000000600d", op).text
         let publish = #"{"t":"publish","stream":"\#(stream)","events":[\#(event)]}"#
         try await socket.say(publish)
         var (acked, heard): (Int?, Int?) = (nil, nil)

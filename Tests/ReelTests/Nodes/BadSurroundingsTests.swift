@@ -18,8 +18,8 @@ import Testing
     }
 
     private func event(_ op: Int, _ text: String = "") -> String {
-        #"{"type":"insert","site":"00000000-0000-4000-8000-000000000001","op":\#(op),"model":"m","id":"\#(op)","#
-            + #""fields":{"text":"\#(text)"}}"#
+        let members = #""model":"m","id":"\#(op)","fields":{"text":"\#(text)"}"#
+        return EventText.sent("insert", "00000000-0000-4000-8000-000000000001", op, members).text
     }
 
     private func publish(_ ops: Range<Int>, to node: NodeProcess, _ text: String = "") async throws -> HTTPResponse {

@@ -1,4 +1,5 @@
 import EventLogConformance
+import NodeTestSupport
 import ReelBase
 import ReelCore
 import ReelGateway
@@ -150,11 +151,7 @@ final class HealthStand {
         )
         snapshot.waitUntilCompared(ms: 60_000)
         var settings = GatewaySettings()
-        settings.node.listen = "127.0.0.1:0"
-        settings.node.loops = 1
-        settings.node.announceMs = 100
-        settings.node.drainSpreadMs = 100
-        settings.node.handshakeMs = 1_000_000
+        settings.node = .forTests
         gateway = try Gateway(log: gateways, settings: settings, logger: logger, metrics: metrics, state: snapshot)
         probe = try await NodeProbe()
         let loop = try EventLoop()
@@ -289,11 +286,9 @@ final class HealthStand {
             key: "\(stream)",
             to: stream.partition(of: 2),
             seqs.map { seq in
-                let rest = #""model":"task","op":\#(seq),"site":"\#(site)""#
-                let base = #""base":\#(seq - 1)"#
-                return seq == 0
-                    ? #"{\#(base),"fields":{"title":"\#(title)"},"id":"0",\#(rest),"type":"insert"}"#
-                    : #"{\#(base),"fields":{"title":"\#(title) \#(seq)"},"id":"0",\#(rest),"type":"update"}"#
+                let (type, text) = seq == 0 ? ("insert", title) : ("update", "\(title) \(seq)")
+                let (base, fields) = (seq - 1, #"{"title":"\#(text)"}"#)
+                return EventText.logged(type, site, seq, base: base, model: "task", id: "0", fields: fields).text
             }
         )
     }

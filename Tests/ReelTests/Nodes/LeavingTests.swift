@@ -72,7 +72,7 @@ import Testing
             let client = try await RawClient.socket(port: node.port)
             let site = "00000000-0000-4000-8000-000000000001"
             for op in 0..<50 {
-                let event = #"{"type":"insert","site":"\#(site)","op":\#(op),"model":"m","id":"\#(op)"}"#
+                let event = EventText.sent("insert", site, op, #""model":"m","id":"\#(op)""#).text
                 try await client.say(#"{"t":"publish","stream":"todo","events":[\#(event)]}"#)
             }
             // The node has read `hello` and all 50 publishes. The disk determines which of them are acked by now.

@@ -98,7 +98,7 @@ import Testing
         let stream = node.url + "/v1/streams/todo"
         let site = "00000000-0000-4000-8000-000000000001"
         func event(_ op: Int) -> String {
-            #"{"type":"insert","site":"\#(site)","op":\#(op),"model":"a/b","id":"\#(op)","fields":{"n":\#(op)}}"#
+            EventText.sent("insert", site, op, #""model":"a/b","id":"\#(op)","fields":{"n":\#(op)}"#).text
         }
 
         let posted = try await curl(["-d", "{\"events\":[\(event(0)),\(event(1))]}", stream + "/events"])

@@ -1,23 +1,23 @@
-import CRdkafka
-import EventLogConformance
-import ReelCore
-import ReelKafka
+package import CRdkafka
+package import ReelCore
+package import ReelKafka
 import ReelLog
-import TestSupport
 import Testing
 
 /// A mock cluster of librdkafka: brokers in this process that speak Kafka's protocol on loopback, and fail on demand.
+/// Other processes can use them, too.
 ///
 /// It has no Admin API and keeps duplicates. It does not wake a waiting fetch, so clients wait for at most one
 /// millisecond.
-final class MockBrokers: @unchecked Sendable {
+package final class MockBrokers: @unchecked Sendable {
     private let handle: OpaquePointer
     private let cluster: OpaquePointer
 
     /// The addresses of the brokers, `HOST:PORT`.
-    let brokers: [String]
+    package let brokers: [String]
 
-    init(_ count: Int = 1) throws {
+    /// Starts `count` brokers.
+    package init(_ count: Int = 1) throws {
         let reason = UnsafeMutablePointer<CChar>.allocate(capacity: 512)
         defer { reason.deallocate() }
         let properties = try #require(rd_kafka_conf_new())
@@ -33,18 +33,18 @@ final class MockBrokers: @unchecked Sendable {
     }
 
     /// Creates a topic as `reel topic create` would.
-    func topic(_ name: String, partitions: Int = 1) {
+    package func topic(_ name: String, partitions: Int = 1) {
         #expect(rd_kafka_mock_topic_create(cluster, name, Int32(partitions), 1) == RD_KAFKA_RESP_ERR_NO_ERROR)
     }
 
     /// Makes the brokers claim that they support Fetch up to this version.
-    func claim(fetch version: Int16) {
+    package func claim(fetch version: Int16) {
         #expect(rd_kafka_mock_set_apiversion(cluster, 1, 0, version) == RD_KAFKA_RESP_ERR_NO_ERROR)
     }
 
     /// The configuration of clients of these brokers. The timeouts are long, because a busy machine may be slow, and
     /// the brokers would store a resent record twice.
-    var configuration: KafkaConfiguration {
+    package var configuration: KafkaConfiguration {
         var configuration = KafkaConfiguration(
             brokers: brokers,
             properties: [
@@ -57,73 +57,73 @@ final class MockBrokers: @unchecked Sendable {
 
     /// A configuration for a producer that waits for each answer. The mock cluster does not check sequence numbers, so
     /// it would accept a request after a failed one. librdkafka would then assume that the failed one is in the log.
-    var oneRequestAtATime: KafkaConfiguration {
+    package var oneRequestAtATime: KafkaConfiguration {
         var configuration = configuration
         configuration.properties["max.in.flight.requests.per.connection"] = "1"
         return configuration
     }
 
     /// A kind of request by its number in Kafka's protocol.
-    enum Request: Int16 {
+    package enum Request: Int16 {
         case produce = 0, fetch, ends
         case producerId = 22
     }
 
     /// Makes the next requests of this kind fail, one with each of these errors. `RD_KAFKA_RESP_ERR__TRANSPORT` closes
     /// the connection instead of an answer.
-    func fail(_ request: Request, _ errors: rd_kafka_resp_err_t...) {
+    package func fail(_ request: Request, _ errors: rd_kafka_resp_err_t...) {
         rd_kafka_mock_push_request_errors_array(cluster, request.rawValue, errors.count, errors)
     }
 
     /// Removes the pending failures of requests of this kind.
-    func clear(_ request: Request) {
+    package func clear(_ request: Request) {
         rd_kafka_mock_clear_request_errors(cluster, request.rawValue)
     }
 
     /// Closes all connections of the broker and refuses new ones; −1 means all brokers.
-    func down(_ broker: Int32 = -1) { rd_kafka_mock_broker_set_down(cluster, broker) }
+    package func down(_ broker: Int32 = -1) { rd_kafka_mock_broker_set_down(cluster, broker) }
 
     /// Accepts connections to the broker again; −1 means all brokers.
-    func up(_ broker: Int32 = -1) { rd_kafka_mock_broker_set_up(cluster, broker) }
+    package func up(_ broker: Int32 = -1) { rd_kafka_mock_broker_set_up(cluster, broker) }
 
     /// Delays the answers of the broker by `ms` milliseconds; −1 means all brokers.
-    func delay(ms: Int32, of broker: Int32 = -1) { rd_kafka_mock_broker_set_rtt(cluster, broker, ms) }
+    package func delay(ms: Int32, of broker: Int32 = -1) { rd_kafka_mock_broker_set_rtt(cluster, broker, ms) }
 
     /// Delays the answer to the next request of this kind by `ms` milliseconds. The request itself is executed at once.
-    func answerLate(_ request: Request, ms: Int32, of broker: Int32 = 1) {
+    package func answerLate(_ request: Request, ms: Int32, of broker: Int32 = 1) {
         #expect(reel_rd_kafka_mock_delay(cluster, broker, request.rawValue, ms) == RD_KAFKA_RESP_ERR_NO_ERROR)
     }
 
     /// Sets the error that the brokers report for the log's topic from now on.
-    func say(_ error: rd_kafka_resp_err_t, of log: KafkaLog) {
+    package func say(_ error: rd_kafka_resp_err_t, of log: KafkaLog) {
         say(error, ofTopic: "reel.\(log.epoch)")
     }
 
     /// Makes the brokers report that the topic does not exist. Otherwise they would create it on the first query.
-    func hide(_ topic: String) {
+    package func hide(_ topic: String) {
         self.topic(topic)
         say(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, ofTopic: topic)
     }
 
     /// Sets the error that the brokers report for a topic from now on.
-    func say(_ error: rd_kafka_resp_err_t, ofTopic name: String) {
+    package func say(_ error: rd_kafka_resp_err_t, ofTopic name: String) {
         rd_kafka_mock_topic_set_error(cluster, name, error)
     }
 
     /// Moves the leadership of the partition to another broker; −1 means no leader.
-    func lead(_ log: KafkaLog, _ partition: Int32, by broker: Int32) {
+    package func lead(_ log: KafkaLog, _ partition: Int32, by broker: Int32) {
         rd_kafka_mock_partition_set_leader(cluster, "reel.\(log.epoch)", partition, broker)
     }
 
     /// Makes a follower serve reads of the partition, with its records before `end`; nil means all records.
-    func follow(_ log: KafkaLog, _ partition: Int32, by broker: Int32, before end: Seq?) {
+    package func follow(_ log: KafkaLog, _ partition: Int32, by broker: Int32, before end: Seq?) {
         rd_kafka_mock_partition_set_follower(cluster, "reel.\(log.epoch)", partition, broker)
         rd_kafka_mock_partition_set_follower_wmarks(cluster, "reel.\(log.epoch)", partition, -1, end ?? -1)
     }
 
     /// Creates a log in a new topic. The partition `leaderless` has no leader, so no producer has ever sent records to
     /// it.
-    func log(
+    package func log(
         epoch: Epoch = .random(),
         partitions: Int = 4,
         leaderless: Int32? = nil,
@@ -145,28 +145,29 @@ final class MockBrokers: @unchecked Sendable {
             log: lines
         )
     }
-}
 
-extension KafkaLog {
-    /// Repeats an append until the log accepts it. Returns its seqs.
-    @discardableResult
-    func appendOnceItGoes(_ text: String) async throws -> [Seq] {
-        var seqs: [Seq] = []
-        try await eventually("the log takes an append") {
-            do {
-                seqs = try await append([LogAppend("s", text)])
-                return true
-            } catch let error as LogError {
-                #expect([.logUnavailable, .forbidden].contains(error.code))
-                return false
-            }
-        }
-        return seqs
+    /// Creates a log of `oneRequestAtATime`, makes it the current one and opens it. No node announces itself on it.
+    package func currentLog(
+        partitions: Int = 1,
+        lines: @escaping KafkaLogLine = { _, _, _ in }
+    ) throws -> KafkaLog {
+        let current = CurrentLog(epoch: .random(), partitions: partitions, number: 0)
+        topic("reel.control")
+        let log = try log(
+            epoch: current.epoch,
+            partitions: partitions,
+            configuration: oneRequestAtATime,
+            lines: lines
+        )
+        let store = try KafkaLogStore(oneRequestAtATime) { _, _, _ in }
+        defer { store.close() }
+        try store.advance(to: current)
+        return log
     }
 }
 
 /// A directory without nodes, because the mock cluster has no topic for announcements.
-final class NoDirectory: NodeDirectory {
+private final class NoDirectory: NodeDirectory {
     func announce(_ node: NodeAnnouncement) throws(LogError) {}
     func nodes() throws(LogError) -> [NodeAnnouncement] { [] }
 }

@@ -3,11 +3,13 @@ import Testing
 
 /// A port of the loopback that is reserved for a process that listens there, now or later. The port is bound here too,
 /// and never listened on. No other process gets it, and connections are refused until a process listens.
-final class HeldPort {
-    let number: UInt16
+package final class HeldPort: Sendable {
+    /// The number of the port.
+    package let number: UInt16
     private let descriptor: Int32
 
-    init() throws {
+    /// Reserves a free port.
+    package init() throws {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         try #require(descriptor >= 0)
         self.descriptor = descriptor
