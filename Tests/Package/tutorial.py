@@ -132,11 +132,14 @@ class Reader:
     def start(self, command):
         if "\n" in command:
             raise Fault("a block has one command")
+        self.check_ends()
+        self.programs.append(Program(command, self.folder, self.environment))
+        print(f"  {command}", flush=True)
+
+    def check_ends(self):
         for program in self.programs:
             if not program.is_running and program.process.returncode not in (0, 130, -signal.SIGINT):
                 raise Fault(f"`{program.command}` has failed")
-        self.programs.append(Program(command, self.folder, self.environment))
-        print(f"  {command}", flush=True)
 
     def compare(self, above, expected):
         if "both programs" in above.lower():
@@ -195,6 +198,12 @@ class Reader:
                     self.write(above, text)
             except Fault as fault:
                 raise Fault(f"{page}:{number}: {fault}") from None
+        for program in self.programs:
+            try:
+                program.process.wait(60)
+            except subprocess.TimeoutExpired:
+                raise Fault(f"`{program.command}` still runs at the end of the page") from None
+        self.check_ends()
 
 
 def parts(page):

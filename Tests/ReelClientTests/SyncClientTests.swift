@@ -35,6 +35,7 @@ import Testing
         let publication = try await mine.publish(.insert("task", id: "1", ["title": "Milk", "n": 2]))
         guard case .applied(let seq) = try await publication.outcome() else { throw Wrong() }
         #expect(try await publication.acked() == seq)
+        #expect("\(publication)" == "\(publication.event) applied(\(seq))")
         try await theirs.waitUntil(seq: seq)
         #expect(try theirs.object("task", id: "1")?["title"] == "Milk")
         #expect(try theirs.object("task", id: "1")?.fields["n"]?.seq == seq)

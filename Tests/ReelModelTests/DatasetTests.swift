@@ -49,7 +49,16 @@ import Testing
         let error = await #expect(throws: SchemaError.self) {
             try await client.open("s", models: [Job.self, Second.self])
         }
-        #expect(error?.faults == [.modelTwice(model: "job"), .propertyTwice(model: "job", fields: ["a", "b"])])
+        let types = [String(reflecting: Job.self), String(reflecting: Second.self)]
+        #expect(
+            error?.faults == [
+                .modelTwice(model: "job", types: types), .propertyTwice(model: "job", fields: ["a", "b"]),
+            ]
+        )
+        let text = "found two models of the name job, the types ReelModelTests.Job and "
+        #expect(error?.description.hasPrefix(text) == true)
+        let empty = await #expect(throws: SchemaError.self) { try await client.open("s", models: []) }
+        #expect(empty?.faults == [.noModels])
         #expect(try await client.streams().isEmpty)
         await client.close()
     }

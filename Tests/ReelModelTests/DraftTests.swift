@@ -333,6 +333,21 @@ import Testing
         await close()
     }
 
+    @Test("a range outside of the content is refused with its numbers") func badRange() async throws {
+        let (todo, _) = try await begin(note: "a😀", data: [1])
+        let draft = try todo.draft(of: id, \.note)
+        for range in [2..<5, 1..<2] {
+            let error = #expect(throws: ReelError.self) { try draft.replace(utf16: range, with: "b") }
+            let part = "found the range \(range.lowerBound)..<\(range.upperBound) in job/1.note"
+            #expect(error?.code == .range)
+            #expect(error?.message == part + ", expected a part of 0..<3 that splits no scalar")
+        }
+        let bytes = try todo.draft(of: id, \.data)
+        let error = #expect(throws: ReelError.self) { try bytes.replace(0..<2, with: []) }
+        #expect(error?.message.contains("found the range 0..<2 in job/1.data, expected a part of 0..<1") == true)
+        await close()
+    }
+
     @Test("bytes are edited at offsets, and merge with the edits of another author") func bytes() async throws {
         let (one, two) = try await begin(data: [0, 1, 2, 200, 255])
         let (a, b) = (try one.draft(of: id, \.data), try two.draft(of: id, \.data))

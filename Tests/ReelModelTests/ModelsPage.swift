@@ -13,6 +13,7 @@ enum ModelsPage {
         var tags: Set<String> = []
         var note = ""
         var drawing: [UInt8] = []
+        var price: Price?
         var list: Ref<ItemList>?
         var friends: Set<Ref<Item>> = []
         var rank = Rank.middle
@@ -29,6 +30,7 @@ enum ModelsPage {
             MergedSet("tags", \.tags)
             Text("note", \.note)
             Bytes("drawing", \.drawing)
+            Field("price", \.price)
             Reference("list", \.list)
             MergedSet("friends", \.friends)
             Order("rank", \.rank)
@@ -37,6 +39,23 @@ enum ModelsPage {
 
     enum Category: String, FieldValue {
         case none, home, work
+    }
+
+    struct Price: FieldValue {
+        var cents = 0
+        var currency = "EUR"
+
+        init() {}
+
+        init?(json: JSONValue) throws(FieldValueError) {
+            let (cents, currency) = (json.object?["cents"]?.number, json.object?["currency"]?.string)
+            guard let cents = cents.flatMap({ Int(exactly: $0) }), let currency else {
+                throw FieldValueError(found: "\(json)", expected: "an object with cents and a currency")
+            }
+            (self.cents, self.currency) = (cents, currency)
+        }
+
+        func json() -> JSONValue { ["cents": JSONValue(cents), "currency": JSONValue(currency)] }
     }
 
     struct ItemList: Model {
@@ -99,6 +118,14 @@ enum ModelsPage {
         try await todo.delete(bread.id)
     }
 
+    static func importAll(_ todo: Dataset, _ items: [Item]) async throws {
+        for start in stride(from: 0, to: items.count, by: 100) {
+            try await todo.batch { batch in
+                for item in items[start...].prefix(100) { try batch.replace(item) }
+            }
+        }
+    }
+
     static func writeIf(_ todo: Dataset, _ milk: Item) async throws -> PublishOutcome {
         let write = try await todo.update(milk.id, if: .unchanged(\.title, since: milk)) { $0.title = "Oat milk" }
         let outcome = try await write.outcome()
@@ -120,6 +147,13 @@ enum ModelsPage {
         var page = try query.page()
         while let next = page.next { page = try query.page(after: next) }
         return (item, rows, counts, page)
+    }
+
+    static func sort(_ todo: Dataset, _ text: String) throws -> (QueryRows<Item>, ModelObjects<Item>, Item?) {
+        let best = try todo.query(Item.self).sort(by: \.votes, order: .descending).sort(by: \.title).rows()
+        let all = try todo.objects(of: Item.self)
+        let chosen = try todo.object(Item.ID(text))
+        return (best, all, chosen)
     }
 
     static func wait(

@@ -47,6 +47,8 @@ import Testing
         var titles: [String] = []
         let waits = try ModelsPage.wait(todo, rows, bread) { title, _ in titles.append(title) }
         #expect(titles == ["Rice milk"] && !waits)
+        let (best, all, chosen) = try ModelsPage.sort(todo, "milk")
+        #expect(best.map(\.title) == ["Rice milk"] && all.problems.isEmpty && chosen?.id == all.values.first?.id)
         let shown = Mutex<[String]>([])
         let combined = Task { [milk] in
             try await ModelsPage.combine(todo, todo.query(ModelsPage.Item.self), milk) { text, _ in

@@ -241,6 +241,36 @@ import Testing
         #expect(error?.missing.count == 1)
     }
 
+    @Test("the deadline of a call on a device whose network is cut comes while the world settles")
+    func deadline() async throws {
+        let (ann, bob) = (try world.device("ann"), try world.device("bob"))
+        let (todo, other) = (try await open(ann), try await open(bob))
+        try await world.settle()
+        world.cut(ann)
+        try await todo.insert(TodoTask(id: "1", title: "Milk"))
+        let before = world.now
+        let client = ann.client
+        await #expect(throws: FlushTimeout.self) {
+            try await world.settle { try await todo.stream.flush(deadline: .seconds(40)) }
+        }
+        #expect(.seconds(40)..<(.seconds(41)) ~= world.now - before)
+        let report = try await world.settle { try await client.syncOnce(deadline: .seconds(20)) }
+        #expect(!report.isComplete && .seconds(60)..<(.seconds(62)) ~= world.now - before)
+        #expect(other.stream.status.isUpToDate)
+    }
+
+    @Test("`settle` names the devices whose network is cut") func cutDevices() async throws {
+        let (ann, bob) = (try world.device("ann"), try world.device("bob"))
+        let (_, todo) = (try await open(ann), try await open(bob))
+        try await world.settle()
+        world.cut(ann)
+        try world.refuse(.writes, with: .forbidden, of: bob)
+        try await todo.insert(TodoTask(id: "1", title: "Milk"))
+        let error = await #expect(throws: NotSettled.self) { try await world.settle(limit: .seconds(5)) }
+        #expect(error?.cut == ["ann"] && error?.missing.count == 1)
+        #expect(error?.description.contains("the network of ann is cut") == true)
+    }
+
     @Test("time stands still outside of `advance` and `settle`") func standstill() async throws {
         let ann = try world.device("ann")
         let todo = try await open(ann)

@@ -12,7 +12,8 @@ extension Dataset {
     }
 
     /// Returns true if an own event that has changed or deleted an object is not confirmed yet: it waits in the queue,
-    /// or for its outcome.
+    /// and this device has not read it back from the stream. An event that a snapshot or delta contains is confirmed,
+    /// also while the device asks a node for its outcome.
     ///
     /// - Throws: `SchemaError` for a model that the dataset was not opened with. `closed` if the stream or the client
     ///   is closed. A code that begins with `store_` if the store failed.

@@ -37,11 +37,12 @@ public struct Dataset: Sendable {
         func describe<M: Model>(_ model: M.Type) -> (name: String, faults: [SchemaFault]) {
             (M.schema.name, M.schema.faults())
         }
-        var faults: [SchemaFault] = []
-        var names: Set<String> = []
+        var faults: [SchemaFault] = models.isEmpty ? [.noModels] : []
+        var types: [String: String] = [:]
         for model in models {
-            let (name, own) = describe(model)
-            if !names.insert(name).inserted { faults.append(.modelTwice(model: name)) }
+            let ((name, own), type) = (describe(model), String(reflecting: model))
+            if let other = types[name] { faults.append(.modelTwice(model: name, types: [other, type])) }
+            types[name] = type
             faults += own
         }
         if !faults.isEmpty { throw SchemaError(faults: faults) }

@@ -36,8 +36,8 @@ public struct DatasetSnapshot: Sendable {
         return try snapshot.object(schema.name, id: id.text).map(schema.value)
     }
 
-    /// Returns true if an own event that has changed or deleted an object is not confirmed yet: it waits in the queue,
-    /// or for its outcome.
+    /// Returns true if an own event that has changed or deleted an object is not confirmed yet; see
+    /// `Dataset.isPending`.
     ///
     /// - Throws: `SchemaError` for a model that the dataset was not opened with.
     public func isPending<M: Model>(_ id: ModelID<M>) throws(SchemaError) -> Bool {
@@ -79,6 +79,7 @@ public struct DatasetSnapshot: Sendable {
         let schema = try schema(of: M.self)
         let isBeyond = try cursor?.isBeyond(query.definition.order)
         var (found, problems): ([LoadedObject], [ModelProblem]) = ([], [])
+        var hasPending = false
         for object in try snapshot.objects(schema.name) {
             let value: M
             do throws(ModelProblem) {
@@ -87,6 +88,7 @@ public struct DatasetSnapshot: Sendable {
                 problems.append(error)
                 continue
             }
+            hasPending = hasPending || object.isPending
             guard try query.definition.condition.includes(value) else { continue }
             let included = TypedObject(value, isPending: object.isPending)
             if isBeyond?(included) != true { found.append(included) }
@@ -97,7 +99,7 @@ public struct DatasetSnapshot: Sendable {
                 problems: problems,
                 isComplete: snapshot.isComplete,
                 seq: snapshot.seq,
-                hasPending: true
+                hasPending: hasPending
             )
         )
     }

@@ -95,7 +95,12 @@ public struct ModelBatch {
         guard let place = schema.fields.first(where: { $0.kind == .order })?.keyPath as? WritableKeyPath<M, Rank>
         else {
             let name = ObjectName(schema.name, id: id.text)
-            throw ModelProblem(.property, name, found: "a schema without `Order`", expected: "a place in a list")
+            throw ModelProblem(
+                .property,
+                name,
+                found: "a schema without `Order`",
+                expected: "a line such as `Order(\"rank\", \\.rank)` for a property of the type `Rank`"
+            )
         }
         let rank = Rank.between(
             try lower.map { try existing($0)[keyPath: place] },

@@ -4,6 +4,8 @@ struct ByteView: DraftView {
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
+    var end: Int { bytes.count }
+
     /// Performs an own edit. Nil if the range is not in the bytes.
     mutating func replace(_ range: Range<Int>, with new: [UInt8]) -> Patch<[UInt8]>.Hunk? {
         guard range.lowerBound >= 0, range.upperBound <= bytes.count else { return nil }

@@ -40,7 +40,7 @@ public final class BytesDraft: Sendable {
     /// - Throws: `range` if the range is not in the bytes. Nothing is changed then.
     public func replace(_ range: Range<Int>, with bytes: some Sequence<UInt8>) throws {
         let bytes = Array(bytes)
-        try session.edit { $0.replace(range, with: bytes) }
+        try session.edit(range) { $0.replace(range, with: bytes) }
     }
 
     /// Waits until all edits made so far are durable on this device: from then on they survive the end of the process.

@@ -91,12 +91,19 @@ final class DraftSession<View: DraftView>: Sendable {
 
     /// Performs an own edit.
     ///
-    /// - Parameter body: performs the edit on the view, and returns it. Nil if the view cannot perform it.
+    /// - Parameters:
+    ///   - range: the part that the edit replaces, in the places of the view.
+    ///   - body: performs the edit on the view, and returns it. Nil if the view cannot perform it.
     /// - Throws: `range` if the view cannot perform the edit.
-    func edit(_ body: (inout View) -> Patch<Content>.Hunk?) throws {
+    func edit(_ range: Range<Int>, _ body: (inout View) -> Patch<Content>.Hunk?) throws {
         let isNew = try state.withLock { state in
             guard let hunk = body(&state.view) else {
-                throw ReelError(.range, "found a range outside of \(field.object).\(field.name), or inside a scalar")
+                let (part, whole) = ("\(range.lowerBound)..<\(range.upperBound)", "0..<\(state.view.end)")
+                throw ReelError(
+                    .range,
+                    "found the range \(part) in \(field.object).\(field.name), expected a part of \(whole)"
+                        + " that splits no scalar"
+                )
             }
             if hunk.isEmpty { return false }
             state.log.edit(hunk)

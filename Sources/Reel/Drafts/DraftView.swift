@@ -6,6 +6,9 @@ protocol DraftView: Sendable {
 
     init(_ content: Content)
 
+    /// The place after the last element of the content.
+    var end: Int { get }
+
     /// Performs an edit of another author.
     mutating func perform(_ hunk: Patch<Content>.Hunk) -> Change
 }

@@ -71,7 +71,7 @@ public final class TextDraft: Sendable {
     public func replace(utf16 range: Range<Int>, with text: String) throws {
         var text = text
         text.makeContiguousUTF8()
-        try session.edit { $0.replace(range, with: text) }
+        try session.edit(range) { $0.replace(range, with: text) }
     }
 
     /// Waits until all edits made so far are durable on this device: from then on they survive the end of the process.

@@ -19,6 +19,8 @@ struct TextView: DraftView {
         (self.text, utf16Count) = (text, text.utf16.count)
     }
 
+    var end: Int { utf16Count }
+
     /// The selected part. It begins and ends at borders of grapheme clusters.
     var selection: Range<Int> {
         get { selected }

@@ -2,7 +2,7 @@ internal import ReelClient
 
 extension Dataset {
     /// The results of a closure that reads objects of one moment, of any models: the present result at once, and then
-    /// the newest one after each change of a model that the closure has read.
+    /// the newest one after each change of a model that the closure has read, and of `isComplete`.
     ///
     ///     let counts = todo.values { moment in
     ///         (open: try moment.rows(of: open).count, lists: try moment.objects(of: TaskList.self).values.count)

@@ -8,6 +8,6 @@ struct QueryMoment: Sendable {
     let isComplete: Bool
     /// The seq up to which the stream was folded.
     let seq: Seq
-    /// False if no object of the model has own events that are not confirmed yet.
+    /// True if any object that the model can read has an own event that is not confirmed yet.
     let hasPending: Bool
 }

@@ -1,5 +1,6 @@
 internal import ReelClient
 public import ReelCore
+internal import Synchronization
 
 /// The rows of a query at one moment of the stream, in the order of the query.
 ///
@@ -9,11 +10,8 @@ public import ReelCore
 public struct QueryRows<M: Model>: Sendable {
     let objects: [LoadedObject]
     let moment: QueryMoment
-    /// The ids of the rows that show an own event which is not confirmed yet: it waits in the queue, or for its
-    /// outcome. When it is confirmed, the row is one of the `updates` of `changes`, also if its value stays the same.
-    ///
-    /// An object that such an event has deleted is no row: see `Dataset.isPending`.
-    public let pending: Set<ModelID<M>>
+    /// The ids of the rows that wait; nil: no object of the model waits.
+    private let pendingIDs: PendingIDs<M>?
     /// The changes since the rows before; nil: there were none.
     private let laterChanges: QueryChanges?
 
@@ -25,8 +23,15 @@ public struct QueryRows<M: Model>: Sendable {
     ///   - changes: the changes since the rows before; nil: there were none.
     init(_ objects: [LoadedObject], _ moment: QueryMoment, changes: QueryChanges? = nil) {
         (self.objects, self.moment, laterChanges) = (objects, moment, changes)
-        pending = moment.hasPending ? Set(objects.lazy.filter(\.isPending).map { ModelID($0.key.text) }) : []
+        pendingIDs = moment.hasPending ? PendingIDs(objects) : nil
     }
+
+    /// The ids of the rows that show an own event which is not confirmed yet: it waits in the queue, and this device
+    /// has not read it back from the stream. When it is confirmed, the row is one of the `updates` of `changes`, also
+    /// if its value stays the same.
+    ///
+    /// An object that such an event has deleted is no row: see `Dataset.isPending`.
+    public var pending: Set<ModelID<M>> { pendingIDs?.ids ?? [] }
 
     /// The objects that the model cannot read, sorted by the bytes of their ids. They are no rows, and they stay in the
     /// stream as they are.
@@ -49,4 +54,21 @@ extension QueryRows: RandomAccessCollection {
     public var endIndex: Int { objects.count }
     /// The row at an offset.
     public subscript(offset: Int) -> M { objects[offset].value(M.self) }
+}
+
+/// The ids of the rows that wait. They are collected when they are first asked for, because many readers never ask.
+private final class PendingIDs<M: Model>: Sendable {
+    private let objects: [LoadedObject]
+    private let found = Mutex<Set<ModelID<M>>?>(nil)
+
+    init(_ objects: [LoadedObject]) { self.objects = objects }
+
+    var ids: Set<ModelID<M>> {
+        found.withLock { found in
+            if let found { return found }
+            let ids = Set(objects.lazy.filter(\.isPending).map { ModelID<M>($0.key.text) })
+            found = ids
+            return ids
+        }
+    }
 }

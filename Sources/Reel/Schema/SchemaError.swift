@@ -13,8 +13,10 @@ public struct SchemaError: Error, Sendable, Hashable, CustomStringConvertible {
 public enum SchemaFault: Sendable, Hashable, CustomStringConvertible {
     /// The name of a model, of a field, or of `formerly:` is empty or longer than 128 bytes.
     case badName(model: String, name: String)
-    /// Two models of a `Dataset` have this name.
-    case modelTwice(model: String)
+    /// A `Dataset` was opened with an empty list of models.
+    case noModels
+    /// Two models of a `Dataset` have this name. `types` are the names of the two types, or twice that of one type.
+    case modelTwice(model: String, types: [String])
     /// A `Dataset` was opened without the model.
     case unknownModel(model: String)
     /// The schema does not name a property that a call was given.
@@ -38,7 +40,9 @@ public enum SchemaFault: Sendable, Hashable, CustomStringConvertible {
             found a name of \(name.utf8.count) bytes in the model \(model.debugDescription), \
             expected 1 to \(Limits.name)
             """
-        case .modelTwice(let model): "found two models of the name \(model)"
+        case .noModels: "found an empty list in `models:`, expected the models of the objects in the stream"
+        case .modelTwice(let model, let types):
+            "found two models of the name \(model), the types \(types.joined(separator: " and "))"
         case .unknownModel(let model): "found the model \(model), expected one of those in `models:` of `open`"
         case .unknownProperty(let model): "found a property that the schema of the model \(model) does not name"
         case .fieldTwice(let model, let field): "found two fields of the name \(field) in the model \(model)"

@@ -18,6 +18,8 @@ final class ClientResources: @unchecked Sendable {
     let board = StatusBoard()
     /// The calls that wait until everything is synced.
     var syncs: [Int: CheckedContinuation<Void, any Error>] = [:]
+    /// The times at which the calls that wait for a deadline end, in milliseconds, by the numbers of the calls.
+    var deadlinesMs: [Int: Int64] = [:]
     let noticeFeeds = Feeds(SyncNotices.gather)
     /// The events that were enqueued and not taken yet.
     let inbox = Inbox()

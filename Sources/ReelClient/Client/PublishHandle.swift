@@ -110,3 +110,12 @@ public final class PublishHandle: Sendable {
         for waiter in ready { waiter.continuation.resume() }
     }
 }
+
+extension PublishHandle: CustomStringConvertible {
+    /// The event as JSON, and its outcome as it is known now: `waits`, `acked(12)`, or a `PublishOutcome`.
+    public var description: String {
+        let (seq, outcome) = state.withLock { ($0.seq, $0.outcome) }
+        let progress = outcome.map { "\($0)" } ?? seq.map { "acked(\($0))" } ?? "waits"
+        return "\(event) \(progress)"
+    }
+}

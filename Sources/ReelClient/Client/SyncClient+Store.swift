@@ -53,7 +53,10 @@ extension SyncClient {
         for stream in written { stateIsWritten(stream, store) }
         show(streams, beforeCommit: false)
         // The commit has stored the queue. The rest of a damaged state is read again from a node.
-        for (stream, error) in damaged { try dropState(of: stream, error) }
+        for (stream, error) in damaged {
+            try dropState(of: stream, error)
+            markDirty(stream)
+        }
         turns += 1
         for stream in streams { stream.lastTurn = turns }
         boundCache(of: streams)

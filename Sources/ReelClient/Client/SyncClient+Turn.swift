@@ -40,6 +40,8 @@ extension SyncClient {
             if stream.sync.isPolled { step(stream, .turnEnded) }
         }
         for stream in dirty { stream.follow() }
+        // Earlier than the commit, which marks a stream whose state it drops.
+        for stream in dirty { stream.isDirty = false }
         if let store {
             do throws(ReelError) {
                 try commit(dirty, to: store)
@@ -60,10 +62,7 @@ extension SyncClient {
         // A task that learns of the turn then finds it in the status.
         for stream in dirty where stream.outbox.entries.isEmpty { note(.emptied(stream.name)) }
         showStatuses()
-        for stream in dirty {
-            stream.isDirty = false
-            tell(stream)
-        }
+        for stream in dirty { tell(stream) }
         for stream in opened.values where stream.isStateDue && stream.view != nil && !isLoadingDelta(stream) {
             markDirty(stream)
         }

@@ -26,8 +26,9 @@ public actor SyncClient {
         /// In a storage of the app. Only one client may use it at a time, and closes it at its end. It belongs to one
         /// user, like a file.
         case storage(any DeviceStorage, user: String? = nil)
-        /// In this file, which is created if it does not exist. Only one process may use it at a time. The file belongs
-        /// to one user, whose name is the subject of the tokens. Without a user it is for nodes that have no keys.
+        /// In this file, which is created if it does not exist. Its folder must exist, and `~` in the path is not
+        /// expanded. Only one process may use it at a time. The file belongs to one user, whose name is the subject of
+        /// the tokens. Without a user it is for nodes that have no keys.
         case file(String, user: String? = nil)
     }
 

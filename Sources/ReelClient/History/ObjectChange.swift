@@ -56,6 +56,16 @@ public struct ObjectChange: Sendable, Hashable, Identifiable {
     public var id: ObjectName { name }
 }
 
+extension ObjectChange.Origin: CustomStringConvertible {
+    /// The names of the causes, such as `[own, remote]`.
+    public var description: String {
+        let names: [(cause: Self, name: String)] = [
+            (.own, "own"), (.remote, "remote"), (.load, "load"), (.withdrawn, "withdrawn"),
+        ]
+        return "[" + names.filter { contains($0.cause) }.map(\.name).joined(separator: ", ") + "]"
+    }
+}
+
 /// The changes of a stream since a `ChangeToken`.
 public struct StreamChanges: Sendable {
     /// The token for the next call.

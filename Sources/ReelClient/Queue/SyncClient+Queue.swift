@@ -115,7 +115,11 @@ extension SyncClient {
         waits += 1
         let number = waits
         let timer = after(max(0, endMs - transport.nowMs)) { $0.endFlush(number, opening, FlushTimeout(waiting: [])) }
-        defer { timer.cancel() }
+        resources.deadlinesMs[number] = endMs
+        defer {
+            timer.cancel()
+            resources.deadlinesMs[number] = nil
+        }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 // The handler may have left the executor in between.

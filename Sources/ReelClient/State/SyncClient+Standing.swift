@@ -11,6 +11,10 @@ extension SyncClient {
     /// The number of the call of `renewToken` that has not returned yet; nil: there is none.
     package var tokenQuestionNumber: Int? { tokenQuestion?.number }
 
+    /// The next deadline of a call that waits, of `flush` or `syncOnce`, by the clock of the transport in milliseconds;
+    /// nil: no such call waits.
+    package var deadlineMs: Int64? { resources.deadlinesMs.values.min() }
+
     /// The open streams, sorted by name, after everything that was enqueued was taken.
     package func standings() -> [StreamStanding] {
         takeEnqueued()

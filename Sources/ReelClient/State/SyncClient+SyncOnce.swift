@@ -43,7 +43,11 @@ extension SyncClient {
         waits += 1
         let number = waits
         let timer = after(max(0, deadline.milliseconds)) { $0.endSync(number, .success(())) }
-        defer { timer.cancel() }
+        resources.deadlinesMs[number] = transport.nowMs + deadline.milliseconds
+        defer {
+            timer.cancel()
+            resources.deadlinesMs[number] = nil
+        }
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 if Task.isCancelled { return continuation.resume(throwing: CancellationError()) }

@@ -3,6 +3,9 @@ internal import ReelCore
 internal import Synchronization
 
 /// The store of a device, in memory. It outlives the processes of the device.
+///
+/// A kill loses nothing that a process has committed, as on a real device. The end of a process is simulated, and not a
+/// power failure: a commit that need not be durable stays too.
 final class DeviceMemory: Sendable {
     private struct State {
         var storage = MemoryStorage()

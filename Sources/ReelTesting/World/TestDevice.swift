@@ -33,8 +33,9 @@ public final class TestDevice: Sendable {
     /// True from the creation or `start` until `kill`, and until the app closes the client or signs out.
     public var isRunning: Bool { memory.isOpen }
 
-    /// Ends the process of the device without a farewell. Everything that the client has stored stays. Calls that wait
-    /// throw `closed`. Has no effect on a device that is not running.
+    /// Ends the process of the device without a farewell. Everything that the client has stored stays: all writes that
+    /// have returned, and what it has received. Events of `enqueue` that are not stored yet are lost. Calls that wait
+    /// throw `closed`, and so do reads of the ended client. Has no effect on a device that is not running.
     public func kill() {
         guard isRunning else { return }
         memory.end()

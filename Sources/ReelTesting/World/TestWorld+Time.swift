@@ -38,17 +38,21 @@ extension TestWorld {
             var missing = await missing()
             if missing.isEmpty { missing = await differences() }
             if missing.isEmpty { return }
-            guard network.loop.step(upTo: endMs) else { throw NotSettled(limit: limit, missing: missing) }
+            guard network.loop.step(upTo: endMs) else { throw notSettled(after: limit, missing) }
         }
     }
 
     /// Runs code of the app that waits for the node, such as `outcome()`, and settles until it has returned.
     ///
-    ///     let outcome = try await world.settle { try await todo.insert(milk).outcome() }
+    ///     let outcome = try await world.settle { try await todo.insert(TodoTask(id: "2")).outcome() }
+    ///
+    /// The code runs in a task of its own, so a local `var` must be captured: `{ [milk] in … insert(milk) … }`.
+    ///
+    /// The time also advances to the deadline of a `flush` or `syncOnce` that waits on a device whose network is cut.
     ///
     /// - Parameters:
     ///   - limit: the longest virtual time to wait at once.
-    ///   - body: the code. It runs in a task of its own, which is cancelled if this call throws.
+    ///   - body: the code. Its task is cancelled if this call throws.
     /// - Returns: The result of `body`.
     /// - Throws: The error of `body`. What `settle` throws, also if everything is settled and `body` has not returned
     ///   ten seconds of real time later.
@@ -63,11 +67,18 @@ extension TestWorld {
         }
         do {
             let end = ContinuousClock.now + Self.bodyWait
+            let start = now
             while !done.isSet {
                 try await settle(limit: limit)
+                if let pause = await pauseUntilDeadline(), pause <= limit {
+                    await advance(pause)
+                    continue
+                }
                 guard ContinuousClock.now < end else {
-                    let what = "the code that was passed to `settle` has not returned, and no device waits for the node"
-                    throw NotSettled(limit: limit, missing: [what])
+                    let what =
+                        "the code that was passed to `settle` has not returned after \(Self.bodyWait) of real time, and"
+                        + " no connected device waits for the node"
+                    throw notSettled(after: now - start, [what])
                 }
                 try await Task.sleep(for: .milliseconds(1))
             }
@@ -107,7 +118,24 @@ extension TestWorld {
         }
     }
 
+    /// Returns the time until the next deadline of a call that waits on a device; nil: no such call waits.
+    private func pauseUntilDeadline() async -> Duration? {
+        var nextMs: Int64?
+        for device in devices where device.isRunning {
+            let client = device.client
+            let deadlineMs = await network.loop.run { client.assumeIsolated { $0.deadlineMs } }
+            nextMs = [nextMs, deadlineMs].compactMap(\.self).min()
+        }
+        // A timer takes at least a millisecond.
+        return nextMs.map { .milliseconds(max(1, $0 - network.loop.nowMs)) }
+    }
+
     private var connected: [TestDevice] { devices.filter { $0.isRunning && !network.isCut($0.name) } }
+
+    private func notSettled(after duration: Duration, _ missing: [String]) -> NotSettled {
+        let cut = devices.map(\.name).filter(network.isCut)
+        return NotSettled(limit: duration, missing: missing, cut: cut)
+    }
 
     /// Returns what the connected devices still wait for.
     private func missing() async -> [String] {
@@ -215,10 +243,13 @@ public struct NotSettled: Error, Sendable, CustomStringConvertible {
     public let limit: Duration
     /// The missing parts, one text each. A text names the device, the stream, and what they wait for.
     public let missing: [String]
+    /// The names of the devices whose network was cut. `settle` does not wait for them.
+    public let cut: [String]
 
-    /// All missing parts, and what to do.
+    /// All missing parts, the devices whose network is cut, and what to do.
     public var description: String {
-        "not settled after \(limit) of virtual time:\n- " + missing.joined(separator: "\n- ")
+        let cut = cut.map { "the network of \($0) is cut, so \($0) sends and receives nothing" }
+        return "not settled after \(limit) of virtual time:\n- " + (missing + cut).joined(separator: "\n- ")
             + "\nHeal the network, end refusals by `heal()`, or cut or kill the devices that cannot settle."
     }
 }

@@ -7,6 +7,11 @@ import Testing
 
 /// The origins of changes of which several happen in one turn of the client.
 @Suite(.timeLimit(.minutes(5))) struct ChangeOriginTests {
+    @Test("an origin prints the names of its causes") func printed() {
+        #expect("\([.own, .load] as ObjectChange.Origin)" == "[own, load]")
+        #expect("\([] as ObjectChange.Origin)" == "[]")
+    }
+
     /// A stream with the objects 1, 2 and 3, and a token for it.
     private struct Scene {
         let network: FakeNetwork

@@ -60,6 +60,29 @@ import Testing
         }
     }
 
+    @Test("own events stay visible when a commit finds a damaged row and no node sends the state")
+    func ownEventAfterDamage() async throws {
+        try await withDamage(isBelowDelta: true) { network, client, stream in
+            try await network.on { network in
+                network.nack = ReelError(.overloaded, "busy", retryMs: 3_600_000)
+                network.hung = ["a"]
+            }
+            try await stream.publish(.insert("m", id: "own"))
+            try await eventually { stream.status.problems.contains { $0.code == .overloaded } }
+            await client.setCacheBytes(1)
+            try await network.on { network in
+                let text = JSONValue.string(String(repeating: "x", count: 5_000))
+                network.author(.update("m", id: Self.victim, ["n": 9, "text": text]))
+                network.pushAll()
+            }
+            // These calls end the turn of a stream that has changed. Nothing else happens before the check.
+            try await eventually { await stream.seq == -1 }
+            #expect(await stream.seq == -1)
+            #expect(try stream.object("m", id: "own")?.isPending == true)
+            try await network.on { network in (network.nack, network.hung) = (nil, []) }
+        }
+    }
+
     @Test("a read of two streams drops the state of the damaged one only")
     func twoStreams() async throws {
         try await withDamage(missed: [.insert("m", id: "later")], isOffline: true) { network, client, stream in

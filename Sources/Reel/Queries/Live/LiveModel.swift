@@ -21,14 +21,15 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
     /// A reset that changes more than one object in this number is applied as a whole.
     private static var rebuildRatio: Int { 16 }
 
-    /// The number of changes that are kept for a query that does not read, for any number of objects.
+    /// The number of changes that are kept at least for a query that does not read. If there are many objects, it is one
+    /// in `rebuildRatio` of them. A query that has missed more reads all objects again.
     private static var unseenMax: Int { 1_024 }
 
     let dataset: LiveDataset
     private let schema: Schema<M>
     private(set) var isLoaded = false
     private var objects: [ObjectKey: LoadedObject] = [:]
-    /// The number of objects with own events that are not confirmed yet.
+    /// The number of these objects that have own events which are not confirmed yet.
     private var pendingCount = 0
     private(set) var sorted = SortedChunks(sorted: [], by: ObjectOrder())
     private var problemsByID: [ObjectKey: ModelProblem] = [:]
@@ -57,7 +58,7 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
 
     // MARK: What queries use
 
-    /// Adds the place of the changes for one query, which then gets all changes. It is held weakly.
+    /// Adds the place where one query finds the changes from now on. It is held weakly.
     func add(_ changes: UnseenChanges) { unseen.append(UnseenReference(changes: changes)) }
 
     /// Returns the running query with an identity; nil if there is none.

@@ -44,7 +44,7 @@ final class LiveQuery<M: Model>: @unchecked Sendable {
     private let lock = QueryLock()
     // The lock guards the rest.
     /// The shared index over the order, which is held; nil: none is needed yet.
-    private var all: OrderIndex?
+    private var orderIndex: OrderIndex?
     private var found: Found?
     /// The included objects in order; nil: they are not needed yet, or the query has no condition.
     private var included: SortedChunks?
@@ -58,7 +58,7 @@ final class LiveQuery<M: Model>: @unchecked Sendable {
     init(_ query: QueryDefinition<M>, _ model: LiveModel<M>) {
         (self.model, self.query) = (model, query)
         index = query.condition.equalities.first.map { model.index(for: $0) }
-        all = index == nil ? model.runningIndex(over: query.order) : nil
+        orderIndex = index == nil ? model.runningIndex(over: query.order) : nil
         model.add(unseen)
     }
 
@@ -84,7 +84,7 @@ final class LiveQuery<M: Model>: @unchecked Sendable {
     func prepare() throws {
         try lock.withLock {
             // A query that has its objects in order already does not need the index.
-            let needsOrder = index == nil && all == nil && included == nil
+            let needsOrder = index == nil && orderIndex == nil && included == nil
             let objects = needsOrder ? try model.dataset.locked { shareOrder() } : nil
             try attempt { try collect(from: objects) }
         }
@@ -92,9 +92,9 @@ final class LiveQuery<M: Model>: @unchecked Sendable {
 
     /// Holds the shared index over the order. Returns its objects if they are of the moment of the rows.
     private func shareOrder() -> SortedChunks? {
-        let all = model.index(over: query.order)
-        self.all = all
-        return unseen.isEmpty ? all.objects : nil
+        let orderIndex = model.index(over: query.order)
+        self.orderIndex = orderIndex
+        return unseen.isEmpty ? orderIndex.objects : nil
     }
 
     private func news() -> News {
@@ -103,9 +103,9 @@ final class LiveQuery<M: Model>: @unchecked Sendable {
         if changes == nil {
             scan = model.scan(query)
         } else if changes?.isEmpty == false, condition.isEmpty {
-            let all = self.all ?? model.index(over: query.order)
-            self.all = all
-            scan = QueryScan(objects: all.objects, isInOrder: true)
+            let orderIndex = self.orderIndex ?? model.index(over: query.order)
+            self.orderIndex = orderIndex
+            scan = QueryScan(objects: orderIndex.objects, isInOrder: true)
         }
         return News(changes: changes, scan: scan, problemsVersion: model.problemsVersion, moment: model.moment)
     }
@@ -184,8 +184,8 @@ final class LiveQuery<M: Model>: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - changes: the changes since the rows.
-    ///   - all: all objects after the changes, in order; nil for a query with a condition.
-    private func apply(_ changes: [LoadedChange], _ all: QueryScan?) throws {
+    ///   - scan: all objects after the changes, in order; nil for a query with a condition.
+    private func apply(_ changes: [LoadedChange], _ scan: QueryScan?) throws {
         try collect()
         var isChanged = false
         for change in changes {
@@ -197,7 +197,7 @@ final class LiveQuery<M: Model>: @unchecked Sendable {
             }
             isChanged = isChanged || old.map(concernsRows) ?? false || new.map(concernsRows) ?? false
         }
-        guard isChanged, let objects = included ?? all?.objects else { return }
+        guard isChanged, let objects = included ?? scan?.objects else { return }
         rows = first(of: objects)
         version += 1
     }

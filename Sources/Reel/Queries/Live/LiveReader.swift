@@ -17,11 +17,27 @@ struct QuerySource<M: Model>: Sendable {
 class LiveReader<Element: Sendable> {
     /// The changes of the stream.
     let observation: StreamObservation
+    /// True if the loop has a result, which it keeps while the client repairs the stream.
+    private var hasResult: Bool
 
-    init(_ observation: StreamObservation) { self.observation = observation }
+    init(_ observation: StreamObservation, hasResult: Bool = false) {
+        (self.observation, self.hasResult) = (observation, hasResult)
+    }
 
-    /// Returns the present result; nil if it is the same as before.
-    func next() throws -> Element? { nil }
+    /// Returns the next result; nil if there is no news.
+    final func next() throws -> Element? {
+        do {
+            let element = try read()
+            hasResult = hasResult || element != nil
+            return element
+        } catch let error as ReelError where error.code == .storeDamaged && hasResult {
+            // The client reads the stream again from a node.
+            return nil
+        }
+    }
+
+    /// Reads the next result; nil if there is no news. Subclasses override it.
+    func read() throws -> Element? { nil }
 }
 
 /// Reads the rows of a query.
@@ -50,17 +66,11 @@ final class RowsReader<M: Model>: LiveReader<QueryRows<M>> {
         let (schema, dataset) = (try source.schema.get(), try source.live.make())
         query = try dataset.read(schema) { $0.query(source.definition) }
         self.seen = seen
-        super.init(dataset.observation)
+        super.init(dataset.observation, hasResult: seen != nil)
     }
 
-    override func next() throws -> QueryRows<M>? {
-        let present: LiveQuery<M>.Present
-        do {
-            present = try query.present()
-        } catch let error as ReelError where error.code == .storeDamaged && seen != nil {
-            // The client reads the stream again from a node.
-            return nil
-        }
+    override func read() throws -> QueryRows<M>? {
+        let present = try query.present()
         let state = Seen.State(
             version: present.version,
             problems: present.problemsVersion,
@@ -87,15 +97,10 @@ final class CountsReader<M: Model, Group: Hashable & Sendable>: LiveReader<Group
         super.init(dataset.observation)
     }
 
-    override func next() throws -> GroupCounts<Group>? {
-        do {
-            let counts = try live.present()
-            if counts == last { return nil }
-            last = counts
-            return counts
-        } catch let error as ReelError where error.code == .storeDamaged && last != nil {
-            // The client reads the stream again from a node.
-            return nil
-        }
+    override func read() throws -> GroupCounts<Group>? {
+        let counts = try live.present()
+        if counts == last { return nil }
+        last = counts
+        return counts
     }
 }

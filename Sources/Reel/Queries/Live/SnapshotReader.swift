@@ -24,18 +24,13 @@ final class SnapshotReader<Element: Sendable>: LiveReader<Element> {
         super.init(try StreamObservation(content))
     }
 
-    override func next() throws -> Element? {
+    override func read() throws -> Element? {
         var element: Element?
-        do {
-            try observation.read(always: false) { snapshot, changes in
-                guard isDue(changes, snapshot) else { return }
-                let reads = ModelReads()
-                element = try body(DatasetSnapshot(snapshot, models, reads))
-                (self.reads, isComplete) = (reads, snapshot.isComplete)
-            }
-        } catch let error as ReelError where error.code == .storeDamaged && reads != nil {
-            // The client reads the stream again from a node.
-            return nil
+        try observation.read(always: false) { snapshot, changes in
+            guard isDue(changes, snapshot) else { return }
+            let reads = ModelReads()
+            element = try body(DatasetSnapshot(snapshot, models, reads))
+            (self.reads, isComplete) = (reads, snapshot.isComplete)
         }
         return element
     }
