@@ -40,8 +40,8 @@ extension RecordBatch {
     private func diverged(_ entry: Entry, _ found: String) -> LogError {
         LogError(
             .diverged,
-            "partition \(partition) was rolled back and written again: the record at seq \(entry.seq) was handed over by"
-                + " one who \(found)"
+            "partition \(partition) was rolled back and written again: the record at seq \(entry.seq) was handed over"
+                + " by one who \(found)"
         )
     }
 }

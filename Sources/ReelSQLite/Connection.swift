@@ -40,8 +40,8 @@ public final class Connection {
     /// - Parameters:
     ///   - path: The path of the file.
     ///   - mode: The way in which the file is opened.
-    ///   - busyMs: The time in milliseconds to wait for another connection's lock. Even a reader can meet one: the first
-    ///     connection that opens a file after a kill locks it while it reads the WAL.
+    ///   - busyMs: The time in milliseconds to wait for another connection's lock. Even a reader can meet one: the
+    ///     first connection that opens a file after a kill locks it while it reads the WAL.
     /// - Throws: The error of SQLite if the file cannot be opened.
     public init(path: String, mode: Mode, busyMs: Int32 = 2_000) throws(SQLiteError) {
         let flags =

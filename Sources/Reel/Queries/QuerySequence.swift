@@ -1,7 +1,7 @@
 internal import ReelClient
 
-/// The results of a query, or of the closure of `Dataset.values`: the present one at once, and then the newest one after
-/// each change.
+/// The results of a query, or of the closure of `Dataset.values`: the present one at once, and then the newest one
+/// after each change.
 ///
 /// A slow reader gets the newest result and misses intermediate ones. Nothing is kept for it meanwhile. Several loops
 /// may read the sequence at the same time. The objects are decoded on the loops' threads, never on the main actor.
@@ -23,9 +23,9 @@ public struct QuerySequence<Element: Sendable>: AsyncSequence, Sendable {
 
         init(_ start: @escaping Start) { state = .idle(start) }
 
-        /// Returns the newest result, and waits for it if there is none since the last call. A result of a query differs
-        /// from the one before. A result of `Dataset.values` may be equal to it. Returns nil if the task is cancelled,
-        /// and after an error.
+        /// Returns the newest result, and waits for it if there is none since the last call. A result of a query
+        /// differs from the one before. A result of `Dataset.values` may be equal to it. Returns nil if the task is
+        /// cancelled, and after an error.
         ///
         /// - Throws: `closed` if the stream or the client is closed. `SchemaError` for a model that the dataset was not
         ///   opened with. The error of a filter or closure. A code that begins with `store_` if the store failed. Once

@@ -37,8 +37,8 @@ extension SyncClient {
             store.removeHistory(stream.row, &changes)
             changes.seal(history.content, for: StoreKey.history(stream.row))
         }
-        // The turn has ended. Without an observer nobody has noted what the turns before it have changed. The changes of
-        // a state that this turn has dropped belong to the next turn.
+        // The turn has ended. Without an observer nobody has noted what the turns before it have changed. The changes
+        // of a state that this turn has dropped belong to the next turn.
         if !stream.isDirty { stream.unshown = ContentChanges() }
         return ChangeRecorder(history)
     }

@@ -21,8 +21,8 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
     /// A reset that changes more than one object in this number is applied as a whole.
     private static var rebuildRatio: Int { 16 }
 
-    /// The number of changes that are kept at least for a query that does not read. If there are many objects, it is one
-    /// in `rebuildRatio` of them. A query that has missed more reads all objects again.
+    /// The number of changes that are kept at least for a query that does not read. If there are many objects, it is
+    /// one in `rebuildRatio` of them. A query that has missed more reads all objects again.
     private static var unseenMax: Int { 1_024 }
 
     let dataset: LiveDataset
