@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test("the code of the guide of the SDK does what the guide says") func sdk() async throws {
-        let todo = try await TestWorld.preview([]) { _ in }.stream
+        let todo = try await TestWorld.preview([TodoTask.self]) { _ in }.stream
         let client = todo.client
         try await SDKPage.write(todo)
         try await SDKPage.draw(todo)
