@@ -56,15 +56,19 @@ public struct SyncObject: Sendable, Hashable, Identifiable {
         self.readAt = readAt
         name = ObjectName(escaped: state.model, state.id)
         seq = Overlay.confirmed(state.seq)
-        fields = [:]
-        for field in state.fields {
-            let value = field.value.withUnsafeBytes { JSONValue(parsing: $0) } ?? .null
-            fields[String(escaped: field.name)] = Field(
-                value: value,
-                seq: Overlay.confirmed(field.seq),
-                site: field.site
-            )
-        }
+        fields = FieldMap(
+            sorted: state.fields.map { field in
+                let value = field.value.withUnsafeBytes { Field($0, seq: field.seq, site: field.site) }
+                return (String(escaped: field.name), value)
+            }
+        )
+    }
+}
+
+extension SyncObject.Field {
+    /// Reads the value of a field of the fold.
+    fileprivate init(_ value: Bytes, seq: Seq, site: Site) {
+        self.init(value: JSONValue(parsing: value) ?? .null, seq: Overlay.confirmed(seq), site: site)
     }
 }
 
@@ -85,14 +89,9 @@ extension SyncObject {
         var fields: [(name: String, value: Field)] = []
         fields.reserveCapacity(min(row.count, Limits.fields))
         while let field = try row.next() {
-            let value = Field(
-                value: field.withValue { JSONValue(parsing: $0) } ?? .null,
-                seq: Overlay.confirmed(field.seq),
-                site: field.site
-            )
+            let value = field.withValue { Field($0, seq: field.seq, site: field.site) }
             fields.append((JSONText(field.name).string, value))
         }
-        // The fold writes the fields in order.
         self.fields = FieldMap(sorted: fields)
     }
 }

@@ -10,7 +10,7 @@ public struct FieldMap<Value: Sendable>: Sendable {
     /// Creates an empty map.
     public init() {}
 
-    /// Creates the map of members that are in order.
+    /// Creates the map of members that are in order, as the fold has them.
     init(sorted entries: [(name: String, value: Value)]) { self.entries = entries }
 
     /// The value of a name; nil if there is none. Setting nil removes it.

@@ -59,14 +59,11 @@ public struct StreamSnapshot: Sendable {
     func object(_ key: Overlay.Key) throws(ReelError) -> SyncObject? {
         if let changed = changed(key) { return object(of: changed?.state) }
         return try reporting { () throws(ReelError) in
-            for layer in stream.layers {
-                let found = try storage.sealed(StoreKey.object(layer, key)) { (content) throws(ReelError) in
-                    guard let row = try StoredObject.row(in: content) else { return SyncObject?.none }
-                    return try SyncObject(ObjectName(key), row: row, readAt: stream.position)
-                }
-                if let found { return found }
+            let found = try storage.object(key, stream.layers) { (content) throws(ReelError) -> SyncObject? in
+                guard let row = try StoredObject.row(in: content) else { return nil }
+                return try SyncObject(ObjectName(key), row: row, readAt: stream.position)
             }
-            return nil
+            return found ?? nil
         }
     }
 

@@ -105,13 +105,7 @@ struct StoredObject {
         _ layers: [Int64],
         _ snapshot: any StorageSnapshot
     ) throws(ReelError) -> StoredObject? {
-        for layer in layers {
-            let found = try snapshot.sealed(StoreKey.object(layer, key)) { (content) throws(ReelError) in
-                try StoredObject(content)
-            }
-            if let found { return found }
-        }
-        return nil
+        try snapshot.object(key, layers) { (content) throws(ReelError) in try StoredObject(content) }
     }
 
     init(_ row: StoredRow?) {
@@ -151,6 +145,24 @@ struct StoredObject {
 }
 
 extension StorageSnapshot {
+    /// Calls `body` with the stored form of an object in the uppermost generation that has one. Returns nil if none has.
+    /// Throws `store_damaged` if the pair is damaged or `body` cannot read it.
+    ///
+    /// - Parameters:
+    ///   - key: the key of the object.
+    ///   - layers: the generations, the upper one first.
+    ///   - body: reads the stored form, which is empty for an object that is gone.
+    func object<T>(
+        _ key: [UInt8],
+        _ layers: [Int64],
+        _ body: (_ content: Bytes) throws(ReelError) -> T
+    ) throws(ReelError) -> T? {
+        for layer in layers {
+            if let found = try sealed(StoreKey.object(layer, key), body) { return found }
+        }
+        return nil
+    }
+
     /// Calls `body` with each object of the uppermost generation that has it, whose key has a beginning. In each
     /// generation, the keys come in the order of their bytes.
     ///

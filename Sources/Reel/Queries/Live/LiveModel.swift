@@ -114,7 +114,6 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
 
     private func reload(_ snapshot: StreamSnapshot) throws {
         let found = try snapshot.objects(schema.name)
-        guard isLoaded else { return load(found) }
         var (gone, unseenProblems) = (objects, problemsByID)
         var changes: [LoadedChange] = []
         for object in found {
@@ -124,25 +123,15 @@ final class LiveModel<M: Model>: LiveObjects, @unchecked Sendable {
         }
         for id in unseenProblems.keys { setProblem(nil, of: id) }
         changes += gone.values.map { LoadedChange(old: $0, new: nil) }
-        guard changes.count > objects.count / Self.rebuildRatio else { return apply(changes) }
+        guard changes.count > (isLoaded ? objects.count / Self.rebuildRatio : 0) else {
+            isLoaded = true
+            return apply(changes)
+        }
         for change in changes { replace(change) }
-        rebuild(from: found.compactMap { objects[ObjectKey($0.name.id)] })
-    }
-
-    /// Takes all objects for the first time.
-    private func load(_ found: [SyncObject]) {
-        isLoaded = true
-        objects.reserveCapacity(found.count)
-        let changes = found.compactMap { change(of: ObjectKey($0.name.id), to: $0) }
-        for change in changes { replace(change) }
-        rebuild(from: changes.compactMap { $0.new })
-    }
-
-    /// Makes all indexes again.
-    ///
-    /// - Parameter all: all objects, in the order of their ids.
-    private func rebuild(from all: [LoadedObject]) {
+        // The objects were read in the order of their ids.
+        let all = found.compactMap { objects[ObjectKey($0.name.id)] }
         sorted = SortedChunks(sorted: all, by: ObjectOrder())
+        isLoaded = true
         for reference in orders.values { reference.index?.rebuild(from: all) }
         for index in indexes.values.compactMap({ $0.index }) {
             index.removeAll()
