@@ -13,7 +13,7 @@ public struct LogError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The message: what was found, what was expected, and what to do.
     public var message: String
     /// A seq that depends on the code: with `truncated` the first seq that can be read, with `ahead_of_log` the last
-    /// one, with `diverged` the last one that agreed.
+    /// one, with `diverged` the last one that agreed, if it is known.
     public var seq: Seq?
     /// True if a retry cannot succeed before an operator fixes the cause: a file or folder is missing, or this user has
     /// no right to open it.

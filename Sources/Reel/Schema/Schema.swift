@@ -16,7 +16,8 @@ public struct Schema<M: Model>: Sendable {
     /// The name of the model in the stream, 1 to 128 bytes.
     public let name: String
     let fields: [SchemaField<M>]
-    /// The fields in the order of their names, in which an object has them.
+    /// The fields sorted by the bytes of their names. An object has them in this order too, except for names with
+    /// characters beyond U+FFFF.
     let fieldsByName: [SchemaField<M>]
 
     /// Creates a schema. `Dataset` checks it, so that a fault is an error and not a trap.

@@ -133,6 +133,6 @@ extension FieldMap: Hashable where Value: Hashable {
 extension FieldMap: Equatable where Value: Equatable {
     /// Returns true if both maps have the same names, byte by byte, with equal values.
     public static func == (a: FieldMap, b: FieldMap) -> Bool {
-        a.count == b.count && zip(a, b).allSatisfy { $0.name.utf8.elementsEqual($1.name.utf8) && $0.value == $1.value }
+        a.count == b.count && zip(a, b).allSatisfy { $0.name.hasBytes(of: $1.name) && $0.value == $1.value }
     }
 }

@@ -145,8 +145,8 @@ struct StoredObject {
 }
 
 extension StorageSnapshot {
-    /// Calls `body` with the stored form of an object in the uppermost generation that has one. Returns nil if none has.
-    /// Throws `store_damaged` if the pair is damaged or `body` cannot read it.
+    /// Calls `body` with the stored form of an object in the uppermost generation that has one. Returns nil if none
+    /// has. Throws `store_damaged` if the pair is damaged or `body` cannot read it.
     ///
     /// - Parameters:
     ///   - key: the key of the object.
@@ -183,11 +183,11 @@ extension StorageSnapshot {
                 let key = Bytes(rebasing: storeKey[prefix...])
                 if depth > 0, upperKeys.contains(Array(key)) { return true }
                 if depth < layers.count - 1 { upperKeys.insert(Array(key)) }
+                guard let content = SealedValue.open(value, for: storeKey) else { throw .damagedStore(storeKey) }
                 do throws(ReelError) {
-                    guard let content = SealedValue.open(value, for: storeKey) else { throw .damagedStore(storeKey) }
                     if let row = try StoredObject.row(in: content) { try body(key, row) }
                 } catch {
-                    throw .damagedStore(key)
+                    throw .damagedStore(storeKey)
                 }
                 return true
             }

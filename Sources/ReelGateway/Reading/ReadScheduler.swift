@@ -83,8 +83,8 @@ final class ReadScheduler {
     }
 
     private func wakeNext(of account: ReadAccount?) {
-        for account in [account, questions] {
-            if let reader = account?.next() { enqueue(reader) }
+        for limit in [account, questions] {
+            if let reader = limit?.next() { enqueue(reader) }
         }
     }
 
@@ -138,7 +138,6 @@ final class ReadScheduler {
             if let account = reader.account, account.isFull {
                 wait(reader, for: account)
             } else {
-                reader.account?.begin()
                 ask(node, old, for: reader)
             }
         } else {
@@ -149,28 +148,30 @@ final class ReadScheduler {
 
     private func ask(_ node: NodeAnnouncement, _ query: LogQuery, for reader: any EventReader) {
         reader.readState = .reading
+        reader.account?.begin()
+        // The question for outcomes follows at once, so its place is kept.
+        let question = reader.cursor.hasOutcomes ? questions : nil
+        question?.begin()
         let authorization = reader.access?.authorization
         snapshotEventsClient?.ask(node, for: query, authorization: authorization) { [gateway] piece in
+            question?.end()
             gateway.reads.answered(piece, query, for: reader)
         }
     }
 
     private func answered(_ piece: EventRange?, _ query: LogQuery, for reader: any EventReader) {
-        guard let piece, !reader.isOver, share.divergence == nil else {
-            // In its turn the reader ends, or gets the divergence.
-            guard piece == nil, !reader.isOver else { return end(reader) }
-            return readLog(query, for: reader, hasBegun: true)
+        if piece == nil, !reader.isOver {
+            readLog(query, for: reader, hasBegun: true)
+        } else {
+            reader.account?.end()
+            if let piece, !reader.isOver, share.divergence == nil {
+                share.meters.snapshotEvents.add(piece.count)
+                _ = deliver(piece, to: reader)
+            } else {
+                // In its turn the reader ends, or gets the divergence.
+                enqueue(reader)
+            }
         }
-        share.meters.snapshotEvents.add(piece.count)
-        reader.account?.end()
-        _ = deliver(piece, to: reader)
-        wakeNext(of: reader.account)
-    }
-
-    /// Ends an operation of a reader, which continues in its turn.
-    private func end(_ reader: any EventReader, _ page: LogPage? = nil) {
-        reader.account?.end()
-        enqueue(reader, page)
         wakeNext(of: reader.account)
     }
 

@@ -70,17 +70,17 @@ extension TestWorld {
             let start = now
             while !done.isSet {
                 try await settle(limit: limit)
-                if let pause = await pauseUntilDeadline(), pause <= limit {
-                    await advance(pause)
-                    continue
-                }
                 guard ContinuousClock.now < end else {
                     let what =
                         "the code that was passed to `settle` has not returned after \(Self.bodyWait) of real time, and"
                         + " no connected device waits for the node"
                     throw notSettled(after: now - start, [what])
                 }
-                try await Task.sleep(for: .milliseconds(1))
+                if let pause = await pauseUntilDeadline(), pause <= limit {
+                    await advance(pause)
+                } else {
+                    try await Task.sleep(for: .milliseconds(1))
+                }
             }
         } catch {
             // The task may not end by its cancellation, so nothing waits for it.
