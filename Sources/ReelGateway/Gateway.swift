@@ -17,7 +17,7 @@ public final class Gateway: Sendable {
     public let address: SocketAddress
     /// The operator's port; nil if it has no port of its own.
     public let admin: AdminPort?
-    let share: GatewayShare
+    let context: GatewayContext
     let announcer: Announcer
     let parts: [LoopBound<Part>]
     private let feeds: [PartitionTail]
@@ -58,7 +58,7 @@ public final class Gateway: Sendable {
             number: number,
             deployment: deployment
         )
-        let share = GatewayShare(
+        let context = GatewayContext(
             nodeID: settings.node.id,
             log: log,
             number: current.number,
@@ -71,7 +71,7 @@ public final class Gateway: Sendable {
             state: state,
             notice: notice
         )
-        self.share = share
+        self.context = context
         let node = NodeServer(
             settings.node,
             log: log,
@@ -79,9 +79,9 @@ public final class Gateway: Sendable {
             role: state == nil ? "gateway" : "serve",
             metrics: metrics,
             logger: logger,
-            ends: { share.ends },
-            announced: { result, loop in share.announced(result, nowMs: loop.nowMs) },
-            health: { share.health }
+            ends: { context.health.lastSeqs },
+            announced: { result, loop in context.health.announced(result, nowMs: loop.nowMs) },
+            health: { context.health.node }
         )
         let (announcer, answers) = (node.announcer, node.answers)
         self.announcer = announcer
@@ -90,7 +90,7 @@ public final class Gateway: Sendable {
         for (index, loop) in try Self.loops(settings.node.loops).enumerated() {
             parts.append(
                 try loop.sync {
-                    let gateway = GatewayLoop(on: loop, index: index, share: share, from: from)
+                    let gateway = GatewayLoop(on: loop, index: index, context: context, from: from)
                     gateway.requests = answers.requests
                     let passage = SnapshotProxy(
                         on: loop,
@@ -113,26 +113,26 @@ public final class Gateway: Sendable {
                         of: log,
                         settings,
                         state: state,
-                        own: gateway.share.nodeID,
+                        own: gateway.context.nodeID,
                         logger: logger
                     )
                     let http = GatewayHTTP(gateway, answers: answers, passage: passage)
                     let server = HTTPServer(
                         on: loop,
                         HTTPServer.Settings(settings.node),
-                        gate: share.gate.connections,
+                        gate: context.gate.connections,
                         handler: http
                     )
-                    let losses = LossWatch(share, on: loop)
+                    let losses = LossWatch(context, on: loop)
                     if index == 0 {
-                        let probe = LogProbe(share, on: loop)
+                        let probe = LogProbe(context, on: loop)
                         loop.timer(after: .milliseconds(500), every: .milliseconds(500)) {
                             probe.tick(nowMs: gateway.nowMs)
                         }
                     }
                     if index == 0 {
-                        node.everySecond(on: loop, share.gate) {
-                            share.look(at: announcer.alive, nowMs: gateway.nowMs)
+                        node.everySecond(on: loop, context.gate) {
+                            context.health.look(at: announcer.alive, nowMs: gateway.nowMs)
                             losses.look(at: announcer.nodes, nowMs: gateway.nowMs)
                         }
                     }
@@ -165,13 +165,13 @@ public final class Gateway: Sendable {
         let brake = TailBackpressure(loops: all.count)
         self.brake = brake
         feeds = starts.enumerated().map { partition, start in
-            Self.feed(partition, from: start, share: share, parts: all, brake)
+            Self.feed(partition, from: start, context: context, parts: all, brake)
         }
         let open = Mutex(parts.count)
         end = GracefulShutdown(on: parts[0].loop, settings: settings.node, logger: logger) {
             announcer.leave(on: all[0].loop)
         } askToLeave: { withinMs in
-            share.leave()
+            context.health.leave()
             let others = Neighbours.some(of: Self.others(announcer.alive, than: settings.node.advertise))
             for part in all {
                 part.loop.execute {
@@ -212,15 +212,15 @@ public final class Gateway: Sendable {
     private static func feed(
         _ partition: Int,
         from: WarmStart,
-        share: GatewayShare,
+        context: GatewayContext,
         parts: [LoopBound<Part>],
         _ brake: TailBackpressure
     ) -> PartitionTail {
-        PartitionTail(log: share.log, partition: partition, from: from, hasRoom: { brake.hasRoom }) { feed, news in
+        PartitionTail(log: context.log, partition: partition, from: from, hasRoom: { brake.hasRoom }) { feed, news in
             switch news {
             case .batch(let batch):
                 let load = brake.load(bytes: batch.costBytes)
-                share.read(batch)
+                context.read(batch)
                 for part in parts {
                     part.loop.execute {
                         part.value.gateway.received(batch)
@@ -228,46 +228,46 @@ public final class Gateway: Sendable {
                     }
                 }
             case .skipped(let first):
-                share.skipped(partition, to: first)
+                context.skipped(partition, to: first)
                 for part in parts { part.loop.execute { part.value.gateway.skipped(partition, to: first) } }
             case .ended(let error, let isFenced):
-                share.logger.error("log tail failed", ["partition": "\(partition)", "detail": error.description])
+                context.logger.error("log tail failed", ["partition": "\(partition)", "detail": error.description])
                 let shown = ReelError(error.code, error.message)
                 if isFenced, error.code == .internal {
-                    share.stopped(partition, shown)
+                    context.health.stopped(partition, shown)
                     for part in parts { part.loop.execute { part.value.gateway.stopped(partition, shown) } }
                     return
                 }
-                guard !isFenced else { return share.diverged(shown) }
-                if error.code != .truncated { share.reading(partition, fails: shown) }
+                guard !isFenced else { return context.health.diverged(shown) }
+                if error.code != .truncated { context.health.reading(partition, fails: shown) }
                 let loop = parts[0].loop
-                loop.execute { restart(feed, share: share, on: loop) }
+                loop.execute { restart(feed, context: context, on: loop) }
             }
         }
     }
 
     /// Restarts an ended tail once the log answers for its partition. Retries until then.
-    private static func restart(_ feed: PartitionTail, share: GatewayShare, on loop: EventLoop) {
-        loop.timer(after: .milliseconds(share.settings.tailPauseMs)) {
+    private static func restart(_ feed: PartitionTail, context: GatewayContext, on loop: EventLoop) {
+        loop.timer(after: .milliseconds(context.settings.tailPauseMs)) {
             loop.offload {
                 do throws(LogError) {
                     // If there is a next record, the batch that contains it clears the error.
-                    if try !feed.probe() { share.reading(feed.partition, fails: nil) }
+                    if try !feed.probe() { context.health.reading(feed.partition, fails: nil) }
                 } catch {
-                    share.reading(feed.partition, fails: ReelError(error.code, error.message))
+                    context.health.reading(feed.partition, fails: ReelError(error.code, error.message))
                     return false
                 }
                 feed.start()
                 return true
             } then: { hasBegun in
-                guard hasBegun else { return restart(feed, share: share, on: loop) }
-                share.logger.info("log tail resumed", ["partition": "\(feed.partition)"])
+                guard hasBegun else { return restart(feed, context: context, on: loop) }
+                context.logger.info("log tail resumed", ["partition": "\(feed.partition)"])
             }
         }
     }
 
     /// True if the node has read the end of the epoch.
-    public var epochHasEnded: Bool { share.logState == .ended }
+    public var epochHasEnded: Bool { context.health.logState == .ended }
 
     /// Waits until the gateway has ended and its threads have stopped.
     public func waitUntilEnded() async {

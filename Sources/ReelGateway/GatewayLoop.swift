@@ -8,7 +8,7 @@ import Synchronization
 /// loop only.
 final class GatewayLoop {
     let loop: any HostLoop
-    let share: GatewayShare
+    let context: GatewayContext
     let index: Int
     private(set) var rings: [Ring]
     /// Reads events before the head for all readers of this loop.
@@ -55,25 +55,26 @@ final class GatewayLoop {
     private var lastNumber = 0
 
     /// Creates the part on a loop. `from` has the first seq of each partition's ring.
-    init(on loop: any HostLoop, index: Int, share: GatewayShare, from: [Seq]) {
+    init(on loop: any HostLoop, index: Int, context: GatewayContext, from: [Seq]) {
         self.loop = loop
         self.index = index
-        self.share = share
-        let settings = share.settings
+        self.context = context
+        let settings = context.settings
         rings = from.map { Ring(from: $0, byteLimit: settings.ringBytes) }
-        subscriptions = Subscriptions(partitions: share.partitions, frameLimit: settings.frameBytes)
+        subscriptions = Subscriptions(partitions: context.partitions, frameLimit: settings.frameBytes)
         let gathering = DeliveryCoalescer(listenerMicros: settings.listenerMicros)
-        coalescers = [DeliveryCoalescer](repeating: gathering, count: share.partitions)
-        gatherTimers = [(any HostTimer)?](repeating: nil, count: share.partitions)
-        ledger = PublishLedger(partitions: share.partitions, settings)
+        coalescers = [DeliveryCoalescer](repeating: gathering, count: context.partitions)
+        gatherTimers = [(any HostTimer)?](repeating: nil, count: context.partitions)
+        ledger = PublishLedger(partitions: context.partitions, settings)
         intake = EventIntake(limit: settings.eventBytes)
         lastTickMs = loop.nowMs
-        pendingRecords = [[PendingRecord]](repeating: [], count: share.partitions)
-        seqWaiters = SeqWaiters(partitions: share.partitions)
-        share.onDivergence(loop.bound { [weak self] error in self?.fence(error) })
+        pendingRecords = [[PendingRecord]](repeating: [], count: context.partitions)
+        seqWaiters = SeqWaiters(partitions: context.partitions)
+        health.onDivergence(loop.bound { [weak self] error in self?.fence(error) })
     }
 
     var nowMs: Int64 { loop.nowMs }
+    var health: SharedHealth { context.health }
 
     /// Returns a number for a connection or a request. It is never used again.
     func nextNumber() -> Int {
@@ -86,13 +87,13 @@ final class GatewayLoop {
     /// Adds a connection.
     func opened(_ client: SocketClient) {
         clients[client.number] = client
-        share.meters.connections.add(1)
+        context.meters.connections.add(1)
     }
 
     /// Removes a connection that is gone, with its subscriptions. Its publishes still go to the log.
     func closed(_ client: SocketClient) {
         clients[client.number] = nil
-        share.meters.connections.add(-1)
+        context.meters.connections.add(-1)
         subscriptions.removeAll(client)
         ledger.forget(client.number)
     }
@@ -149,7 +150,7 @@ final class GatewayLoop {
 
     /// Tells the other loops that the log has diverged, and stops serving on this loop.
     func diverged(_ error: ReelError) {
-        share.diverged(error)
+        health.diverged(error)
         fence(error)
     }
 
@@ -162,7 +163,7 @@ final class GatewayLoop {
     /// there. Live subscriptions that have not received everything before it end with `truncated`.
     func skipped(_ partition: Int, to first: Seq) {
         deliver(partition)
-        rings[partition] = Ring(from: first, byteLimit: share.settings.ringBytes)
+        rings[partition] = Ring(from: first, byteLimit: context.settings.ringBytes)
         for entry in subscriptions.all(in: partition) where entry.isLive && entry.proven < first - 1 {
             end(entry, ReelError(.truncated, "the log begins at \(first), \(entry.proven) was sent: take a snapshot"))
         }
@@ -205,10 +206,10 @@ final class GatewayLoop {
         let nowMs = nowMs
         answer(ledger.giveUpUnseen(nowMs: nowMs))
         ledger.nacked.forgetExpired(nowMs: nowMs)
-        share.backlog(ofLoop: index, is: Backlog(ledger, nowMs: nowMs))
-        subscriptions.log = share.logState
+        health.backlog(ofLoop: index, is: Backlog(ledger, nowMs: nowMs))
+        subscriptions.log = health.logState
         proveHeads()
-        share.publishLimits.withLock { $0.tick(nowMs: nowMs) }
+        context.limits.publishLimits.withLock { $0.tick(nowMs: nowMs) }
         // After a standstill the loop first handles the frames that arrived meanwhile, so that no client counts as
         // late.
         isPutOff = !isPutOff && nowMs - lastTickMs > Self.standstillMs
@@ -236,10 +237,10 @@ final class GatewayLoop {
         for client in clients.values {
             let bytes = client.pendingBytes
             now.bytes += bytes
-            if bytes > share.settings.sendQueueBytes / 2 { now.connections += 1 }
+            if bytes > context.settings.sendQueueBytes / 2 { now.connections += 1 }
         }
-        share.meters.sendQueueBytes.add(now.bytes - unsent.bytes)
-        share.meters.slowConnections.add(now.connections - unsent.connections)
+        context.meters.sendQueueBytes.add(now.bytes - unsent.bytes)
+        context.meters.slowConnections.add(now.connections - unsent.connections)
         unsent = now
     }
 
@@ -248,12 +249,12 @@ final class GatewayLoop {
 
     /// Adds an HTTP request that waits for new events.
     func join(_ follower: any StreamWaiter) {
-        if streamWaiters.add(follower) { share.meters.streamWaiters.add(1) }
+        if streamWaiters.add(follower) { context.meters.streamWaiters.add(1) }
     }
 
     /// Removes an HTTP request that waits no longer.
     func leave(_ follower: any StreamWaiter) {
-        if streamWaiters.remove(follower) { share.meters.streamWaiters.add(-1) }
+        if streamWaiters.remove(follower) { context.meters.streamWaiters.add(-1) }
     }
 }
 

@@ -111,31 +111,31 @@ struct GatewayMeters: Sendable {
     func closed(_ end: SocketEnd) { closings[end]?.add() }
 
     /// Registers the gauges that are computed when they are read.
-    static func watch(_ share: GatewayShare, _ metrics: Metrics) {
-        for partition in 0..<share.partitions {
+    static func watch(_ context: GatewayContext, _ metrics: Metrics) {
+        for partition in 0..<context.partitions {
             metrics.gauge(
                 "reel_log_first_seq",
                 "The first seq that the log has; -1: none.",
                 labels: ["partition": "\(partition)"]
-            ) { Int(share.first(partition)) }
+            ) { Int(context.health.first(of: partition)) }
         }
         for state in LogState.allCases {
             metrics.gauge(
                 "reel_gateway_log_state",
                 "The state of the log: 1 for the current state, 0 for the others.",
                 labels: ["state": state.rawValue]
-            ) { share.logState == state ? 1 : 0 }
+            ) { context.health.logState == state ? 1 : 0 }
         }
         metrics.gauge("reel_gateway_oldest_publish_seconds", "How long the oldest event has waited for the log.") {
-            .milliseconds(share.backlog.waitedMs)
+            .milliseconds(context.health.backlog.waitedMs)
         }
-        metrics.gauge("reel_gateway_in_flight_events", "Events on their way into the log.") { share.backlog.events }
+        metrics.gauge("reel_gateway_in_flight_events", "Events on their way into the log.") { context.health.backlog.events }
         metrics.gauge(
             "reel_gateway_in_flight_bytes",
             "Bytes of events on their way into the log, with the overhead of each event."
-        ) { share.backlog.bytes }
-        metrics.gauge("reel_gateway_pages_bytes", "Bytes of the cached pages.") { share.pages.byteCount }
-        let limit = share.settings.inFlightBytes
+        ) { context.health.backlog.bytes }
+        metrics.gauge("reel_gateway_pages_bytes", "Bytes of the cached pages.") { context.pages.byteCount }
+        let limit = context.settings.inFlightBytes
         metrics.gauge(
             "reel_gateway_in_flight_limit_bytes",
             "The limit of bytes on their way into the log (--in-flight-bytes)."
@@ -144,11 +144,11 @@ struct GatewayMeters: Sendable {
             "reel_gateway_peer_lag_seconds",
             "The time for which the other gateways have read on without this one."
         ) {
-            .milliseconds(share.lagMs)
+            .milliseconds(context.health.lagMs)
         }
-        for partition in 0..<share.partitions {
+        for partition in 0..<context.partitions {
             metrics.gauge("reel_gateway_seq", "The last seq read.", labels: ["partition": "\(partition)"]) {
-                Int(share.seq(partition))
+                Int(context.health.seq(of: partition))
             }
         }
     }

@@ -12,7 +12,7 @@ final class SimulatedGateway: @unchecked Sendable {
     let process: SimulatedProcess
     let log: SimulatedLog
     private let loop: GatewayLoop
-    private let share: GatewayShare
+    private let context: GatewayContext
     private var feeds: [PartitionTail] = []
     var links: [SimulatedLink] = []
 
@@ -27,7 +27,7 @@ final class SimulatedGateway: @unchecked Sendable {
         var bounds: [LogBounds] = []
         for partition in 0..<handle.partitions { bounds.append(try handle.bounds(partition)) }
         let starts = try WarmStart.find(in: handle, bounds: bounds, records: settings.warmRecords)
-        share = GatewayShare(
+        context = GatewayContext(
             nodeID: name,
             log: handle,
             number: log.number,
@@ -39,7 +39,7 @@ final class SimulatedGateway: @unchecked Sendable {
             metrics: Metrics(),
             state: nil
         )
-        loop = GatewayLoop(on: process, index: 0, share: share, from: starts.map(\.from))
+        loop = GatewayLoop(on: process, index: 0, context: context, from: starts.map(\.from))
         _ = process.every(1_000) { [loop] in loop.tick() }
         feeds = starts.enumerated().map { partition, start in
             PartitionTail(log: handle, partition: partition, from: start, hasRoom: { true }) { [weak self] feed, news in
@@ -52,7 +52,7 @@ final class SimulatedGateway: @unchecked Sendable {
 
     /// Checks from time to time for a newer log, and more often once the gateway has read the end of its own.
     private func watch() {
-        process.after(share.logState == .ended ? 250 : process.pick(1_000...5_000)) { [self] in
+        process.after(context.health.logState == .ended ? 250 : process.pick(1_000...5_000)) { [self] in
             if log === world.log { return watch() }
             world.goOver(self)
         }
@@ -61,14 +61,14 @@ final class SimulatedGateway: @unchecked Sendable {
     private func received(_ news: PartitionTail.News, of feed: PartitionTail) {
         switch news {
         case .batch(let batch):
-            share.read(batch)
+            context.read(batch)
             loop.received(batch)
         case .skipped(let first):
-            share.skipped(feed.partition, to: first)
+            context.skipped(feed.partition, to: first)
             loop.skipped(feed.partition, to: first)
         case .ended(let error, let isFenced):
             if isFenced { world.broken("\(process.name) fenced itself: \(error)") }
-            process.after(share.settings.tailPauseMs) { feed.start() }
+            process.after(context.settings.tailPauseMs) { feed.start() }
         }
     }
 
@@ -104,18 +104,18 @@ final class SimulatedGateway: @unchecked Sendable {
         limit: Int,
         then: @escaping (Int, [UInt8]) -> Void
     ) {
-        let partition = stream.partition(of: share.partitions)
-        loop.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { [loop, share] failure in
+        let partition = stream.partition(of: context.partitions)
+        loop.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { [loop, context] failure in
             if let failure { return then(failure.error.code.status, Problem(failure).body) }
             let head = loop.rings[partition].head
             var answer = EventRangeBody(from: after + 1, head: head)
-            guard after < head else { return then(200, answer.bytes(stream, share.epoch, partition)) }
+            guard after < head else { return then(200, answer.bytes(stream, context.epoch, partition)) }
             let cursor = StreamCursor(stream, in: partition, after: after)
             let reader = OnePieceReader(cursor, to: head, events: limit) { result in
                 switch result {
                 case .success(let piece):
                     answer.append(piece)
-                    then(200, answer.bytes(stream, share.epoch, partition))
+                    then(200, answer.bytes(stream, context.epoch, partition))
                 case .failure(let error):
                     let failure = loop.failure(error, stream)
                     then(failure.error.code.status, Problem(failure).body)

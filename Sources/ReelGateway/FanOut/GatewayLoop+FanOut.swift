@@ -48,7 +48,7 @@ extension GatewayLoop {
 
     /// Called when a client does not keep up and its subscription has ended.
     private func lags(_ entry: Subscription<SocketClient>) {
-        share.meters.lagged.add()
+        context.meters.lagged.add()
         entry.client.send(.lagged(entry.stream, seq: entry.proven, head: rings[entry.partition].head), ref: nil)
     }
 
@@ -93,7 +93,7 @@ extension GatewayLoop {
             bytes += frame.bytes.count
             return true
         }
-        share.meters.pushed(frames: frames, bytes: bytes)
+        context.meters.pushed(frames: frames, bytes: bytes)
     }
 
     private func deliverIfDue(_ partition: Int) {

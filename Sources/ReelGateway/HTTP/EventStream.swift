@@ -70,11 +70,11 @@ final class EventStream: StreamWaiter, EventReader {
         gateway.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { failure in
             guard client.exchange.isOpen else { return }
             if let failure { return client.exchange.respond(Problem(failure).response) }
-            guard !gateway.share.isLeaving else {
+            guard !gateway.health.isLeaving else {
                 return client.exchange.respond(Problem(.overloaded, "this node ends").response)
             }
             let options = ReadOptions(filter, hasOutcomes: hasOutcomes)
-            let partition = stream.partition(of: gateway.share.partitions)
+            let partition = stream.partition(of: gateway.context.partitions)
             let cursor = StreamCursor(stream, in: partition, after: after, options: options)
             EventStream(gateway, from: cursor, limit: limit, client).begin()
         }
@@ -103,7 +103,7 @@ final class EventStream: StreamWaiter, EventReader {
     func failed(_ error: ReelError) {
         guard exchange.isOpen else { return }
         let problem = Problem(gateway.failure(error, stream))
-        gateway.share.meters.failed(error.code)
+        gateway.context.meters.failed(error.code)
         exchange.write(Array("event: problem\ndata: ".utf8) + problem.body + Array("\n\n".utf8))
         end()
     }
@@ -116,7 +116,7 @@ final class EventStream: StreamWaiter, EventReader {
         guard exchange.pendingBytes == 0 else { return }
         owesProof = cursor.proven < last
         gateway.reads.read(self)
-        if nowMs >= saidMs + gateway.share.settings.pingMs { say(Array(":\n\n".utf8)) }
+        if nowMs >= saidMs + gateway.context.settings.pingMs { say(Array(":\n\n".utf8)) }
     }
 
     func askToLeave(afterMs: Int64) {
@@ -134,7 +134,7 @@ final class EventStream: StreamWaiter, EventReader {
     var isOver: Bool { !exchange.isOpen }
     var last: Seq { gateway.rings[partition].head }
     var limits: (bytes: Int, events: Int) { (gateway.subscriptions.bodyLimit(stream), limit) }
-    var hasRoom: Bool { exchange.isOpen && exchange.pendingBytes <= gateway.share.settings.paceBytes }
+    var hasRoom: Bool { exchange.isOpen && exchange.pendingBytes <= gateway.context.settings.paceBytes }
 
     func received(_ piece: EventRange) {
         switch cursor.take(piece) {
@@ -148,7 +148,7 @@ final class EventStream: StreamWaiter, EventReader {
     }
 
     func caughtUp() {
-        if let error = gateway.share.stop(of: partition) { return failed(error) }
+        if let error = gateway.health.stop(of: partition) { return failed(error) }
         guard owesProof else { return }
         owesProof = false
         let seen = cursor.next - 1
@@ -162,14 +162,14 @@ final class EventStream: StreamWaiter, EventReader {
 
     private func tell(_ answer: EventRangeBody) {
         isFirst = false
-        let (epoch, hasOutcomes) = (gateway.share.epoch, cursor.hasOutcomes)
+        let (epoch, hasOutcomes) = (gateway.context.epoch, cursor.hasOutcomes)
         let message = gateway.streamWaiters.message(stream, cursor.filter, hasOutcomes: hasOutcomes, answer) {
             Array("id: \(epoch):\(answer.to)\ndata: ".utf8) + answer.bytes(stream, epoch, partition)
                 + Array("\n\n".utf8)
         }
         say(message)
-        gateway.share.meters.framesPushed.add()
-        gateway.share.meters.bytesPushed.add(message.count)
+        gateway.context.meters.framesPushed.add()
+        gateway.context.meters.bytesPushed.add(message.count)
     }
 
     private func say(_ message: [UInt8]) {

@@ -41,13 +41,13 @@ final class EventsRange: StreamWaiter, EventReader {
         rights = access
         self.gateway = gateway
         self.exchange = exchange
-        let partition = stream.partition(of: gateway.share.partitions)
+        let partition = stream.partition(of: gateway.context.partitions)
         let options = ReadOptions(filter, hasOutcomes: hasOutcomes)
         cursor = StreamCursor(stream, in: partition, after: .none, options: options)
         reply = EventRangeResponse(
             EventRangeBody(from: 0, head: .none),
             of: stream,
-            epoch: gateway.share.epoch,
+            epoch: gateway.context.epoch,
             partition: partition,
             through: exchange
         )
@@ -75,7 +75,7 @@ final class EventsRange: StreamWaiter, EventReader {
             if let failure { return refuse(failure) }
             let head = gateway.rings[partition].head
             // A client that has all readable events is told why no more can be read.
-            if after == head, let error = gateway.share.standstill(of: partition) { return failed(error) }
+            if after == head, let error = gateway.health.standstill(of: partition) { return failed(error) }
             reply.answer = EventRangeBody(from: after + 1, head: head)
             answerLimits = (limit, Self.answerBytes)
             if waitS > 0 {
@@ -103,7 +103,7 @@ final class EventsRange: StreamWaiter, EventReader {
             let etag = "\"\(epoch):\(stream):\(block)\""
             let held = exchange.request.held(etag: etag)
             // A shared cache may give a `public` answer to any client, with a token or without.
-            let audience = gateway.share.settings.node.tokens == nil ? "public" : "private"
+            let audience = gateway.context.settings.node.tokens == nil ? "public" : "private"
             let headers: HTTPHeaders = [
                 "cache-control": "\(audience), max-age=31536000, immutable", "etag": held ?? etag,
             ]
@@ -157,10 +157,10 @@ final class EventsRange: StreamWaiter, EventReader {
     /// Ends the answer, or waits for events if there are none.
     func caughtUp() {
         guard exchange.isOpen, !isSending else { return }
-        guard reply.answer.count == 0, timer != nil, !gateway.share.isLeaving else { return finish() }
+        guard reply.answer.count == 0, timer != nil, !gateway.health.isLeaving else { return finish() }
         // Events that arrived after the request was admitted have not woken this waiter.
         if gateway.rings[partition].head > end { return moved() }
-        if let error = gateway.share.stop(of: partition) { return failed(error) }
+        if let error = gateway.health.stop(of: partition) { return failed(error) }
         gateway.join(self)
     }
 

@@ -76,17 +76,17 @@ extension GatewayHTTP {
     ) {
         var acks = acks
         if hasKey {
-            let ring = gateway.rings[sent.stream.partition(of: gateway.share.partitions)]
+            let ring = gateway.rings[sent.stream.partition(of: gateway.context.partitions)]
             for (index, ack) in acks.enumerated() {
                 guard let first = ring.firstCopy(of: ack, in: sent.stream) else { continue }
                 guard first.isSame else {
-                    let answer = PublishAnswer(sent, epoch: gateway.share.epoch, acks, hasKey: true)
+                    let answer = PublishAnswer(sent, epoch: gateway.context.epoch, acks, hasKey: true)
                     return exchange.respond(answer.response(conflict: ack, with: first.seq))
                 }
                 acks[index].seq = first.seq
             }
         }
-        tell(PublishAnswer(sent, epoch: gateway.share.epoch, acks, hasKey: hasKey), wish, exchange, access)
+        tell(PublishAnswer(sent, epoch: gateway.context.epoch, acks, hasKey: hasKey), wish, exchange, access)
     }
 
     private func tell(
@@ -100,7 +100,7 @@ extension GatewayHTTP {
         if let refusal = access.refusalToRead(answer.stream) {
             return exchange.respond(answer.response(without: Problem(refusal)))
         }
-        let settings = gateway.share.settings
+        let settings = gateway.context.settings
         let question = OutcomeQuestions.Question(
             acks: answer.acks,
             stream: answer.stream,
@@ -147,7 +147,7 @@ extension GatewayHTTP {
 
     private func sync(_ body: Body, _ exchange: HTTPExchange, _ access: Access) throws(Problem) {
         let (stream, after) = (body.publish.stream, body.after)
-        let epoch = body.publish.epoch ?? gateway.share.epoch
+        let epoch = body.publish.epoch ?? gateway.context.epoch
         func answer(_ acks: [ServerFrame.Acked]) {
             let kind: StateRequest.Kind = after == .none ? .snapshot(epoch: epoch) : .delta(after: after, epoch: epoch)
             var question = StateRequest(kind, of: stream)
@@ -185,7 +185,7 @@ extension GatewayHTTP {
     ) {
         let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
         gateway.largeInput.read(request, of: payer, exchange) { [gateway] in
-            let (settings, stamps) = (gateway.share.settings, gateway.stamps(for: access))
+            let (settings, stamps) = (gateway.context.settings, gateway.stamps(for: access))
             return { isLarge throws(Problem) in
                 do throws(Problem) {
                     var body = try parse(settings.batch)

@@ -19,9 +19,9 @@ final class GatewayHTTP: HTTPHandler {
     init(_ gateway: GatewayLoop, answers: NodeAnswers, passage: SnapshotProxy) {
         self.gateway = gateway
         self.answers = answers
-        origins = OriginRules(gateway.share.settings.node)
+        origins = OriginRules(gateway.context.settings.node)
         self.passage = passage
-        router = Self.routes(echoes: gateway.share.settings.echoes, hasState: gateway.share.state != nil)
+        router = Self.routes(echoes: gateway.context.settings.echoes, hasState: gateway.context.state != nil)
     }
 
     /// Returns the routes of a gateway. `openapi.yaml` describes the same routes.
@@ -66,7 +66,7 @@ final class GatewayHTTP: HTTPHandler {
             case .block: try block(match, exchange, access)
             case .head: try head(try match.stream, exchange)
             case .state(let route):
-                if let divergence = gateway.share.divergence { throw Problem(divergence) }
+                if let divergence = gateway.health.divergence { throw Problem(divergence) }
                 let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
                 gateway.largeInput.read(request, of: payer, exchange) {
                     { _ throws(Problem) in try StateRequest(route, match, request) }
@@ -80,7 +80,7 @@ final class GatewayHTTP: HTTPHandler {
                 }
             case .streams: try list(StreamListRequest(match, request.head), exchange, access)
             case .digests:
-                if let divergence = gateway.share.divergence { throw Problem(divergence) }
+                if let divergence = gateway.health.divergence { throw Problem(divergence) }
                 let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
                 gateway.largeInput.read(request, of: payer, exchange) {
                     { _ throws(Problem) in try DigestsRequest(request) }
@@ -92,8 +92,8 @@ final class GatewayHTTP: HTTPHandler {
                     }
                 }
             case .crowdedStreams:
-                let streams = gateway.share.state?.crowdedStreams ?? []
-                exchange.respond(try CrowdedStream.response(streams, of: gateway.share.epoch, for: access))
+                let streams = gateway.context.state?.crowdedStreams ?? []
+                exchange.respond(try CrowdedStream.response(streams, of: gateway.context.epoch, for: access))
             case .node(let endpoint):
                 exchange.respond(answers.response(endpoint, request.head, from: exchange.client))
             }
@@ -104,7 +104,7 @@ final class GatewayHTTP: HTTPHandler {
 
     /// Returns the client's rights. Throws if they do not permit the request.
     private func access(_ match: Router<Endpoint>.Match, _ head: HTTPRequestHead) throws(Problem) -> Access {
-        let tokens = gateway.share.settings.node.tokens
+        let tokens = gateway.context.settings.node.tokens
         switch match.endpoint {
         case .socket, .echo: return Access(nil)
         case .node(let endpoint):
@@ -135,7 +135,7 @@ final class GatewayHTTP: HTTPHandler {
 
     /// Returns the rights from the handshake's token; nil if there is none: then the token comes in `hello`.
     private func socketAccess(_ head: HTTPRequestHead) throws(Problem) -> Access? {
-        guard let tokens = gateway.share.settings.node.tokens else { return Access(nil) }
+        guard let tokens = gateway.context.settings.node.tokens else { return Access(nil) }
         return head.headers["authorization"] == nil ? nil : try Access(tokens, head)
     }
 
@@ -166,13 +166,13 @@ final class GatewayHTTP: HTTPHandler {
             let found = offer.subprotocols.isEmpty ? "no subprotocol" : offer.subprotocols.joined(separator: ", ")
             throw Problem(.badRequest, "found \(found), expected the subprotocol reel.v1")
         }
-        if gateway.share.isLeaving {
+        if gateway.health.isLeaving {
             throw Problem(.overloaded, "this node ends")
         }
         return .accept(
             subprotocol: "reel.v1",
             // The client is unknown before `hello`. `SocketClient.enter` raises the limit.
-            maxMessage: min(SocketClient.helloBytes, gateway.share.settings.frameBytes),
+            maxMessage: min(SocketClient.helloBytes, gateway.context.settings.frameBytes),
             handler: SocketClient(gateway, access: try socketAccess(offer.head))
         )
     }
@@ -231,8 +231,8 @@ final class GatewayHTTP: HTTPHandler {
         isAnswered: (any StateSource) -> Bool,
         answer: @escaping (any StateSource) -> Void
     ) {
-        guard let source = gateway.share.state else { return passage.pass(question, exchange) }
-        let own = gateway.share.nodeID
+        guard let source = gateway.context.state else { return passage.pass(question, exchange) }
+        let own = gateway.context.nodeID
         // A question that another gateway has forwarded is answered here. Otherwise two nodes that are behind would
         // forward it to each other without end.
         guard exchange.request.headers[SnapshotProxy.passedHeader] == nil, !isAnswered(source),
@@ -244,14 +244,14 @@ final class GatewayHTTP: HTTPHandler {
     // MARK: Reading
 
     private func head(_ stream: StreamName, _ exchange: HTTPExchange) throws(Problem) {
-        let share = gateway.share
-        if let divergence = share.divergence { throw Problem(divergence) }
-        let partition = stream.partition(of: share.partitions)
+        let context = gateway.context
+        if let divergence = context.health.divergence { throw Problem(divergence) }
+        let partition = stream.partition(of: context.partitions)
         var writer = JSONObjectWriter()
         writer.member("stream", stream.description)
-        writer.member("epoch", share.epoch.description)
+        writer.member("epoch", context.epoch.description)
         writer.member("partition", partition)
-        writer.member("first", share.first(partition))
+        writer.member("first", context.health.first(of: partition))
         writer.member("head", gateway.rings[partition].head)
         exchange.respond(.json(writer.finish()))
     }
@@ -263,7 +263,7 @@ final class GatewayHTTP: HTTPHandler {
     ) throws(Problem) {
         let stream = try match.stream
         let limit = Int(try match.integer("limit", from: 1, to: 10_000) ?? 1_000)
-        let waitS = try match.integer("wait", from: 0, to: gateway.share.settings.pollS) ?? 0
+        let waitS = try match.integer("wait", from: 0, to: gateway.context.settings.pollS) ?? 0
         let filter = try EventFilter(match)
         let hasOutcomes = try match.integer("outcome", from: 0, to: 1) == 1
         var place = (after: try match.integer("after", from: -1) ?? .none, epoch: try match.epoch)
@@ -291,7 +291,7 @@ final class GatewayHTTP: HTTPHandler {
     }
 
     private func countConnection(of access: Access) throws(Problem) -> PayerShares.Unit? {
-        do throws(ReelError) { return try gateway.share.countConnection(of: access) } catch { throw Problem(error) }
+        do throws(ReelError) { return try gateway.context.limits.countConnection(of: access) } catch { throw Problem(error) }
     }
 
     /// Parses `EPOCH:SEQ`, the id of the last message that the client has received.

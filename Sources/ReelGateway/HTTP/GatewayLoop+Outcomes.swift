@@ -49,7 +49,7 @@ extension GatewayLoop {
             acks: acks,
             stream: stream,
             authorization: access.authorization,
-            withinMs: share.settings.peerMs,
+            withinMs: context.settings.peerMs,
             isRequired: true
         )
         ask(question) { [self] result in

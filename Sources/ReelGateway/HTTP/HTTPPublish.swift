@@ -29,7 +29,7 @@ final class HTTPPublish {
         self.stream = stream
         self.exchange = exchange
         self.count = count
-        untilMs = gateway.nowMs + gateway.share.settings.publishMs
+        untilMs = gateway.nowMs + gateway.context.settings.publishMs
     }
 
     func acked(_ more: [ServerFrame.Acked]) {

@@ -3,7 +3,7 @@ import ReelLog
 import ReelNode
 
 /// The health of a gateway: how far it has read, and what keeps it from reading or writing. It has no lock and no
-/// clock; `GatewayShare` keeps it for all loops.
+/// clock; `SharedHealth` keeps it for all loops.
 struct GatewayHealth {
     var progress: ReadProgress
     var isLeaving = false

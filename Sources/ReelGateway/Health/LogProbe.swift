@@ -18,12 +18,12 @@ final class LogProbe {
         case asking(partition: Int, sinceMs: Int64)
     }
 
-    private let share: GatewayShare
+    private let context: GatewayContext
     private let loop: EventLoop
     private var phase = Phase.resting(untilMs: 0)
 
-    init(_ share: GatewayShare, on loop: EventLoop) {
-        self.share = share
+    init(_ context: GatewayContext, on loop: EventLoop) {
+        self.context = context
         self.loop = loop
     }
 
@@ -34,7 +34,7 @@ final class LogProbe {
             if nowMs >= untilMs { ask(0) }
         case .asking(let partition, let sinceMs):
             guard nowMs - sinceMs >= Self.patienceMs else { return }
-            share.silence(
+            context.health.silence(
                 partition,
                 is: ReelError(
                     .logUnavailable,
@@ -46,17 +46,17 @@ final class LogProbe {
 
     private func ask(_ partition: Int) {
         phase = .asking(partition: partition, sinceMs: loop.nowMs)
-        let log = share.log
+        let log = context.log
         loop.offload {
             Result { () throws(LogError) in try log.bounds(partition) }
         } then: { [self] result in
             switch result {
             case .success(let bounds):
-                share.end(partition, is: bounds.last)
-                share.silence(partition, is: nil)
-            case .failure(let error): share.silence(partition, is: ReelError(error.code, error.message))
+                context.health.logEnds(at: bounds.last, in: partition)
+                context.health.silence(partition, is: nil)
+            case .failure(let error): context.health.silence(partition, is: ReelError(error.code, error.message))
             }
-            if partition + 1 < share.partitions {
+            if partition + 1 < context.partitions {
                 ask(partition + 1)
             } else {
                 phase = .resting(untilMs: loop.nowMs + Self.pauseMs)

@@ -11,7 +11,7 @@ import ReelNode
 /// no writes, because every writer of the node list can invent one. The node itself must say the same when the gateway
 /// asks it, over TLS if the gateway speaks TLS.
 final class LossWatch {
-    private let share: GatewayShare
+    private let context: GatewayContext
     private let loop: EventLoop
     private let client: HTTPClient
     private let access: PeerAccess
@@ -25,21 +25,21 @@ final class LossWatch {
     /// The largest `/readyz` in bytes: two roles of thousands of partitions.
     private static let answerBytesMax = 4 << 20
 
-    init(_ share: GatewayShare, on loop: EventLoop) {
-        self.share = share
+    init(_ context: GatewayContext, on loop: EventLoop) {
+        self.context = context
         self.loop = loop
         client = HTTPClient(on: loop, maxIdle: 0)
-        access = PeerAccess(share.settings.node)
+        access = PeerAccess(context.settings.node)
     }
 
     /// Reads the latest announcements of the nodes. Called about once a second.
     func look(at nodes: [NodeAnnouncement], nowMs: Int64) {
-        self.nodes = nodes.filter { $0.id != share.nodeID }
-        claims.heard(self.nodes, of: share.epoch, partitions: share.partitions)
+        self.nodes = nodes.filter { $0.id != context.nodeID }
+        claims.heard(self.nodes, of: context.epoch, partitions: context.partitions)
         tell()
         guard !isAsking, let claim = claims.next(nowMs: nowMs) else { return }
         isAsking = true
-        let log = share.log
+        let log = context.log
         loop.offload {
             claim.check(in: log)
         } then: { [self] verdict in
@@ -81,7 +81,7 @@ final class LossWatch {
 
     private func warn(_ event: String, _ claim: LossClaims.Claim) {
         guard let unsaid = warnings.admit(nowMs: WallClock.nowMs()) else { return }
-        share.logger.warning(
+        context.logger.warning(
             event,
             [
                 "node": claim.node, "partition": "\(claim.partition)", "seq": "\(claim.seq)",
@@ -91,7 +91,7 @@ final class LossWatch {
     }
 
     private func tell() {
-        for partition in 0..<share.partitions { share.witnessed(partition, loss: claims.loss(of: partition)) }
+        for partition in 0..<context.partitions { context.health.witnessed(partition, loss: claims.loss(of: partition)) }
     }
 }
 

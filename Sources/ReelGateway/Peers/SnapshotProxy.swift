@@ -21,7 +21,7 @@ final class SnapshotProxy {
     private var turn = 0
 
     /// Creates the proxy of one loop, with the settings of the gateway. `peers` is the knowledge of the other nodes
-    /// that all loops share.
+    /// that all loops context.
     init(
         on loop: EventLoop,
         announcer: Announcer,

@@ -27,16 +27,16 @@ extension GatewayLoop {
             return LogAppend(key: key, value: flight.value, witness: ring.witness)
         }
         let done: @Sendable (Result<[Seq], LogError>) -> Void = loop.bound { [self] result in
-            share.meters.appends.record(.milliseconds(nowMs - startedMs))
+            context.meters.appends.record(.milliseconds(nowMs - startedMs))
             reported(taken, partition, result)
         }
-        share.log.append(records, to: partition, done: done)
+        context.log.append(records, to: partition, done: done)
     }
 
     private func reported(_ taken: [PendingRecord], _ partition: Int, _ result: Result<[Seq], LogError>) {
         switch result {
         case .success(let seqs):
-            share.appended()
+            health.appended()
             do throws(ReelError) {
                 answer(try ledger.reported(taken, at: seqs, head: rings[partition].head, nowMs: nowMs))
             } catch {
@@ -44,7 +44,7 @@ extension GatewayLoop {
             }
         case .failure(let error):
             warn("log cannot be written", error)
-            if ![.tooLarge, .overloaded].contains(error.code) { share.appending(fails: error, nowMs: nowMs) }
+            if ![.tooLarge, .overloaded].contains(error.code) { health.appending(fails: error, nowMs: nowMs) }
             for flight in taken { answer(ledger.failed([flight], reason(error, flight), nowMs: nowMs)) }
         }
     }

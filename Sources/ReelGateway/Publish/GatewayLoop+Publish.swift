@@ -29,10 +29,10 @@ extension GatewayLoop {
         refusesUseless: Bool = false,
         unnamed: (ReelError) -> Void
     ) {
-        let partition = publish.stream.partition(of: share.partitions)
+        let partition = publish.stream.partition(of: context.partitions)
         let stamp = EventIntake.Stamp(by: access.subject, atMs: loop.wallMs, base: rings[partition].head)
         let refusal =
-            access.refusalToPublish(publish.stream) ?? share.refusal(of: partition) ?? epochRefusal(publish.epoch)
+            access.refusalToPublish(publish.stream) ?? health.refusal(of: partition) ?? epochRefusal(publish.epoch)
             ?? memoryRefusal
         var offers: [PublishLedger.Offer] = []
         var isRefused = false
@@ -78,7 +78,7 @@ extension GatewayLoop {
         ) { offer in
             conflict(offer.value, offer.site, offer.op)
         }
-        if taken.isEmpty, let charge { share.publishLimits.withLock { $0.giveBack(charge, of: key) } }
+        if taken.isEmpty, let charge { context.limits.publishLimits.withLock { $0.giveBack(charge, of: key) } }
         append(taken, to: partition)
         answer(settled)
     }
@@ -106,32 +106,32 @@ extension GatewayLoop {
     )
 
     private func epochRefusal(_ epoch: Epoch?) -> ReelError? {
-        guard let epoch, epoch != share.epoch else { return nil }
-        return ReelError(.epochChanged, "found the epoch \(epoch), this log's is \(share.epoch)")
+        guard let epoch, epoch != context.epoch else { return nil }
+        return ReelError(.epochChanged, "found the epoch \(epoch), this log's is \(context.epoch)")
     }
 
     private var memoryRefusal: ReelError? {
-        guard share.gate.lacksMemory else { return nil }
+        guard context.gate.lacksMemory else { return nil }
         return ReelError(.overloaded, "the node has as much memory as it may have", retryMs: 1_000)
     }
 
     /// Charges the events to a payer, or refuses them if it has published too many. Returns the charge; nil: nothing
     /// was charged.
     private func charge(_ offers: inout [PublishLedger.Offer], to key: PublishLimits.Key) -> PublishLimits.Charge? {
-        guard share.settings.limitsPublishes(of: key.payer) else { return nil }
+        guard context.settings.limitsPublishes(of: key.payer) else { return nil }
         guard offers.allSatisfy({ $0.refusal == nil }) else { return nil }
         let charge = PublishLimits.Charge(offers)
-        guard let refused = share.publishLimits.withLock({ $0.take(charge, of: key, nowMs: nowMs) }) else {
+        guard let refused = context.limits.publishLimits.withLock({ $0.take(charge, of: key, nowMs: nowMs) }) else {
             return charge
         }
-        share.meters.limits.met(refused.limit, offers.count)
+        context.meters.limits.met(refused.limit, offers.count)
         for index in offers.indices { offers[index].refusal = refused.error }
         return nil
     }
 
     /// Returns the reason why the log does not accept an event of `count` bytes; nil: it does.
     func refusal(ofBytes count: Int, in stream: StreamName) -> ReelError? {
-        let most = share.log.recordBytesMax - stream.description.utf8.count
+        let most = context.log.recordBytesMax - stream.description.utf8.count
         guard count > most else { return nil }
         return ReelError(.tooLarge, "found an event of \(count) bytes, the log takes at most \(most)")
     }
@@ -154,9 +154,9 @@ extension GatewayLoop {
                 acks.append(ServerFrame.Acked(site: settled[index].site, op: settled[index].op, seq: seq))
                 index += 1
             }
-            share.meters.acks.add(acks.count)
+            context.meters.acks.add(acks.count)
             if let client = clients[first.connection] {
-                let ack = ServerFrame.Ack(stream: first.stream, epoch: share.epoch, acks: acks)
+                let ack = ServerFrame.Ack(stream: first.stream, epoch: context.epoch, acks: acks)
                 client.send(.ack(ack), ref: first.ref)
             } else {
                 publishes[first.connection]?.acked(acks)
@@ -166,7 +166,7 @@ extension GatewayLoop {
 
     private func tell(_ settled: PublishLedger.Resolution) {
         guard case .nacked(let error) = settled.answer else { return }
-        share.meters.nacked(error.code)
+        context.meters.nacked(error.code)
         if let client = clients[settled.connection] {
             let nack = ServerFrame.Nack(stream: settled.stream, site: settled.site, op: settled.op, error: error)
             client.send(.nack(nack), ref: settled.ref)

@@ -33,14 +33,14 @@ final class LogPage: Sendable {
         _ wanted: ClosedRange<Seq>,
         bytes bytesMax: Int,
         end: Seq,
-        sound: ValidatedRanges
+        validated: ValidatedRanges
     ) throws(LogError) {
         let from = wanted.lowerBound
         let batch = try log.read(partition, from: from, to: wanted.upperBound, bytes: bytesMax).compact()
         guard batch.seqs.lowerBound == from, !batch.seqs.isEmpty else {
             throw LogError(.logUnavailable, "the log returned no record at seq \(from), although it has one")
         }
-        let isSound = sound.contains(batch.seqs, of: partition)
+        let isValid = validated.contains(batch.seqs, of: partition)
         var rules = PartitionRules(partition: partition, of: log.partitions, phase: from == 0 ? .seeds : .open)
         var event = ParsedEvent()
         var table = StreamTable()
@@ -49,17 +49,17 @@ final class LogPage: Sendable {
         // The number of each delivered record's stream; nil: it is a barrier.
         var numbers: [Int?] = []
         numbers.reserveCapacity(batch.entries.count)
-        var (expected, pageEnd, isSoundHere) = (from, batch.seqs.upperBound, true)
+        var (expected, pageEnd, isValidHere) = (from, batch.seqs.upperBound, true)
         for (index, entry) in batch.entries.enumerated() {
             if entry.seq > expected { rules.hole() }
             expected = entry.seq + 1
             let isKnown = batch.withRecord(entry) { key, value in
                 var number: Int?
                 if entry.seq > end {
-                    isSoundHere = false
+                    isValidHere = false
                     return true
                 }
-                if isSound {
+                if isValid {
                     // The key of a barrier is not a stream name.
                     number = table.index(ofKey: key)
                 } else {
@@ -67,7 +67,7 @@ final class LogPage: Sendable {
                     case .event: number = table.index(ofKey: key)
                     case .barrier: break
                     case .seed, .void:
-                        isSoundHere = false
+                        isValidHere = false
                         return true
                     case .unknownBarrier: return false
                     }
@@ -86,7 +86,7 @@ final class LogPage: Sendable {
             throw LogError(.internal, "found a barrier at seq \(from) that this version does not know")
         }
         seqs = from..<pageEnd
-        if isSoundHere, !isSound { sound.add(seqs, of: partition) }
+        if isValidHere, !isValid { validated.add(seqs, of: partition) }
         (starts, events) = Self.order(numbers, of: table.names.count)
         streams = table.indexes
         costBytes =

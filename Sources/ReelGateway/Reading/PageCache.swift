@@ -59,14 +59,15 @@ final class PageCache: Sendable {
     static let seqsMax: Seq = 4_096
 
     private let log: any EventLog
-    private let sound: ValidatedRanges
+    /// The ranges of the log in which all records are known to be valid.
+    let validated: ValidatedRanges
     private let byteLimit: Int
     private let state: Mutex<State>
 
     /// Creates a cache for `log` that keeps pages of at most `byteLimit` bytes in total.
-    init(_ log: any EventLog, sound: ValidatedRanges, byteLimit: Int) {
+    init(_ log: any EventLog, byteLimit: Int) {
         self.log = log
-        self.sound = sound
+        validated = ValidatedRanges(partitions: log.partitions)
         self.byteLimit = byteLimit
         state = Mutex(
             State(
@@ -122,7 +123,7 @@ final class PageCache: Sendable {
     /// are void. Blocks.
     func read(_ reading: Reading, bytes: Int, end: Seq) {
         let outcome = Result { () throws(LogError) in
-            try LogPage(log, reading.partition, reading.seqs, bytes: bytes, end: end, sound: sound)
+            try LogPage(log, reading.partition, reading.seqs, bytes: bytes, end: end, validated: validated)
         }
         let listeners = state.withLock { (state) -> [@Sendable (News) -> Void] in
             let loops = state.end(reading).loops

@@ -19,7 +19,7 @@ final class PageReader {
     private static let pagesMax = 32
 
     private let loop: any HostLoop
-    private let share: GatewayShare
+    private let context: GatewayContext
     /// The number of this loop in the page cache.
     private var number = 0
     /// The readers that wait for each read, by the read's id.
@@ -27,10 +27,10 @@ final class PageReader {
     /// Called for each waiter when its read has ended, with the page, or with nil if the waiter has to look again.
     var whenEnded: (Waiter, Result<LogPage?, LogError>) -> Void = { _, _ in }
 
-    init(on loop: any HostLoop, share: GatewayShare) {
+    init(on loop: any HostLoop, context: GatewayContext) {
         self.loop = loop
-        self.share = share
-        number = share.pages.join(
+        self.context = context
+        number = context.pages.join(
             loop.bound { [weak self] (news: PageCache.News) in self?.ended(news.reading, news.outcome) }
         )
     }
@@ -39,15 +39,15 @@ final class PageReader {
 
     /// Returns the page with the query's first seq; nil: it is not kept.
     func kept(for query: LogQuery) -> LogPage? {
-        let page = share.pages.page(at: query.from, of: query.partition)
-        if page != nil { share.meters.pagesKept.add() }
+        let page = context.pages.page(at: query.from, of: query.partition)
+        if page != nil { context.meters.pagesKept.add() }
         return page
     }
 
     /// Waits for a read of the query's first seq that is under way. Returns false if there is none.
     func join(_ waiter: Waiter) -> Bool {
         let query = waiter.query
-        guard let found = share.pages.find(query.from, of: query.partition, loop: number) else { return false }
+        guard let found = context.pages.find(query.from, of: query.partition, loop: number) else { return false }
         wait(waiter, for: found)
         return true
     }
@@ -55,16 +55,16 @@ final class PageReader {
     /// Begins a read of the log for a waiter, unless another loop has begun the same read meanwhile.
     func begin(_ waiter: Waiter) {
         let query = waiter.query
-        wait(waiter, for: share.pages.findOrBegin(query.from, to: query.to, of: query.partition, loop: number))
+        wait(waiter, for: context.pages.findOrBegin(query.from, to: query.to, of: query.partition, loop: number))
     }
 
     private func wait(_ waiter: Waiter, for found: PageCache.Found) {
         switch found {
         case .page(let page):
-            share.meters.pagesKept.add()
+            context.meters.pagesKept.add()
             whenEnded(waiter, .success(page))
         case .reading(let reading):
-            share.meters.pagesJoined.add()
+            context.meters.pagesJoined.add()
             waiting[reading.id, default: []].append(waiter)
         case .begun(let reading):
             waiting[reading.id, default: []].append(waiter)
@@ -73,8 +73,8 @@ final class PageReader {
     }
 
     private func begin(_ reading: PageCache.Reading, bytes: Int) {
-        share.meters.pagesRead.add()
-        let (pages, end) = (share.pages, share.end(reading.partition)?.seq ?? largestInteger)
+        context.meters.pagesRead.add()
+        let (pages, end) = (context.pages, context.health.end(of: reading.partition)?.seq ?? largestInteger)
         loop.offload {
             pages.read(reading, bytes: bytes, end: end)
         } then: { _ in
@@ -100,7 +100,7 @@ final class PageReader {
     func piece(for query: LogQuery, from first: LogPage) -> EventRange {
         // A client that takes a whole page at a time most often wants the next one.
         if query.bytes >= Self.pageBytes, query.events == .max,
-            let ahead = share.pages.ahead(of: first, to: query.to, of: query.partition)
+            let ahead = context.pages.ahead(of: first, to: query.to, of: query.partition)
         {
             begin(ahead, bytes: Self.pageBytes)
         }
@@ -111,11 +111,11 @@ final class PageReader {
         while page.extend(&builder, through: &filter, with: query.stream, to: query.to), builder.range.to < query.to,
             pages < Self.pagesMax
         {
-            guard let next = share.pages.page(at: builder.range.to + 1, of: query.partition) else { break }
+            guard let next = context.pages.page(at: builder.range.to + 1, of: query.partition) else { break }
             page = next
             pages += 1
         }
-        if pages > 1 { share.meters.pagesKept.add(pages - 1) }
+        if pages > 1 { context.meters.pagesKept.add(pages - 1) }
         return builder.range
     }
 }

@@ -13,7 +13,7 @@ import ReelNode
 /// In between it may wait for room at its client, or for another operation of its connection.
 final class ReadScheduler {
     private unowned let gateway: GatewayLoop
-    private let share: GatewayShare
+    private let context: GatewayContext
     /// The queue in which readers, and other long work of the loop, take their turns.
     let turns: FairQueue
     private let pages: PageReader
@@ -28,9 +28,9 @@ final class ReadScheduler {
 
     init(of gateway: GatewayLoop) {
         self.gateway = gateway
-        share = gateway.share
+        context = gateway.context
         turns = FairQueue(on: gateway.loop)
-        pages = PageReader(on: gateway.loop, share: gateway.share)
+        pages = PageReader(on: gateway.loop, context: gateway.context)
         pages.whenEnded = { [unowned self] waiter, outcome in ended(waiter, outcome) }
     }
 
@@ -60,7 +60,7 @@ final class ReadScheduler {
             leave(reader)
             return .nothing
         }
-        if let divergence = share.divergence {
+        if let divergence = context.health.divergence {
             fail(reader, LogError(divergence.code, divergence.message))
             return .small
         }
@@ -124,14 +124,14 @@ final class ReadScheduler {
             }
         }
         if let piece = gateway.rings[query.partition].piece(for: query) {
-            share.meters.ringEvents.add(piece.count)
+            context.meters.ringEvents.add(piece.count)
             return deliver(piece, to: reader)
         }
         var old = query
         old.to = min(query.to, gateway.rings[query.partition].first - 1)
         if let page = page.flatMap({ $0.seqs.contains(old.from) ? $0 : nil }) ?? pages.kept(for: old) {
             let piece = pages.piece(for: old, from: page)
-            share.meters.logEvents.add(piece.count)
+            context.meters.logEvents.add(piece.count)
             return deliver(piece, to: reader)
         }
         if let node = snapshotEventsClient?.node(for: old) {
@@ -164,8 +164,8 @@ final class ReadScheduler {
             readLog(query, for: reader, hasBegun: true)
         } else {
             reader.account?.end()
-            if let piece, !reader.isOver, share.divergence == nil {
-                share.meters.snapshotEvents.add(piece.count)
+            if let piece, !reader.isOver, context.health.divergence == nil {
+                context.meters.snapshotEvents.add(piece.count)
                 _ = deliver(piece, to: reader)
             } else {
                 // In its turn the reader ends, or gets the divergence.

@@ -59,7 +59,7 @@ final class FetchQueue: EventReader {
     /// Begins the first range of the first fetch.
     private func begin() {
         guard let fetch = fetches.first, let range = fetch.ranges.first else { return }
-        let partition = fetch.stream.partition(of: gateway.share.partitions)
+        let partition = fetch.stream.partition(of: gateway.context.partitions)
         cursor = StreamCursor(fetch.stream, in: partition, after: range.lowerBound - 1, options: fetch.options)
         gateway.reads.read(self)
     }

@@ -11,8 +11,8 @@ extension SocketClient {
     }
 
     func subscribe(_ subscribe: ClientFrame.Subscribe, ref: [UInt8]?) {
-        let (stream, share) = (subscribe.stream, gateway.share)
-        let partition = stream.partition(of: share.partitions)
+        let (stream, context) = (subscribe.stream, gateway.context)
+        let partition = stream.partition(of: context.partitions)
         if let models = subscribe.models, models.count > EventFilter.modelsMax {
             let error = ReelError(.limit, "found \(models.count) models, expected at most \(EventFilter.modelsMax)")
             return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
@@ -33,10 +33,10 @@ extension SocketClient {
             switch subscribe.position {
             case .after(let seq): (seq, seq + 1, seq)
             // A node that has just started does not know the log's present end yet.
-            case .now: (nil, .max, share.goal(partition))
+            case .now: (nil, .max, context.health.goal(of: partition))
             }
         if highest > gateway.rings[partition].head, waits >= settings.waits {
-            share.meters.limits.met(.waits)
+            context.meters.limits.met(.waits)
             let error = ReelError(
                 .overloaded,
                 "found more than \(settings.waits) positions of one connection that this node has not read to",
@@ -80,12 +80,12 @@ extension SocketClient {
     /// Counts a new subscription, unless it replaces one. Throws if the client has reached its limit of subscriptions
     /// or of filter bytes.
     private func makeRoom(for filter: EventFilter?, _ stream: StreamName) throws(RefusedSubscribe) {
-        let share = gateway.share
+        let context = gateway.context
         if let filter {
             let replaced = gateway.subscriptions.entry(self, stream)?.filter?.byteCount ?? 0
             let bytes = filterBytes - replaced + filter.byteCount
             guard bytes <= settings.filterBytes else {
-                share.meters.limits.met(.filters)
+                context.meters.limits.met(.filters)
                 throw RefusedSubscribe(
                     .limit,
                     "found \(bytes) bytes of models in the subscriptions of one connection, expected at most"
@@ -95,22 +95,22 @@ extension SocketClient {
             }
         }
         guard gateway.subscriptions.entry(self, stream) == nil else { return }
-        guard share.payerSubscriptions.take(for: payer) else {
-            share.meters.limits.met(.subscriptions)
+        guard context.limits.payerSubscriptions.take(for: payer) else {
+            context.meters.limits.met(.subscriptions)
             throw RefusedSubscribe(
                 .limit,
-                "found more than \(share.payerSubscriptions.limit.most) subscriptions of one \(payer.words.who),"
+                "found more than \(context.limits.payerSubscriptions.limit.most) subscriptions of one \(payer.words.who),"
                     + " expected fewer of this \(payer.words.whose)",
                 stream
             )
         }
-        share.meters.subscriptions.add(1)
+        context.meters.subscriptions.add(1)
     }
 
     /// Releases what `makeRoom` has counted.
     func subscriptionEnded() {
-        gateway.share.meters.subscriptions.add(-1)
-        gateway.share.payerSubscriptions.giveBack(1, of: payer)
+        gateway.context.meters.subscriptions.add(-1)
+        gateway.context.limits.payerSubscriptions.giveBack(1, of: payer)
     }
 
     /// Starts a subscription at a position of this log, and confirms it to the client.
@@ -121,7 +121,7 @@ extension SocketClient {
         _ failure: ServerFrame.Failure?,
         ref: [UInt8]?
     ) throws(RefusedSubscribe) -> Subscription<SocketClient> {
-        let (stream, share, ring) = (subscribe.stream, gateway.share, gateway.rings[partition])
+        let (stream, context, ring) = (subscribe.stream, gateway.context, gateway.rings[partition])
         if let failure { throw RefusedSubscribe(failure: failure) }
         if let error = access?.refusalToRead(stream) {
             throw RefusedSubscribe(failure: ServerFrame.Failure(error, stream: stream))
@@ -143,9 +143,9 @@ extension SocketClient {
         )
         let subscribed = ServerFrame.Subscribed(
             stream: stream,
-            epoch: share.epoch,
+            epoch: context.epoch,
             partition: partition,
-            first: share.first(partition),
+            first: context.health.first(of: partition),
             head: ring.head,
             after: start
         )

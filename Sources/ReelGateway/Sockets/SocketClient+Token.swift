@@ -11,7 +11,7 @@ extension SocketClient {
                 access = Access(try tokens.grant(token, from: origin), token: token, of: tokens)
             }
             guard let access else { throw ReelError(.unauthorized, "found no token, expected one in hello") }
-            place = try gateway.share.countConnection(of: access)
+            place = try gateway.context.limits.countConnection(of: access)
             takeFrames(of: settings.frameBytes)
             if hello.takesNodes { neighboursTold = gateway.neighbours.edition }
             sayWelcome(ref: frame.ref)
@@ -43,5 +43,5 @@ extension SocketClient {
         }
     }
 
-    private var tokens: TokenGate? { gateway.share.settings.node.tokens }
+    private var tokens: TokenGate? { gateway.context.settings.node.tokens }
 }

@@ -45,10 +45,10 @@ final class SocketClient: Subscriber {
         self.access = access
         number = gateway.nextNumber()
         self.gateway = gateway
-        session = Session(gateway.share.settings, nowMs: gateway.nowMs)
+        session = Session(gateway.context.settings, nowMs: gateway.nowMs)
     }
 
-    var settings: GatewaySettings { gateway.share.settings }
+    var settings: GatewaySettings { gateway.context.settings }
 
     var isClosed: Bool { socket?.isClosed ?? true }
 
@@ -90,7 +90,7 @@ final class SocketClient: Subscriber {
 
     /// Sends an error and counts it.
     func tell(_ failure: ServerFrame.Failure, ref: [UInt8]?) {
-        gateway.share.meters.failed(failure.error.code)
+        gateway.context.meters.failed(failure.error.code)
         send(.error(failure), ref: ref)
     }
 
@@ -271,12 +271,12 @@ final class SocketClient: Subscriber {
 
     private var welcome: ServerFrame.Welcome {
         ServerFrame.Welcome(
-            node: gateway.share.nodeID,
-            epoch: gateway.share.epoch,
-            log: gateway.share.logState.rawValue,
-            number: gateway.share.number,
-            deployment: gateway.share.deployment,
-            partitions: gateway.share.partitions,
+            node: gateway.context.nodeID,
+            epoch: gateway.context.epoch,
+            log: gateway.health.logState.rawValue,
+            number: gateway.context.number,
+            deployment: gateway.context.deployment,
+            partitions: gateway.context.partitions,
             limits: ServerFrame.Limits(
                 frame: settings.frameBytes,
                 event: settings.eventBytes,
@@ -356,7 +356,7 @@ extension SocketClient {
         _ frame: Result<ClientFrame, FrameError>,
         checked: [Result<PublishLedger.Offer, ReelError>]? = nil
     ) {
-        gateway.share.meters.framesIn.add()
+        gateway.context.meters.framesIn.add()
         switch session.received(frame) {
         case .welcome: if let hello = try? frame.get() { enter(hello) }
         case .handle(let frame): handle(frame, checked: checked)
@@ -397,7 +397,7 @@ extension SocketClient {
     /// Called when the connection is gone. `code` is the close code of the WebSocket, whichever side has sent it.
     func closed(code: UInt16 = 1006) {
         let isFraming = [1002, 1003, 1007, 1009].contains(code)
-        gateway.share.meters.closed(session.end == .client && isFraming ? .framing : session.end)
+        gateway.context.meters.closed(session.end == .client && isFraming ? .framing : session.end)
         self.socket = nil
         place = nil
         (waitingForRoom, fetchQueue) = ([], nil)

@@ -35,7 +35,7 @@ extension Subscription: EventReader where Client == SocketClient {
     func caughtUp() {
         guard !isOver, !isLive else { return }
         let head = last
-        if let error = gateway.share.stop(of: partition) { return failed(error) }
+        if let error = gateway.health.stop(of: partition) { return failed(error) }
         if hasOutcomes { return proveHead(head) }
         gateway.becomeLive(self, head: head)
     }

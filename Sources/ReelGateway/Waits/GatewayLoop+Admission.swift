@@ -19,15 +19,15 @@ extension GatewayLoop {
         highest: Seq,
         then: @escaping (ServerFrame.Failure?) -> Void
     ) {
-        if let divergence = share.divergence { return then(failure(divergence, stream)) }
-        if let epoch, epoch != share.epoch {
-            let error = ReelError(.epochChanged, "found the epoch \(epoch), this log's is \(share.epoch)")
+        if let divergence = health.divergence { return then(failure(divergence, stream)) }
+        if let epoch, epoch != context.epoch {
+            let error = ReelError(.epochChanged, "found the epoch \(epoch), this log's is \(context.epoch)")
             return then(failure(error, stream))
         }
-        let partition = stream.partition(of: share.partitions)
+        let partition = stream.partition(of: context.partitions)
         reach(highest, of: partition, holder: epoch == nil ? nil : stream) { [self] error in
             if let error { return then(failure(error, stream)) }
-            let first = share.first(partition)
+            let first = health.first(of: partition)
             guard first <= 0 || lowest >= first else {
                 let error = ReelError(.truncated, "found seq \(lowest), the log begins at \(first): take a snapshot")
                 return then(failure(error, stream))
@@ -39,11 +39,11 @@ extension GatewayLoop {
     /// Returns the failure frame for an error about a stream, with the members that the error's code requires.
     func failure(_ error: ReelError, _ stream: StreamName) -> ServerFrame.Failure {
         var failure = ServerFrame.Failure(error, stream: stream)
-        let partition = stream.partition(of: share.partitions)
+        let partition = stream.partition(of: context.partitions)
         switch error.code {
-        case .epochChanged: failure.epoch = share.next(partition) ?? share.epoch
+        case .epochChanged: failure.epoch = health.end(of: partition)?.next ?? context.epoch
         case .truncated:
-            failure.first = share.first(partition)
+            failure.first = health.first(of: partition)
             failure.head = rings[partition].head
         case .nodeBehind, .aheadOfLog: failure.head = rings[partition].head
         default: break
@@ -54,13 +54,13 @@ extension GatewayLoop {
     /// Writes a log line with the details of an error that clients do not get. The number of lines is limited.
     func warn(_ event: String, _ error: LogError) {
         guard error.publicMessage != error.message, let unsaid = logWarnings.admit(nowMs: nowMs) else { return }
-        share.logger.warning(event, ["detail": error.message, "lines_left_out": "\(unsaid)"])
+        context.logger.warning(event, ["detail": error.message, "lines_left_out": "\(unsaid)"])
     }
 
     /// Returns the error for a reader if the log itself could not be read.
     func reason(_ error: LogError, _ stream: StreamName) -> ReelError {
         if error.code == .truncated, let first = error.seq {
-            share.bounds(stream.partition(of: share.partitions), are: LogBounds(first: first, last: first))
+            health.logBegins(at: first, in: stream.partition(of: context.partitions))
         }
         let retryMs: Int64? = error.code == .logUnavailable ? 1_000 : nil
         warn("log cannot be read", error)

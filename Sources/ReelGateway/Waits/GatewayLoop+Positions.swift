@@ -43,8 +43,8 @@ extension GatewayLoop {
     ///     before `reach` returns.
     func reach(_ seq: Seq, of partition: Int, holder: StreamName? = nil, then: @escaping (ReelError?) -> Void) {
         guard seq > rings[partition].head else { return then(nil) }
-        if let error = share.stop(of: partition) { return then(error) }
-        let settings = share.settings
+        if let error = health.stop(of: partition) { return then(error) }
+        let settings = context.settings
         let wait = SeqWaiter(
             partition: partition,
             seq: seq,
@@ -64,11 +64,11 @@ extension GatewayLoop {
     }
 
     private func ask(for first: [SeqWaiters.Waiter], about partition: Int) {
-        let log = share.log
+        let log = context.log
         loop.offload {
             try? log.bounds(partition)
         } then: { [self] bounds in
-            if let bounds { share.bounds(partition, are: bounds) }
+            if let bounds { health.logBegins(at: bounds.first, in: partition) }
             for waiter in first { resume(waiter, bounds) }
             let next = seqWaiters.asking[partition] ?? []
             seqWaiters.asking[partition] = next.isEmpty ? nil : []
@@ -80,9 +80,9 @@ extension GatewayLoop {
         let wait = waiter.wait
         // During the query this waiter was in no list. So an end of the log or a stop of the partition has not reached
         // it.
-        if let divergence = share.divergence { return waiter.then(divergence) }
+        if let divergence = health.divergence { return waiter.then(divergence) }
         if wait.seq <= rings[wait.partition].head { return waiter.then(nil) }
-        if let error = share.stop(of: wait.partition) { return waiter.then(error) }
+        if let error = health.stop(of: wait.partition) { return waiter.then(error) }
         var waiter = waiter
         step(waiter.wait.logEnds(at: bounds?.last, nowMs: nowMs), waiter)
     }
@@ -93,11 +93,11 @@ extension GatewayLoop {
         case .reached: waiter.then(nil)
         case .refuse(let error):
             // The node will not reach the position: a record before it cannot be read.
-            if error.code == .nodeBehind, let reason = share.standstill(of: waiter.wait.partition) {
+            if error.code == .nodeBehind, let reason = health.standstill(of: waiter.wait.partition) {
                 return waiter.then(reason)
             }
             if error.code == .aheadOfLog, let stream = waiter.holder {
-                share.meters.ahead.note(waiter.wait.seq, of: stream, in: waiter.wait.partition, error)
+                context.meters.ahead.note(waiter.wait.seq, of: stream, in: waiter.wait.partition, error)
             }
             waiter.then(error)
         case .wait:

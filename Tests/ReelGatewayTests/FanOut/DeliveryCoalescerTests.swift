@@ -68,14 +68,14 @@ import Testing
     /// A loop that handles an event in half of the time until the next event has no reason to wait.
     @Test("the load estimate reports overload only when sends take over half of the loop's time", arguments: [1, 2, 4])
     func estimatesSendLoad(partitions: Int) {
-        for (writeMs, share) in [(4.5, 0...0), (6, 0.5...1)] as [(Double, ClosedRange<Double>)] {
+        for (writeMs, context) in [(4.5, 0...0), (6, 0.5...1)] as [(Double, ClosedRange<Double>)] {
             var load = SendLoadEstimate()
             var times = 0
             for nowMs in stride(from: 0, to: 10_000, by: 10) as StrideTo<Int64> {
                 for _ in 0..<partitions { load.add(writeMs / Double(partitions), nowMs: nowMs) }
                 if load.isTooMuch { times += 1 }
             }
-            #expect(share.contains(Double(times) / 1_000), "\(times) of 1000 times for \(writeMs) ms")
+            #expect(context.contains(Double(times) / 1_000), "\(times) of 1000 times for \(writeMs) ms")
         }
     }
 

@@ -25,7 +25,7 @@ import Testing
                 #expect(try await live.askAdmin(target).status == 200, "\(target)")
             }
             #expect(try await text(live.askAdmin("/metrics")).contains("reel_node_connections "))
-            #expect(try await text(live.askAdmin("/v1/cluster")).contains(#""node":"\#(live.gateway.share.nodeID)""#))
+            #expect(try await text(live.askAdmin("/v1/cluster")).contains(#""node":"\#(live.gateway.context.nodeID)""#))
             #expect(try await live.get("/healthz").status == 200)
             let (short, whole) = (try await live.get("/readyz"), try await live.askAdmin("/readyz"))
             #expect(short.status == 200 && !text(short).contains("/secret/path"), "\(text(short))")

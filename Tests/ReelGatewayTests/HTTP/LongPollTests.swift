@@ -162,7 +162,7 @@ import Testing
             let reader = try live.reader(path, ["accept": "text/event-stream"])
             let poll = try live.reader(path + "?wait=1000")
             try await live.streamWaiters(are: 2)
-            live.gateway.share.diverged(ReelError(.diverged, "found another record"))
+            live.gateway.context.health.diverged(ReelError(.diverged, "found another record"))
             try await eventually("both have ended") { reader.hasEnded && poll.hasEnded }
             #expect(reader.messages.last?.event == "problem")
             #expect(reader.messages.last?.member("code") == "diverged")

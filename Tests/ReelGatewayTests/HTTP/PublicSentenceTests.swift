@@ -18,9 +18,9 @@ import Testing
     @Test("a partition with a damaged record refuses publishes with a sentence for clients")
     func standstill() async throws {
         try await LiveGateway.with(try MemoryLog(partitions: 1)) { live in
-            let (code, share) = (ErrorCode.damaged, live.gateway.share)
-            share.reading(0, fails: ReelError(code, "\(secret): row 4"))
-            for told in [share.refusal(of: 0), share.standstill(of: 0)] {
+            let (code, context) = (ErrorCode.damaged, live.gateway.context)
+            context.health.reading(0, fails: ReelError(code, "\(secret): row 4"))
+            for told in [context.health.refusal(of: 0), context.health.standstill(of: 0)] {
                 #expect(told?.code == code && told?.message.contains("secret") == false, "\(told as Any)")
             }
             let body = #"{"events":[{"site":"00000000-0000-4000-8000-000000000001","op":0,"type":"noop"}]}"#
@@ -37,8 +37,8 @@ import Testing
             let socket = try await live.connect()
             socket.send(.subscribe(.init(stream: todo, position: .now)))
             _ = try await socket.next { if case .subscribed = $0.body { true } else { false } }
-            live.gateway.share.diverged(ReelError(.internal, "\(secret) is another one"))
-            #expect(live.gateway.share.divergence?.message.contains("secret") == false)
+            live.gateway.context.health.diverged(ReelError(.internal, "\(secret) is another one"))
+            #expect(live.gateway.context.health.divergence?.message.contains("secret") == false)
             #expect(try await !socket.nextError().error.message.contains("secret"))
         }
     }

@@ -64,20 +64,20 @@ extension LogStateTests {
     {
         let refusal = LogError(.logUnavailable, "against the policy")
         try await LiveGateway.with(nil, { ($0.degradedMs, $0.unavailableMs) = (2_000, 5_000) }) { live in
-            let share = live.gateway.share
+            let context = live.gateway.context
             // The first failure counts immediately, because the next attempt may come much later.
             for (nowMs, state) in [(10_000, .degraded), (15_000, .degraded), (15_001, .unavailable)]
                 as [(Int64, LogState)]
             {
-                share.appending(fails: refusal, nowMs: nowMs)
-                #expect(share.logState == state)
+                context.health.appending(fails: refusal, nowMs: nowMs)
+                #expect(context.health.logState == state)
             }
             let ready = try await live.ready()
             #expect(ready.contains(#""detail":"log_unavailable: against the policy""#), "\(ready)")
-            share.appended()
-            #expect(share.logState == .ok)
-            share.appending(fails: refusal, nowMs: 99_000)
-            #expect(share.logState == .degraded, "one is enough, and stays")
+            context.health.appended()
+            #expect(context.health.logState == .ok)
+            context.health.appending(fails: refusal, nowMs: 99_000)
+            #expect(context.health.logState == .degraded, "one is enough, and stays")
         }
         let log = try MemoryLog()
         try await LiveGateway.with(log, { ($0.degradedMs, $0.unavailableMs) = (0, 1) }) { live in

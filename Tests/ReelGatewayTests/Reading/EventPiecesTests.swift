@@ -136,8 +136,8 @@ import Testing
             defer { records.log.close() }
             var ring = Ring(from: 0, byteLimit: 1 << 30)
             _ = ring.append(Batches.batch(from: 0, records.records))
-            let sound = ValidatedRanges(partitions: 1)
-            let page = try LogPage(records.log, 0, 0...299, bytes: 1 << 30, end: .max, sound: sound)
+            let validated = ValidatedRanges(partitions: 1)
+            let page = try LogPage(records.log, 0, 0...299, bytes: 1 << 30, end: .max, validated: validated)
             for _ in 0..<20 {
                 let query = records.query(&generator)
                 let expected = records.piece(query)

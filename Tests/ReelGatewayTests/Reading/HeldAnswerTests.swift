@@ -75,7 +75,7 @@ import Testing
             try await live.publish("todo", Sent.insert(site, 0, "a"))
             log.release()
             try await eventually("an answer, or a sleep") {
-                poll.hasEnded || live.gateway.share.meters.streamWaiters.value == 1
+                poll.hasEnded || live.gateway.context.meters.streamWaiters.value == 1
             }
             #expect(MessageReader.Message(data: poll.text).seqs == [3])
         }
@@ -86,10 +86,10 @@ import Testing
             log.hold()
             let poll = try live.reader(path + "?wait=1000")
             try await eventually("the log is read") { log.waitingReads == 1 }
-            live.gateway.share.diverged(ReelError(.diverged, "found another record"))
+            live.gateway.context.health.diverged(ReelError(.diverged, "found another record"))
             log.release()
             try await eventually("an answer, or a sleep") {
-                poll.hasEnded || live.gateway.share.meters.streamWaiters.value == 1
+                poll.hasEnded || live.gateway.context.meters.streamWaiters.value == 1
             }
             #expect(poll.head?.status == 409)
         }
@@ -104,7 +104,7 @@ import Testing
             socket.send(.subscribe(.init(stream: todo, position: .after(3), epoch: log.epoch)))
             try await eventually("the log is asked for its end") { log.waitingForEnds > 0 }
             try await live.publish("todo", Sent.insert(site, 0, "a"))
-            live.gateway.share.diverged(ReelError(.diverged, "found another record"))
+            live.gateway.context.health.diverged(ReelError(.diverged, "found another record"))
             log.release()
             let answer = try await socket.next { frame in
                 switch frame.body {
@@ -132,7 +132,7 @@ import Testing
             // The answer to `unsubscribe` shows that the gateway has received both fetches.
             socket.send(.unsubscribe(todo))
             _ = try await socket.next { if case .unsubscribed = $0.body { true } else { false } }
-            live.gateway.share.diverged(ReelError(.diverged, "found another record"))
+            live.gateway.context.health.diverged(ReelError(.diverged, "found another record"))
             log.release()
             for _ in 0..<2 { #expect(try await socket.nextError().error.code == .diverged) }
             #expect(socket.heard.isEmpty, "no piece of them is answered")
@@ -145,10 +145,10 @@ import Testing
             let poll = try live.reader(path + "?wait=1000")
             try await eventually("the log is read") { log.waitingReads == 1 }
             live.gateway.end.begin()
-            try await eventually("it leaves") { live.gateway.share.isLeaving }
+            try await eventually("it leaves") { live.gateway.context.health.isLeaving }
             log.release()
             try await eventually("an answer, or a sleep") {
-                poll.hasEnded || live.gateway.share.meters.streamWaiters.value == 1
+                poll.hasEnded || live.gateway.context.meters.streamWaiters.value == 1
             }
             #expect(poll.head?.status == 200)
             #expect(MessageReader.Message(data: poll.text).member("to") == "2")

@@ -13,7 +13,7 @@ import Testing
     /// The loops of a gateway that has read a whole log and kept no record.
     private struct Scene {
         let log: HeldLog
-        let share: GatewayShare
+        let context: GatewayContext
         let loops: [(host: HandLoop, gateway: GatewayLoop)]
 
         init(_ memory: MemoryLog, end: EpochEnd? = nil, pageBytes: Int = 32 << 20) throws {
@@ -22,7 +22,7 @@ import Testing
             settings.node.loops = 2
             settings.pageBytes = pageBytes
             let bounds = try (0..<memory.partitions).map { try memory.bounds($0) }
-            share = GatewayShare(
+            context = GatewayContext(
                 nodeID: "n",
                 log: log,
                 number: 0,
@@ -36,12 +36,12 @@ import Testing
             if let end {
                 let seqs = end.seq..<bounds[0].last + 1
                 let batch = RecordBatch(partition: 0, empty: seqs)
-                share.read(TailBatch(records: batch, seqs: seqs, kinds: [], streams: [], end: end))
+                context.read(TailBatch(records: batch, seqs: seqs, kinds: [], streams: [], end: end))
             }
-            let share = share
+            let context = context
             loops = (0..<2).map { index in
                 let host = HandLoop()
-                return (host, GatewayLoop(on: host, index: index, share: share, from: bounds.map { $0.last + 1 }))
+                return (host, GatewayLoop(on: host, index: index, context: context, from: bounds.map { $0.last + 1 }))
             }
         }
 
@@ -218,7 +218,7 @@ import Testing
             let read = scene.log.rangesRead.flatMap(Array.init)
             #expect(read.count == Set(read).count, "seed \(seed): no seq is read twice")
         } else {
-            #expect(scene.share.pages.byteCount <= pageBytes)
+            #expect(scene.context.pages.byteCount <= pageBytes)
         }
     }
 
@@ -246,7 +246,7 @@ import Testing
         }
         let ranges = scene.log.rangesRead
         #expect(ranges.reduce(0) { $0 + $1.count } == 20_000 && ranges.count <= 20, "\(ranges)")
-        let meters = scene.share.meters
+        let meters = scene.context.meters
         #expect(meters.pagesRead.value == ranges.count && meters.pagesJoined.value > 0)
     }
 
@@ -256,7 +256,7 @@ import Testing
             var generator = SeededNumbers(seed)
             let log = try MemoryLog(partitions: 2)
             defer { log.close() }
-            let pages = PageCache(log, sound: ValidatedRanges(partitions: 2), byteLimit: 0)
+            let pages = PageCache(log, byteLimit: 0)
             let loop = pages.join { _ in }
             var list: [PageCache.Reading] = []
             for _ in 0..<300 {
@@ -348,12 +348,12 @@ import Testing
             scene.run(&generator)
             return scene.log.reads - before
         }
-        #expect(scene.share.pages.byteCount == 0)
+        #expect(scene.context.pages.byteCount == 0)
         for page in 0..<5 as Range<Seq> {
             #expect(read(page) > 0)
             #expect(read(0) == 0, "it is asked for again and again")
         }
-        #expect(scene.share.pages.byteCount <= 4 << 20)
+        #expect(scene.context.pages.byteCount <= 4 << 20)
     }
 
     @Test("the cache of validated ranges is bounded") func boundsValidatedRanges() {

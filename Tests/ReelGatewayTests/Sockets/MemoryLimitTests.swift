@@ -31,7 +31,7 @@ import Testing
             inside.send(.subscribe(.init(stream: todo, position: .now)))
             _ = try await inside.nextSubscribed()
             memory.bytes.store(1_001, ordering: .relaxed)
-            try await eventually("it is noticed") { live.gateway.share.gate.lacksMemory }
+            try await eventually("it is noticed") { live.gateway.context.gate.lacksMemory }
             await #expect(throws: (any Error).self) { try await live.open() }
             inside.send(.publish(.init(stream: todo, events: [Sent.insert(site, 0, "a")])))
             let nack = try await inside.nextNack()
@@ -44,7 +44,7 @@ import Testing
             #expect(!live.logLines("the memory limit is reached: nothing new is taken").isEmpty)
 
             memory.bytes.store(1_000, ordering: .relaxed)
-            try await eventually("there is room") { !live.gateway.share.gate.lacksMemory }
+            try await eventually("there is room") { !live.gateway.context.gate.lacksMemory }
             inside.send(.publish(.init(stream: todo, events: [Sent.insert(site, 0, "a")])))
             #expect(try await inside.nextAck().acks.count == 1)
             let later = try await live.connect()

@@ -76,7 +76,7 @@ import Testing
     func slowReader() throws {
         let still = try StillGateway()
         let wire = connect(still).1
-        wire.left = still.gateway.share.settings.paceBytes + 1
+        wire.left = still.gateway.context.settings.paceBytes + 1
         still.pass(seconds: 10) { _ in still.gateway.neighbours.look(["https://b"]) }
         #expect(told(wire).isEmpty)
         wire.left = 0

@@ -15,7 +15,7 @@ import Testing
         let still = try StillGateway { $0.node.tokens = keys.gate }
         let (client, wire) = still.connect(access: Access(try keys.gate.grant(keys.token(publish: "*"), from: 0)))
         still.gateway.received(Batches.batch(from: 0, [.event(todo, site, 0, "x")]))
-        let fetch = #"{"t":"fetch","stream":"todo","epoch":"\#(still.gateway.share.epoch)","ranges":[[0,0]],"ref":7}"#
+        let fetch = #"{"t":"fetch","stream":"todo","epoch":"\#(still.gateway.context.epoch)","ranges":[[0,0]],"ref":7}"#
         client.received(text: Array(fetch.utf8))
         #expect(wire.frames.count { if case .events = $0 { true } else { false } } == 1, "it may")
 

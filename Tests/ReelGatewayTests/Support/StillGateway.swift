@@ -150,7 +150,7 @@ extension GatewayLoop {
     ) {
         var settings = GatewaySettings()
         change(&settings)
-        let share = GatewayShare(
+        let context = GatewayContext(
             nodeID: "n",
             log: log,
             number: 0,
@@ -161,6 +161,6 @@ extension GatewayLoop {
             metrics: metrics,
             state: nil
         )
-        self.init(on: loop, index: 0, share: share, from: [from])
+        self.init(on: loop, index: 0, context: context, from: [from])
     }
 }

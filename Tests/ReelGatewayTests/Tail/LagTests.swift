@@ -128,10 +128,10 @@ import Testing
                 let seq = largestInteger - 10 + second
                 log.neighbour(reads: seq)
                 try await live.cluster(contains: #""seq":\#(seq)"#)
-                live.gateway.share.look(at: live.gateway.announcer.nodes, nowMs: second * 1_000)
+                live.gateway.context.health.look(at: live.gateway.announcer.nodes, nowMs: second * 1_000)
                 believed.look(read: [.none], others: [seq], nowMs: second * 1_000)
             }
-            #expect(live.gateway.share.lagMs == 0)
+            #expect(live.gateway.context.health.lagMs == 0)
             #expect(believed.isTooLong, "had the gateway believed the positions")
             #expect(try await live.get("/readyz").status == 200)
             log.neighbour(reads: largestInteger)
@@ -149,7 +149,7 @@ import Testing
             for seq: Seq in 0..<100 {
                 let ahead = ["snapshot", "gateway"].map { role in
                     NodeAnnouncement(
-                        id: role == "gateway" ? live.gateway.share.nodeID : "other",
+                        id: role == "gateway" ? live.gateway.context.nodeID : "other",
                         role: role,
                         url: "http://127.0.0.1:1",
                         advertised: nil,
@@ -158,8 +158,8 @@ import Testing
                         atMs: 0
                     )
                 }
-                live.gateway.share.look(at: ahead, nowMs: seq * 1_000)
-                #expect(!live.gateway.share.health.roles[0].isBehind)
+                live.gateway.context.health.look(at: ahead, nowMs: seq * 1_000)
+                #expect(!live.gateway.context.health.node.roles[0].isBehind)
             }
         }
     }

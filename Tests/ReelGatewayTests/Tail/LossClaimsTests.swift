@@ -145,14 +145,14 @@ struct LossClaimsTests {
             }
             try await eventually("no publish is taken") {
                 say(lost)
-                return live.gateway.share.refusal(of: 0)?.code == .aheadOfLog
+                return live.gateway.context.health.refusal(of: 0)?.code == .aheadOfLog
             }
             let ready = try await live.ready()
             #expect(ready.contains(#""log":"ahead_of_log""#), "\(ready)")
             #expect(ready.contains("the node s1 has processed partition 0 to seq 9"), "\(ready)")
             try await eventually("it takes them again") {
                 say(nil)
-                return live.gateway.share.refusal(of: 0) == nil
+                return live.gateway.context.health.refusal(of: 0) == nil
             }
         }
     }
@@ -178,7 +178,7 @@ struct LossClaimsTests {
             neighbour.epoch = live.log.epoch
             log.neighbour(says: neighbour)
             try await live.logLines("a node claims a loss and does not repeat it when it is asked", has: 1)
-            #expect(live.gateway.share.refusal(of: 0) == nil)
+            #expect(live.gateway.context.health.refusal(of: 0) == nil)
             #expect(try await live.ready().contains(#""log":"ok""#))
         }
     }

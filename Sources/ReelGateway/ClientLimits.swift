@@ -1,0 +1,37 @@
+import ReelCore
+import ReelNode
+import Synchronization
+
+/// The limits of what one client may use of a gateway, counted on all loops. From any thread.
+final class ClientLimits: Sendable {
+    /// The rates at which each payer publishes.
+    let publishLimits: Mutex<PublishLimits>
+    /// The subscriptions of each payer.
+    let payerSubscriptions: PayerShares
+    /// The sockets, event streams and long polls of each token subject.
+    private let subjectConnections: PayerShares
+    private let meters: LimitMeters
+
+    init(_ settings: GatewaySettings, _ meters: LimitMeters) {
+        self.meters = meters
+        publishLimits = Mutex(PublishLimits(settings))
+        payerSubscriptions = PayerShares(settings.payerSubscriptions)
+        subjectConnections = PayerShares(
+            PayerLimit(settings.subjectConnections ?? settings.node.standardShareOfConnections)
+        )
+    }
+
+    /// Counts a socket, an event stream or a long poll for the subject of its token until the unit is released. Returns
+    /// nil for a client without a token: the node's gate counts its connections by address. Throws `overloaded` if the
+    /// subject has reached its limit.
+    func countConnection(of access: Access) throws(ReelError) -> PayerShares.Unit? {
+        guard let subject = access.subject else { return nil }
+        if let unit = subjectConnections.unit(for: .subject(subject)) { return unit }
+        meters.met(.connectionsPerSubject)
+        throw ReelError(
+            .overloaded,
+            "found \(subjectConnections.limit.most) open connections of this token's subject, expected fewer",
+            retryMs: 5_000
+        )
+    }
+}
