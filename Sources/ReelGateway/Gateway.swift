@@ -90,30 +90,35 @@ public final class Gateway: Sendable {
         for (index, loop) in try Self.loops(settings.node.loops).enumerated() {
             parts.append(
                 try loop.sync {
-                    let gateway = GatewayLoop(on: loop, index: index, context: context, from: from)
-                    gateway.requests = answers.requests
+                    let gateway = GatewayLoop(
+                        on: loop,
+                        index: index,
+                        context: context,
+                        from: from,
+                        requests: answers.requests,
+                        outcomes: OutcomeQuestions(
+                            on: loop,
+                            announcer: announcer,
+                            of: log,
+                            settings,
+                            state: state,
+                            own: context.nodeID,
+                            logger: logger
+                        ),
+                        snapshotEvents: SnapshotEventsClient(
+                            on: loop,
+                            announcer: announcer,
+                            epoch: log.epoch,
+                            settings,
+                            logger: logger
+                        )
+                    )
                     let passage = SnapshotProxy(
                         on: loop,
                         announcer: announcer,
                         peers: peers,
                         of: log,
                         settings,
-                        logger: logger
-                    )
-                    gateway.reads.snapshotEventsClient = SnapshotEventsClient(
-                        on: loop,
-                        announcer: announcer,
-                        epoch: log.epoch,
-                        settings,
-                        logger: logger
-                    )
-                    gateway.outcomes = OutcomeQuestions(
-                        on: loop,
-                        announcer: announcer,
-                        of: log,
-                        settings,
-                        state: state,
-                        own: gateway.context.nodeID,
                         logger: logger
                     )
                     let http = GatewayHTTP(gateway, answers: answers, passage: passage)
@@ -129,15 +134,13 @@ public final class Gateway: Sendable {
                         loop.timer(after: .milliseconds(500), every: .milliseconds(500)) {
                             probe.tick(nowMs: gateway.nowMs)
                         }
-                    }
-                    if index == 0 {
                         node.everySecond(on: loop, context.gate) {
                             context.health.look(at: announcer.alive, nowMs: gateway.nowMs)
                             losses.look(at: announcer.nodes, nowMs: gateway.nowMs)
                         }
                     }
                     loop.timer(after: .seconds(1), every: .seconds(1)) {
-                        gateway.neighbours.look(Self.others(announcer.alive, than: settings.node.advertise))
+                        gateway.heard(of: Self.others(announcer.alive, than: settings.node.advertise))
                         gateway.tick()
                     }
                     return LoopBound(Part(gateway: gateway, http: http, server: server), on: loop)
@@ -289,7 +292,7 @@ extension Gateway.Part {
     ///   - left: Called once no connection is left.
     func leave(withinMs: Int64, nodes: [String], then left: @escaping @Sendable () -> Void) {
         server.drain { left() }
-        let (clients, streamWaiters) = (gateway.clients.values, gateway.streamWaiters.all)
+        let (clients, streamWaiters) = (gateway.clients.values, gateway.fanOut.waiters.all)
         for (index, client) in clients.enumerated() {
             let moment = withinMs * Int64(index) / Int64(clients.count)
             client.askToLeave(afterMs: moment, nodes: nodes)
@@ -299,7 +302,7 @@ extension Gateway.Part {
         }
         _ = gateway.loop.every(20) {
             for client in gateway.clients.values { client.tick(nowMs: gateway.nowMs) }
-            for follower in gateway.streamWaiters.all { follower.tick(nowMs: gateway.nowMs) }
+            for follower in gateway.fanOut.waiters.all { follower.tick(nowMs: gateway.nowMs) }
         }
     }
 }

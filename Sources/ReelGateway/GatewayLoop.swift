@@ -2,45 +2,34 @@ import ReelCore
 import ReelLog
 import ReelNet
 import ReelNode
-import Synchronization
 
-/// One event loop's part of a gateway: its connections, subscriptions, pending publishes and recent records. On its
-/// loop only.
+/// One event loop's part of a gateway: its connections and its recent records. Batches of the tail enter here, and go on
+/// to the publishes that wait for them, to the listeners, and to those who wait for a seq. On its loop only.
 final class GatewayLoop {
     let loop: any HostLoop
     let context: GatewayContext
     let index: Int
     private(set) var rings: [Ring]
+    /// Takes published events.
+    private(set) lazy var publishing = PublishHandler(of: self)
+    /// Delivers new events.
+    private(set) lazy var fanOut = FanOut(of: self)
     /// Reads events before the head for all readers of this loop.
     private(set) lazy var reads = ReadScheduler(of: self)
+    /// The requests that wait until a seq was read.
+    private(set) lazy var waits = SeqWaiters(of: self)
     /// Reports refused requests to the operator.
-    var requests: RequestWatch?
+    let requests: RequestWatch?
     /// Asks for the outcomes of events.
-    var outcomes: OutcomeQuestions?
-    /// The advertised addresses of other gateways; updated about once a second.
-    var neighbours = Neighbours()
-    var subscriptions: Subscriptions<SocketClient>
-    var ledger: PublishLedger
-    var intake: EventIntake
+    let outcomes: OutcomeQuestions?
+    /// Asks other nodes for old events of a stream.
+    let snapshotEvents: SnapshotEventsClient?
+    /// The advertised addresses of other gateways.
+    private(set) var neighbours = Neighbours()
     /// Reads the bodies and messages that are too large for the loop.
     let largeInput = LargeInput()
     /// The open sockets by their number.
     private(set) var clients: [Int: SocketClient] = [:]
-    /// The HTTP requests and the subscriptions with outcomes that wait for new events.
-    var streamWaiters = StreamWaiters()
-    /// For each partition the batches that are not sent to the listeners yet.
-    var coalescers: [DeliveryCoalescer]
-    /// For each partition the coalescer's timer; nil: no timer runs.
-    var gatherTimers: [(any HostTimer)?]
-    /// The estimated load of sending each event separately.
-    var sendLoad = SendLoadEstimate()
-    /// The timer of the turns in which clients are told of the heads; nil: no turns are under way.
-    var proveTimer: (any HostTimer)?
-    /// The HTTP publishes that wait for their outcome, by their number.
-    private(set) var publishes: [Int: HTTPPublish] = [:]
-    /// For each partition the records that were accepted in this round. They go to the log at the end of the round.
-    var pendingRecords: [[PendingRecord]]
-    var isAppending = false
     /// This loop's part of two gauges: unsent bytes, and connections with many of them.
     private var unsent = (bytes: 0, connections: 0)
     private var lastTickMs: Int64
@@ -49,27 +38,36 @@ final class GatewayLoop {
     /// True once the log has diverged: the loop serves nothing any more.
     private var isFenced = false
     /// Limits the log lines about failed reads and writes, of which clients get a public sentence only.
-    var logWarnings = LineLimiter(lines: 1, windowMs: 10_000)
-    /// The requests that wait until a seq was read.
-    var seqWaiters: SeqWaiters
+    private var logWarnings = LineLimiter(lines: 1, windowMs: 10_000)
     private var lastNumber = 0
 
-    /// Creates the part on a loop. `from` has the first seq of each partition's ring.
-    init(on loop: any HostLoop, index: Int, context: GatewayContext, from: [Seq]) {
+    /// Creates the part on a loop.
+    ///
+    /// - Parameters:
+    ///   - loop: The loop.
+    ///   - index: The index of the loop among those of the gateway.
+    ///   - context: What the loops have in common.
+    ///   - from: The first seq of each partition's ring.
+    ///   - requests: Reports refused requests; nil: they are not reported.
+    ///   - outcomes: Asks for the outcomes of events; nil: no node is asked.
+    ///   - snapshotEvents: Asks snapshot nodes for old events; nil: all are read from the log.
+    init(
+        on loop: any HostLoop,
+        index: Int,
+        context: GatewayContext,
+        from: [Seq],
+        requests: RequestWatch? = nil,
+        outcomes: OutcomeQuestions? = nil,
+        snapshotEvents: SnapshotEventsClient? = nil
+    ) {
         self.loop = loop
         self.index = index
         self.context = context
-        let settings = context.settings
-        rings = from.map { Ring(from: $0, byteLimit: settings.ringBytes) }
-        subscriptions = Subscriptions(partitions: context.partitions, frameLimit: settings.frameBytes)
-        let gathering = DeliveryCoalescer(listenerMicros: settings.listenerMicros)
-        coalescers = [DeliveryCoalescer](repeating: gathering, count: context.partitions)
-        gatherTimers = [(any HostTimer)?](repeating: nil, count: context.partitions)
-        ledger = PublishLedger(partitions: context.partitions, settings)
-        intake = EventIntake(limit: settings.eventBytes)
+        self.requests = requests
+        self.outcomes = outcomes
+        self.snapshotEvents = snapshotEvents
+        rings = from.map { Ring(from: $0, byteLimit: context.settings.ringBytes) }
         lastTickMs = loop.nowMs
-        pendingRecords = [[PendingRecord]](repeating: [], count: context.partitions)
-        seqWaiters = SeqWaiters(partitions: context.partitions)
         health.onDivergence(loop.bound { [weak self] error in self?.fence(error) })
     }
 
@@ -94,17 +92,8 @@ final class GatewayLoop {
     func closed(_ client: SocketClient) {
         clients[client.number] = nil
         context.meters.connections.add(-1)
-        subscriptions.removeAll(client)
-        ledger.forget(client.number)
-    }
-
-    /// Adds an HTTP publish that waits for its outcome.
-    func add(_ publish: HTTPPublish) { publishes[publish.number] = publish }
-
-    /// Removes an HTTP publish that is answered. Its events still go to the log.
-    func remove(_ publish: HTTPPublish) {
-        publishes[publish.number] = nil
-        ledger.forget(publish.number)
+        fanOut.removeAll(client)
+        publishing.forget(client.number)
     }
 
     // MARK: The tail
@@ -115,37 +104,13 @@ final class GatewayLoop {
         guard rings[batch.partition].append(batch) else {
             return diverged(ReelError(.internal, "a batch from \(batch.seqs.lowerBound) on came out of order"))
         }
-        var settled = ledger.isIdle ? [] : readBack(batch)
-        if let end = batch.end {
-            settled += ledger.failed(ledger.unread(batch.partition), .ended(end.next), nowMs: nowMs)
-        }
         do throws(ReelError) {
-            try ledger.read(batch.partition, to: batch.last)
+            try publishing.read(batch)
         } catch {
-            for index in settled.indices { settled[index].answer = .nacked(error) }
-            answer(settled)
             return diverged(error)
         }
-        answer(settled)
-        fanOut(batch)
-        endWaits(of: batch.partition)
-    }
-
-    private func readBack(_ batch: TailBatch) -> [PublishLedger.Resolution] {
-        var done: [PendingRecord] = []
-        // The next event most often has the same stream and site.
-        var last: (stream: Int, lane: PublisherKey)?
-        for index in batch.kinds.indices {
-            guard case .event(let stream, let site, let op) = batch.kinds[index] else { continue }
-            if last?.stream != stream || last?.lane.site != site {
-                last = (stream, PublisherKey(stream: batch.streams[stream], site: site))
-            }
-            guard let (_, lane) = last else { continue }
-            let item = batch[index]
-            let flight = batch.withValue(item) { ledger.readBack(lane, op, seq: item.entry.seq, value: $0) }
-            if let flight { done.append(flight) }
-        }
-        return ledger.finish(done)
+        fanOut.deliver(batch)
+        waits.advance(batch.partition)
     }
 
     /// Tells the other loops that the log has diverged, and stops serving on this loop.
@@ -154,32 +119,24 @@ final class GatewayLoop {
         fence(error)
     }
 
-    /// Fails the pending events of a partition that will not be read back: the log was trimmed, or reading has stopped.
-    private func giveUp(_ partition: Int, _ error: ReelError) {
-        answer(ledger.failed(ledger.unread(partition), error, nowMs: nowMs))
-    }
-
     /// Called when the log was trimmed before it was read. The partition continues at `first`, the first seq that is
-    /// there. Live subscriptions that have not received everything before it end with `truncated`.
+    /// there.
     func skipped(_ partition: Int, to first: Seq) {
-        deliver(partition)
+        fanOut.deliver(partition)
         rings[partition] = Ring(from: first, byteLimit: context.settings.ringBytes)
-        for entry in subscriptions.all(in: partition) where entry.isLive && entry.proven < first - 1 {
-            end(entry, ReelError(.truncated, "the log begins at \(first), \(entry.proven) was sent: take a snapshot"))
-        }
-        for follower in streamWaiters.all(in: partition) { follower.moved() }
-        giveUp(partition, ReelError(.logUnavailable, "the log was trimmed before it was read", retryMs: 0))
-        endWaits(of: partition)
+        fanOut.skipped(partition, to: first)
+        publishing.failUnread(
+            partition,
+            ReelError(.logUnavailable, "the log was trimmed before it was read", retryMs: 0)
+        )
+        waits.advance(partition)
     }
 
-    /// Called when a partition is not read any further. Its listeners get all events that were read, and then the
-    /// error.
+    /// Called when a partition is not read any further.
     func stopped(_ partition: Int, _ error: ReelError) {
-        deliver(partition)
-        for entry in subscriptions.all(in: partition) where entry.isLive { end(entry, error) }
-        for follower in streamWaiters.all(in: partition) { follower.moved() }
-        for waiter in seqWaiters.removeAll(of: partition) { waiter.then(error) }
-        giveUp(partition, error)
+        fanOut.stopped(partition, error)
+        waits.fail(partition, error)
+        publishing.failUnread(partition, error)
     }
 
     /// Called when the log is not what was read before. All clients get the error, and the loop serves nothing any
@@ -187,28 +144,19 @@ final class GatewayLoop {
     func fence(_ error: ReelError) {
         guard !isFenced else { return }
         isFenced = true
-        for partition in rings.indices {
-            for entry in subscriptions.all(in: partition) { end(entry, error) }
-            answer(ledger.failed(ledger.inFlight(partition), error, nowMs: nowMs))
-        }
-        for follower in streamWaiters.all { follower.failed(error) }
-        for waiter in seqWaiters.removeAll() { waiter.then(error) }
+        fanOut.fail(error)
+        publishing.fail(error)
+        waits.fail(nil, error)
     }
 
-    /// Ends a subscription that cannot be served any longer, and sends the client the error.
-    func end(_ entry: Subscription<SocketClient>, _ error: ReelError) {
-        _ = subscriptions.remove(entry.client, entry.stream)
-        entry.client.tell(failure(error, entry.stream), ref: nil)
-    }
+    // MARK: The clock
 
     /// Does the work that is due by the clock. Called about once a second.
     func tick() {
         let nowMs = nowMs
-        answer(ledger.giveUpUnseen(nowMs: nowMs))
-        ledger.nacked.forgetExpired(nowMs: nowMs)
-        health.backlog(ofLoop: index, is: Backlog(ledger, nowMs: nowMs))
-        subscriptions.log = health.logState
-        proveHeads()
+        publishing.tick(nowMs: nowMs)
+        health.backlog(ofLoop: index, is: Backlog(publishing.ledger, nowMs: nowMs))
+        fanOut.tick(health.logState)
         context.limits.publishLimits.withLock { $0.tick(nowMs: nowMs) }
         // After a standstill the loop first handles the frames that arrived meanwhile, so that no client counts as
         // late.
@@ -217,9 +165,14 @@ final class GatewayLoop {
         if !isPutOff { for client in clients.values { client.tick(nowMs: nowMs) } }
         nameNeighbours()
         countUnsent()
-        for publish in publishes.values { publish.tick(nowMs: nowMs) }
-        for follower in streamWaiters.all { follower.tick(nowMs: nowMs) }
+        for waiter in fanOut.waiters.all { waiter.tick(nowMs: nowMs) }
     }
+
+    /// The time without a tick, in milliseconds, after which the loop counts as having stood still.
+    private static let standstillMs: Int64 = 5_000
+
+    /// Called about once a second with the advertised addresses of all other gateways.
+    func heard(of others: Set<String>) { neighbours.look(others) }
 
     /// Sends the addresses of other gateways to the clients that have to hear of a change now.
     private func nameNeighbours() {
@@ -244,17 +197,10 @@ final class GatewayLoop {
         unsent = now
     }
 
-    /// The time without a tick, in milliseconds, after which the loop counts as having stood still.
-    private static let standstillMs: Int64 = 5_000
-
-    /// Adds an HTTP request that waits for new events.
-    func join(_ follower: any StreamWaiter) {
-        if streamWaiters.add(follower) { context.meters.streamWaiters.add(1) }
-    }
-
-    /// Removes an HTTP request that waits no longer.
-    func leave(_ follower: any StreamWaiter) {
-        if streamWaiters.remove(follower) { context.meters.streamWaiters.add(-1) }
+    /// Writes a log line with the details of an error that clients do not get. The number of lines is limited.
+    func warn(_ event: String, _ error: LogError) {
+        guard error.publicMessage != error.message, let unsaid = logWarnings.admit(nowMs: nowMs) else { return }
+        context.logger.warning(event, ["detail": error.message, "lines_left_out": "\(unsaid)"])
     }
 }
 

@@ -129,7 +129,9 @@ struct GatewayMeters: Sendable {
         metrics.gauge("reel_gateway_oldest_publish_seconds", "How long the oldest event has waited for the log.") {
             .milliseconds(context.health.backlog.waitedMs)
         }
-        metrics.gauge("reel_gateway_in_flight_events", "Events on their way into the log.") { context.health.backlog.events }
+        metrics.gauge("reel_gateway_in_flight_events", "Events on their way into the log.") {
+            context.health.backlog.events
+        }
         metrics.gauge(
             "reel_gateway_in_flight_bytes",
             "Bytes of events on their way into the log, with the overhead of each event."

@@ -82,7 +82,7 @@ final class EventStream: StreamWaiter, EventReader {
 
     private func begin() {
         exchange.drained = { [unowned self] in gateway.reads.roomFreed(self) }
-        exchange.broken = { [unowned self] in gateway.leave(self) }
+        exchange.broken = { [unowned self] in gateway.fanOut.leave(self) }
         exchange.start(
             status: 200,
             // The last field is for nginx, which would buffer messages.
@@ -92,7 +92,7 @@ final class EventStream: StreamWaiter, EventReader {
         )
         // The answer to HEAD has no body.
         guard exchange.isOpen else { return }
-        gateway.join(self)
+        gateway.fanOut.join(self)
         gateway.reads.read(self)
     }
 
@@ -124,7 +124,7 @@ final class EventStream: StreamWaiter, EventReader {
     }
 
     private func end() {
-        gateway.leave(self)
+        gateway.fanOut.leave(self)
         exchange.end()
     }
 
@@ -133,7 +133,7 @@ final class EventStream: StreamWaiter, EventReader {
     var access: Access? { rights }
     var isOver: Bool { !exchange.isOpen }
     var last: Seq { gateway.rings[partition].head }
-    var limits: (bytes: Int, events: Int) { (gateway.subscriptions.bodyLimit(stream), limit) }
+    var limits: (bytes: Int, events: Int) { (gateway.fanOut.subscriptions.bodyLimit(stream), limit) }
     var hasRoom: Bool { exchange.isOpen && exchange.pendingBytes <= gateway.context.settings.paceBytes }
 
     func received(_ piece: EventRange) {
@@ -163,7 +163,7 @@ final class EventStream: StreamWaiter, EventReader {
     private func tell(_ answer: EventRangeBody) {
         isFirst = false
         let (epoch, hasOutcomes) = (gateway.context.epoch, cursor.hasOutcomes)
-        let message = gateway.streamWaiters.message(stream, cursor.filter, hasOutcomes: hasOutcomes, answer) {
+        let message = gateway.fanOut.waiters.message(stream, cursor.filter, hasOutcomes: hasOutcomes, answer) {
             Array("id: \(epoch):\(answer.to)\ndata: ".utf8) + answer.bytes(stream, epoch, partition)
                 + Array("\n\n".utf8)
         }

@@ -161,7 +161,7 @@ final class EventsRange: StreamWaiter, EventReader {
         // Events that arrived after the request was admitted have not woken this waiter.
         if gateway.rings[partition].head > end { return moved() }
         if let error = gateway.health.stop(of: partition) { return failed(error) }
-        gateway.join(self)
+        gateway.fanOut.join(self)
     }
 
     private func finish() {
@@ -170,7 +170,7 @@ final class EventsRange: StreamWaiter, EventReader {
     }
 
     private func leave() {
-        gateway.leave(self)
+        gateway.fanOut.leave(self)
         timer?.cancel()
         timer = nil
         place = nil
@@ -185,11 +185,11 @@ final class EventsRange: StreamWaiter, EventReader {
     /// Answers with the proven range: now, or once the read under way has ended.
     private func stopWaiting() {
         timer = nil
-        if gateway.streamWaiters.holds(self) { moved() }
+        if gateway.fanOut.waiters.holds(self) { moved() }
     }
 
     func moved() {
-        gateway.leave(self)
+        gateway.fanOut.leave(self)
         end = gateway.rings[partition].head
         reply.answer.head = end
         gateway.reads.read(self)

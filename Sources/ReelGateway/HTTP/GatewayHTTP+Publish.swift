@@ -185,7 +185,7 @@ extension GatewayHTTP {
     ) {
         let payer = Payer(access, exchange.client?.origin ?? Payer.unknownOrigin)
         gateway.largeInput.read(request, of: payer, exchange) { [gateway] in
-            let (settings, stamps) = (gateway.context.settings, gateway.stamps(for: access))
+            let (settings, stamps) = (gateway.context.settings, gateway.publishing.stamps(for: access))
             return { isLarge throws(Problem) in
                 do throws(Problem) {
                     var body = try parse(settings.batch)
@@ -215,8 +215,8 @@ extension GatewayHTTP {
         if access.hasExpired(nowMs: gateway.loop.wallMs) { throw Problem(ReelError.tokenExpired) }
         let publish = body.publish
         let waiting = HTTPPublish(gateway, publish.stream, exchange, count: publish.events.count, then: then)
-        gateway.add(waiting)
-        gateway.publish(
+        gateway.publishing.add(waiting)
+        gateway.publishing.publish(
             publish,
             checked: body.checked,
             with: access,

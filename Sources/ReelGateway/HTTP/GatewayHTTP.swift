@@ -291,7 +291,9 @@ final class GatewayHTTP: HTTPHandler {
     }
 
     private func countConnection(of access: Access) throws(Problem) -> PayerShares.Unit? {
-        do throws(ReelError) { return try gateway.context.limits.countConnection(of: access) } catch { throw Problem(error) }
+        do throws(ReelError) { return try gateway.context.limits.countConnection(of: access) } catch {
+            throw Problem(error)
+        }
     }
 
     /// Parses `EPOCH:SEQ`, the id of the last message that the client has received.

@@ -47,7 +47,7 @@ final class HTTPPublish {
         if refusal == nil || refusal?.index == nil && error.index != nil { refusal = error }
         // The other events of the same publish are refused in this round, too.
         gateway.loop.beforeFlush { [self] in
-            guard let refusal, gateway.publishes[number] != nil else { return }
+            guard let refusal, gateway.publishing.requests[number] != nil else { return }
             end()
             exchange.respond(Problem(gateway.failure(refusal, stream)).response)
         }
@@ -65,7 +65,7 @@ final class HTTPPublish {
     }
 
     private func end() {
-        gateway.remove(self)
+        gateway.publishing.remove(self)
     }
 }
 

@@ -19,7 +19,7 @@ protocol StreamWaiter: AnyObject {
 /// The readers that wait for new events on one loop. Live subscriptions get events pushed. These readers are only told
 /// that there are more events, and read them at their own pace from their own position. So a slow client costs no
 /// memory and misses nothing.
-struct StreamWaiters {
+final class StreamWaiters {
     private var streams: [StreamName: [ObjectIdentifier: any StreamWaiter]] = [:]
     /// The message that was made last. Clients with the same position get the same bytes.
     private var latest: (key: MessageKey, bytes: [UInt8])?
@@ -32,12 +32,12 @@ struct StreamWaiters {
     }
 
     /// Adds a waiter. Returns false if it was there already.
-    mutating func add(_ follower: any StreamWaiter) -> Bool {
+    func add(_ follower: any StreamWaiter) -> Bool {
         streams[follower.stream, default: [:]].updateValue(follower, forKey: ObjectIdentifier(follower)) == nil
     }
 
     /// Removes a waiter. Returns false if it was not there.
-    mutating func remove(_ follower: any StreamWaiter) -> Bool {
+    func remove(_ follower: any StreamWaiter) -> Bool {
         guard streams[follower.stream]?.removeValue(forKey: ObjectIdentifier(follower)) != nil else { return false }
         if streams[follower.stream]?.isEmpty == true { streams[follower.stream] = nil }
         return true
@@ -62,7 +62,7 @@ struct StreamWaiters {
 
     /// Returns the message of an answer. It is made once for all clients with the same position, filter and wish for
     /// outcomes.
-    mutating func message(
+    func message(
         _ stream: StreamName,
         _ filter: EventFilter?,
         hasOutcomes: Bool,

@@ -91,7 +91,9 @@ final class LossWatch {
     }
 
     private func tell() {
-        for partition in 0..<context.partitions { context.health.witnessed(partition, loss: claims.loss(of: partition)) }
+        for partition in 0..<context.partitions {
+            context.health.witnessed(partition, loss: claims.loss(of: partition))
+        }
     }
 }
 

@@ -17,8 +17,6 @@ final class ReadScheduler {
     /// The queue in which readers, and other long work of the loop, take their turns.
     let turns: FairQueue
     private let pages: PageReader
-    /// Asks other nodes for old events of a stream.
-    var snapshotEventsClient: SnapshotEventsClient?
     /// The questions for outcomes of this loop. A snapshot node answers few at once.
     private let questions = ReadAccount(operations: 16)
     /// The maximum number of events in one question for outcomes.
@@ -134,7 +132,7 @@ final class ReadScheduler {
             context.meters.logEvents.add(piece.count)
             return deliver(piece, to: reader)
         }
-        if let node = snapshotEventsClient?.node(for: old) {
+        if let node = gateway.snapshotEvents?.node(for: old) {
             if let account = reader.account, account.isFull {
                 wait(reader, for: account)
             } else {
@@ -153,7 +151,7 @@ final class ReadScheduler {
         let question = reader.cursor.hasOutcomes ? questions : nil
         question?.begin()
         let authorization = reader.access?.authorization
-        snapshotEventsClient?.ask(node, for: query, authorization: authorization) { [gateway] piece in
+        gateway.snapshotEvents?.ask(node, for: query, authorization: authorization) { [gateway] piece in
             question?.end()
             gateway.reads.answered(piece, query, for: reader)
         }

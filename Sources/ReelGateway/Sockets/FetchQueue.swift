@@ -72,7 +72,7 @@ final class FetchQueue: EventReader {
     var hasRoom: Bool { client.hasRoom }
 
     var limits: (bytes: Int, events: Int) {
-        (gateway.subscriptions.bodyLimit(cursor.stream) - (fetches.first?.ref?.count ?? 0), .max)
+        (gateway.fanOut.subscriptions.bodyLimit(cursor.stream) - (fetches.first?.ref?.count ?? 0), .max)
     }
 
     func waitForRoom() { client.wait(self) }

@@ -6,8 +6,8 @@ extension GatewayLoop {
     /// Registers the subscription for new events until the subscription ends.
     func follow(_ entry: Subscription<SocketClient>) {
         let follower = OutcomeFollower(entry, of: self)
-        guard streamWaiters.add(follower) else { return }
-        entry.cursor.options?.whenOver = { [unowned self] in _ = streamWaiters.remove(follower) }
+        guard fanOut.waiters.add(follower) else { return }
+        entry.cursor.options?.whenOver = { [unowned self] in _ = fanOut.waiters.remove(follower) }
     }
 }
 

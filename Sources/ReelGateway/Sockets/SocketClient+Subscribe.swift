@@ -17,13 +17,13 @@ extension SocketClient {
             let error = ReelError(.limit, "found \(models.count) models, expected at most \(EventFilter.modelsMax)")
             return refuse(ServerFrame.Failure(error, stream: stream), ref: ref)
         }
-        let isNew = gateway.subscriptions.entry(self, stream) == nil
-        if isNew, gateway.subscriptions.count(self) + subscribing.count >= settings.subscriptions {
+        let isNew = gateway.fanOut.subscriptions.entry(self, stream) == nil
+        if isNew, gateway.fanOut.subscriptions.count(self) + subscribing.count >= settings.subscriptions {
             let error = ReelError(.limit, "found more than \(settings.subscriptions) subscriptions of one connection")
             return decline(error, stream, ref: ref)
         }
         // Those that others have replaced, but that still take a turn or wait for the log.
-        let reading = gateway.subscriptions.all(of: self).count { $0.readState != .idle }
+        let reading = gateway.fanOut.subscriptions.all(of: self).count { $0.readState != .idle }
         let replaced = reads.readers - reading + waits
         guard replaced < settings.subscriptions else {
             let error = ReelError(.limit, "found more than \(settings.subscriptions) subscribes that wait")
@@ -82,7 +82,7 @@ extension SocketClient {
     private func makeRoom(for filter: EventFilter?, _ stream: StreamName) throws(RefusedSubscribe) {
         let context = gateway.context
         if let filter {
-            let replaced = gateway.subscriptions.entry(self, stream)?.filter?.byteCount ?? 0
+            let replaced = gateway.fanOut.subscriptions.entry(self, stream)?.filter?.byteCount ?? 0
             let bytes = filterBytes - replaced + filter.byteCount
             guard bytes <= settings.filterBytes else {
                 context.meters.limits.met(.filters)
@@ -94,7 +94,7 @@ extension SocketClient {
                 )
             }
         }
-        guard gateway.subscriptions.entry(self, stream) == nil else { return }
+        guard gateway.fanOut.subscriptions.entry(self, stream) == nil else { return }
         guard context.limits.payerSubscriptions.take(for: payer) else {
             context.meters.limits.met(.subscriptions)
             throw RefusedSubscribe(
@@ -133,7 +133,7 @@ extension SocketClient {
         let start = after ?? ring.head
         let filter = subscribe.models.map { EventFilter(models: $0, site: subscribe.site) }
         try makeRoom(for: filter, stream)
-        let entry = gateway.subscriptions.add(
+        let entry = gateway.fanOut.add(
             self,
             stream,
             partition: partition,

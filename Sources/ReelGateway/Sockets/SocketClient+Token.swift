@@ -32,10 +32,10 @@ extension SocketClient {
             let renewed = Access(grant, token: token, of: tokens)
             self.access = renewed
             sayWelcome(ref: ref)
-            for entry in gateway.subscriptions.all(of: self) {
+            for entry in gateway.fanOut.subscriptions.all(of: self) {
                 guard let refusal = renewed.refusalToRead(entry.stream) else { continue }
                 audit(refusal, "renew")
-                gateway.end(entry, refusal)
+                gateway.fanOut.end(entry, refusal)
             }
         } catch {
             audit(error, "renew")

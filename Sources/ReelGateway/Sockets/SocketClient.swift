@@ -144,7 +144,7 @@ final class SocketClient: Subscriber {
         }
         let action = session.tick(
             nowMs: nowMs,
-            awaitsAnswer: gateway.ledger.awaitsAnswer(number),
+            awaitsAnswer: gateway.publishing.ledger.awaitsAnswer(number),
             unansweredBytes: socket.writtenBytes - bytesAnswered,
             partBytes: socket.partBytes
         )
@@ -211,7 +211,7 @@ final class SocketClient: Subscriber {
         case .subscribeAll(let subscribes): subscribeInTurns(subscribes[...], ref: frame.ref)
         case .unsubscribe(let stream):
             forgetSubscribe(stream)
-            _ = gateway.subscriptions.remove(self, stream)
+            gateway.fanOut.remove(self, stream)
             send(.unsubscribed(stream), ref: frame.ref)
         case .fetch(let fetch):
             if let error = access.refusalToRead(fetch.stream) {
@@ -225,7 +225,8 @@ final class SocketClient: Subscriber {
             // The token may have expired since the last tick.
             if access.hasExpired(nowMs: gateway.loop.wallMs) { return refuseEntry(.tokenExpired, ref: frame.ref) }
             if let refusal = access.refusalToPublish(publish.stream) { audit(refusal, "publish") }
-            gateway.publish(publish, checked: checked, with: access, from: number, origin, ref: frame.ref) { error in
+            gateway.publishing.publish(publish, checked: checked, with: access, from: number, origin, ref: frame.ref) {
+                error in
                 refuse(ServerFrame.Failure(error, stream: publish.stream), ref: frame.ref)
             }
         }
@@ -325,7 +326,7 @@ extension SocketClient {
         heard()
         isParsing = true
         gateway.largeInput.read(messageOf: socket, of: Payer(access, origin)) { [gateway, settings] in
-            let stamps = gateway.stamps(for: access)
+            let stamps = gateway.publishing.stamps(for: access)
             return {
                 let frame = Self.parse(text, eventsMax: settings.batch)
                 guard case .success(let sent) = frame, case .publish(let publish) = sent.body else {

@@ -20,7 +20,7 @@ extension Subscription: EventReader where Client == SocketClient {
     var last: Seq { gateway.rings[partition].head }
     var hasRoom: Bool { client.hasRoom }
 
-    var limits: (bytes: Int, events: Int) { (gateway.subscriptions.bodyLimit(stream), .max) }
+    var limits: (bytes: Int, events: Int) { (gateway.fanOut.subscriptions.bodyLimit(stream), .max) }
 
     func waitForRoom() { client.wait(self) }
 
@@ -37,10 +37,10 @@ extension Subscription: EventReader where Client == SocketClient {
         let head = last
         if let error = gateway.health.stop(of: partition) { return failed(error) }
         if hasOutcomes { return proveHead(head) }
-        gateway.becomeLive(self, head: head)
+        gateway.fanOut.becomeLive(self, head: head)
     }
 
-    func failed(_ error: ReelError) { gateway.end(self, error) }
+    func failed(_ error: ReelError) { gateway.fanOut.end(self, error) }
 
     /// Sends a frame that proves the head, if the subscription owes one.
     private func proveHead(_ head: Seq) {

@@ -25,7 +25,7 @@ extension GatewayLoop {
             return then(failure(error, stream))
         }
         let partition = stream.partition(of: context.partitions)
-        reach(highest, of: partition, holder: epoch == nil ? nil : stream) { [self] error in
+        waits.reach(highest, of: partition, holder: epoch == nil ? nil : stream) { [self] error in
             if let error { return then(failure(error, stream)) }
             let first = health.first(of: partition)
             guard first <= 0 || lowest >= first else {
@@ -49,12 +49,6 @@ extension GatewayLoop {
         default: break
         }
         return failure
-    }
-
-    /// Writes a log line with the details of an error that clients do not get. The number of lines is limited.
-    func warn(_ event: String, _ error: LogError) {
-        guard error.publicMessage != error.message, let unsaid = logWarnings.admit(nowMs: nowMs) else { return }
-        context.logger.warning(event, ["detail": error.message, "lines_left_out": "\(unsaid)"])
     }
 
     /// Returns the error for a reader if the log itself could not be read.

@@ -104,13 +104,13 @@ import Testing
         let (host, log) = (HandLoop(), HeldLog(memory))
         let gateway = GatewayLoop(on: host, over: log)
         var answers: [ReelError?] = []
-        for _ in 0..<100 { gateway.reach(0, of: 0) { answers.append($0) } }
+        for _ in 0..<100 { gateway.waits.reach(0, of: 0) { answers.append($0) } }
         // The loop reads this record before the log has answered the request for its end.
         gateway.received(Batches.batch(from: 0, [.event(stream, site, 0, "x")]))
         while host.step(&generator) {}
         #expect(log.boundsAsked == 2, "what was asked before is no answer to who comes later")
         #expect(answers == [ReelError?](repeating: nil, count: 100))
-        gateway.reach(1, of: 0) { answers.append($0) }
+        gateway.waits.reach(1, of: 0) { answers.append($0) }
         while host.step(&generator) {}
         #expect(log.boundsAsked == 3)
         gateway.received(Batches.batch(from: 1, [.event(stream, site, 1, "x")]))
@@ -124,9 +124,9 @@ import Testing
         let events = (0...1).map { #"{"site":"\#(site)","op":\#($0),"type":"noop"}"# }.joined(separator: ",")
         client.received(text: Array(#"{"t":"publish","stream":"a","events":[\#(events)]}"#.utf8))
         let gateway = still.gateway
-        let pendingRecords = gateway.ledger.inFlight(0)
+        let pendingRecords = gateway.publishing.ledger.inFlight(0)
         try #require(pendingRecords.count == 2)
-        _ = try gateway.ledger.reported(pendingRecords, at: [0, 1], head: .none, nowMs: still.loop.nowMs)
+        gateway.publishing.reported(pendingRecords, 0, .success([0, 1]))
         gateway.received(
             Batches.batch(
                 from: 0,

@@ -35,7 +35,7 @@ import Testing
         )
         for part in live.gateway.parts {
             try await eventually("it knows a node") {
-                try await part.loop.run { part.value.gateway.reads.snapshotEventsClient?.node(for: query) != nil }
+                try await part.loop.run { part.value.gateway.snapshotEvents?.node(for: query) != nil }
             }
         }
     }

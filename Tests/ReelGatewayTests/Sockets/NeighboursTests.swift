@@ -23,7 +23,7 @@ import Testing
         let still = try StillGateway()
         let (wire, old) = (connect(still).1, connect(still, takesNodes: false).1)
         func pass(_ addresses: Set<String>) {
-            still.pass(seconds: 10) { _ in still.gateway.neighbours.look(addresses) }
+            still.pass(seconds: 10) { _ in still.gateway.heard(of: addresses) }
         }
         pass([])
         #expect(told(wire).isEmpty)
@@ -41,15 +41,15 @@ import Testing
     @Test("the gateway does not repeat nodes that the welcome has named")
     func welcomeIsNotRepeated() throws {
         let still = try StillGateway()
-        still.gateway.neighbours.look(["https://b"])
+        still.gateway.heard(of: ["https://b"])
         let (client, wire) = connect(still)
         guard case .welcome(let welcome) = wire.frames.first else { return #expect(Bool(false), "no welcome") }
         #expect(welcome.nodes == ["https://b"])
-        still.pass(seconds: 10) { _ in still.gateway.neighbours.look(["https://b"]) }
+        still.pass(seconds: 10) { _ in still.gateway.heard(of: ["https://b"]) }
         #expect(told(wire).isEmpty)
-        still.gateway.neighbours.look(["https://c"])
+        still.gateway.heard(of: ["https://c"])
         client.received(text: ClientFrame(.renew(token: "t")).encoded())
-        still.pass(seconds: 10) { _ in still.gateway.neighbours.look(["https://c"]) }
+        still.pass(seconds: 10) { _ in still.gateway.heard(of: ["https://c"]) }
         #expect(told(wire).isEmpty, "the second welcome has named it")
     }
 
@@ -63,7 +63,7 @@ import Testing
             let all = wires.reduce(0) { $0 + told($1).count }
             (most, before) = (max(most, all - before), all)
             let count = min(second + 1, seconds) * 5
-            still.gateway.neighbours.look(Set((0..<count).map { "https://\($0)" }))
+            still.gateway.heard(of: Set((0..<count).map { "https://\($0)" }))
         }
         for wire in wires {
             #expect((1...seconds / Neighbours.looks + 2).contains(told(wire).count), "\(told(wire).count) frames")
@@ -77,10 +77,10 @@ import Testing
         let still = try StillGateway()
         let wire = connect(still).1
         wire.left = still.gateway.context.settings.paceBytes + 1
-        still.pass(seconds: 10) { _ in still.gateway.neighbours.look(["https://b"]) }
+        still.pass(seconds: 10) { _ in still.gateway.heard(of: ["https://b"]) }
         #expect(told(wire).isEmpty)
         wire.left = 0
-        still.pass(seconds: 10) { _ in still.gateway.neighbours.look(["https://b"]) }
+        still.pass(seconds: 10) { _ in still.gateway.heard(of: ["https://b"]) }
         #expect(told(wire) == [["https://b"]])
     }
 }

@@ -170,7 +170,7 @@ extension LiveGateway {
     /// Returns the number of subscriptions with outcomes that receive new events.
     fileprivate func outcomeFollowers() async throws -> Int {
         var count = 0
-        for part in gateway.parts { count += try await part.loop.run { part.value.gateway.streamWaiters.all.count } }
+        for part in gateway.parts { count += try await part.loop.run { part.value.gateway.fanOut.waiters.all.count } }
         return count
     }
 }

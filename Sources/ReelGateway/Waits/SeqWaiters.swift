@@ -1,0 +1,150 @@
+import ReelCore
+import ReelLog
+import ReelNode
+
+/// The requests that wait until a loop has read a seq. On its loop only.
+final class SeqWaiters {
+    private struct Waiter {
+        var wait: SeqWaiter
+        /// The stream in which a client of this epoch holds the seq; nil: no client vouches for the seq.
+        var holder: StreamName?
+        /// Called with nil once the seq was read, or with the reason why it will not be read.
+        var then: (ReelError?) -> Void
+    }
+
+    private unowned let gateway: GatewayLoop
+    /// For each partition the waiters that arrived while the log is asked for its end; nil: it is not being asked.
+    private var asking: [[Waiter]?]
+    /// For each partition the waiters for the loop, or the log, to reach their seq.
+    private var waiting: [SeqWaits<Waiter>]
+    /// The timer that ends waits at their deadlines, set for the earliest of them; nil: there are no waits.
+    private var timer: (dueMs: Int64, timer: any HostTimer)?
+
+    init(of gateway: GatewayLoop) {
+        self.gateway = gateway
+        asking = [[Waiter]?](repeating: nil, count: gateway.context.partitions)
+        waiting = [SeqWaits<Waiter>](repeating: SeqWaits(), count: gateway.context.partitions)
+    }
+
+    /// Waits until this loop has read a seq. On the loop.
+    ///
+    /// - Parameters:
+    ///   - seq: The seq to wait for.
+    ///   - partition: The partition of the seq.
+    ///   - holder: The stream of a client that holds the seq and names this epoch; nil: there is none.
+    ///   - then: Called with nil once the seq was read, or with the reason why it will not be read. It may be called
+    ///     before `reach` returns.
+    func reach(_ seq: Seq, of partition: Int, holder: StreamName? = nil, then: @escaping (ReelError?) -> Void) {
+        guard seq > gateway.rings[partition].head else { return then(nil) }
+        if let error = gateway.health.stop(of: partition) { return then(error) }
+        let settings = gateway.context.settings
+        let wait = SeqWaiter(
+            partition: partition,
+            seq: seq,
+            behindMs: settings.behindMs,
+            aheadMs: settings.aheadMs
+        )
+        ask(Waiter(wait: wait, holder: holder, then: then))
+    }
+
+    /// Asks the log for its end. Waiters that arrive while a query is running share one follow-up query, because the
+    /// running one may predate them.
+    private func ask(_ waiter: Waiter) {
+        let partition = waiter.wait.partition
+        guard asking[partition]?.append(waiter) == nil else { return }
+        asking[partition] = []
+        ask(for: [waiter], about: partition)
+    }
+
+    private func ask(for first: [Waiter], about partition: Int) {
+        let log = gateway.context.log
+        gateway.loop.offload {
+            try? log.bounds(partition)
+        } then: { [gateway] bounds in
+            gateway.waits.answered(bounds, of: partition, to: first)
+        }
+    }
+
+    private func answered(_ bounds: LogBounds?, of partition: Int, to first: [Waiter]) {
+        if let bounds { gateway.health.logBegins(at: bounds.first, in: partition) }
+        for waiter in first { resume(waiter, bounds) }
+        let next = asking[partition] ?? []
+        asking[partition] = next.isEmpty ? nil : []
+        if !next.isEmpty { ask(for: next, about: partition) }
+    }
+
+    private func resume(_ waiter: Waiter, _ bounds: LogBounds?) {
+        let wait = waiter.wait
+        // During the query this waiter was in no list. So an end of the log or a stop of the partition has not reached
+        // it.
+        if let divergence = gateway.health.divergence { return waiter.then(divergence) }
+        if wait.seq <= gateway.rings[wait.partition].head { return waiter.then(nil) }
+        if let error = gateway.health.stop(of: wait.partition) { return waiter.then(error) }
+        var waiter = waiter
+        step(waiter.wait.logEnds(at: bounds?.last, nowMs: gateway.nowMs), waiter)
+    }
+
+    private func step(_ step: SeqWaiter.Step, _ waiter: Waiter) {
+        switch step {
+        case .ask: ask(waiter)
+        case .reached: waiter.then(nil)
+        case .refuse(let error):
+            // The node will not reach the position: a record before it cannot be read.
+            if error.code == .nodeBehind, let reason = gateway.health.standstill(of: waiter.wait.partition) {
+                return waiter.then(reason)
+            }
+            if error.code == .aheadOfLog, let stream = waiter.holder {
+                gateway.context.meters.ahead.note(waiter.wait.seq, of: stream, in: waiter.wait.partition, error)
+            }
+            waiter.then(error)
+        case .wait:
+            let wait = waiter.wait
+            waiting[wait.partition].add(waiter, for: wait.seq, untilMs: wait.untilMs)
+            endWaits(atMs: wait.untilMs)
+        }
+    }
+
+    /// The maximum delay of a deadline, in milliseconds. Waits that end at about the same time share a timer.
+    private static let deadlineDelayMs: Int64 = 50
+
+    /// Makes sure that waits with this deadline end.
+    private func endWaits(atMs untilMs: Int64) {
+        let dueMs = max(gateway.nowMs + Self.deadlineDelayMs, untilMs)
+        if let timer {
+            guard dueMs < timer.dueMs else { return }
+            timer.timer.cancel()
+        }
+        timer = (
+            dueMs,
+            gateway.loop.once(after: dueMs - gateway.nowMs) { [gateway] in
+                gateway.waits.endOverdueWaits()
+            }
+        )
+    }
+
+    /// Ends the waits for a partition with an error, or those for all partitions if it is nil. Waiters for which the log
+    /// is being asked learn of it after that.
+    func fail(_ partition: Int? = nil, _ error: ReelError) {
+        let partitions = partition.map { $0..<$0 + 1 } ?? waiting.indices
+        for waiter in partitions.flatMap({ waiting[$0].removeAll() }) { waiter.then(error) }
+    }
+
+    /// Calls back the waiters for seqs that this loop has read by now.
+    func advance(_ partition: Int) {
+        for waiter in waiting[partition].reached(gateway.rings[partition].head) { waiter.then(nil) }
+    }
+
+    /// Advances the waits that have passed their deadline.
+    private func endOverdueWaits() {
+        timer = nil
+        for partition in waiting.indices {
+            for var waiter in waiting[partition].due(nowMs: gateway.nowMs) {
+                step(waiter.wait.tick(head: gateway.rings[partition].head, nowMs: gateway.nowMs), waiter)
+            }
+        }
+        if let nextMs = waiting.compactMap(\.nextDeadlineMs).min() { endWaits(atMs: nextMs) }
+    }
+}
+
+@available(*, unavailable)
+extension SeqWaiters: Sendable {}
