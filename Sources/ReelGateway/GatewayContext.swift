@@ -2,8 +2,8 @@ import ReelCore
 import ReelLog
 import ReelNode
 
-/// What the loops of a gateway have in common: the log, the settings, and the parts that are safe to use from any
-/// thread. The context itself never changes.
+/// The parts that the loops of a gateway have in common: the log, the settings, and objects for use from any thread.
+/// The context itself never changes.
 final class GatewayContext: Sendable {
     let nodeID: String
     let log: any EventLog

@@ -46,7 +46,7 @@ final class GatewayLoop {
     /// - Parameters:
     ///   - loop: The loop.
     ///   - index: The index of the loop among those of the gateway.
-    ///   - context: What the loops have in common.
+    ///   - context: The context of the gateway.
     ///   - from: The first seq of each partition's ring.
     ///   - requests: Reports refused requests; nil: they are not reported.
     ///   - outcomes: Asks for the outcomes of events; nil: no node is asked.
