@@ -3,8 +3,8 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// One event loop's part of a gateway: its connections and its recent records. Batches of the tail enter here, and go on
-/// to the publishes that wait for them, to the listeners, and to those who wait for a seq. On its loop only.
+/// One event loop's part of a gateway: its connections and its recent records. Batches of the tail enter here. From here
+/// they go to the publishes that wait for them, to the listeners, and to those who wait for a seq. On its loop only.
 final class GatewayLoop {
     let loop: any HostLoop
     let context: GatewayContext
@@ -157,7 +157,7 @@ final class GatewayLoop {
         publishing.tick(nowMs: nowMs)
         health.backlog(ofLoop: index, is: Backlog(publishing.ledger, nowMs: nowMs))
         fanOut.tick(health.logState)
-        context.limits.publishLimits.withLock { $0.tick(nowMs: nowMs) }
+        context.limits.tick(nowMs: nowMs)
         // After a standstill the loop first handles the frames that arrived meanwhile, so that no client counts as
         // late.
         isPutOff = !isPutOff && nowMs - lastTickMs > Self.standstillMs

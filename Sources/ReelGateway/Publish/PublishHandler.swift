@@ -1,7 +1,6 @@
 import ReelCore
 import ReelLog
 import ReelNode
-import Synchronization
 
 /// Takes the events that clients publish through one loop: checks them, hands them to the log, and answers. On its loop
 /// only.
@@ -126,7 +125,7 @@ final class PublishHandler {
         ) { offer in
             conflict(offer.value, offer.site, offer.op)
         }
-        if taken.isEmpty, let charge { context.limits.publishLimits.withLock { $0.giveBack(charge, of: key) } }
+        if taken.isEmpty, let charge { context.limits.giveBack(charge, of: key) }
         append(taken, to: partition)
         answer(settled)
     }
@@ -169,10 +168,7 @@ final class PublishHandler {
         guard context.settings.limitsPublishes(of: key.payer) else { return nil }
         guard offers.allSatisfy({ $0.refusal == nil }) else { return nil }
         let charge = PublishLimits.Charge(offers)
-        guard let refused = context.limits.publishLimits.withLock({ $0.take(charge, of: key, nowMs: gateway.nowMs) })
-        else {
-            return charge
-        }
+        guard let refused = context.limits.take(charge, of: key, nowMs: gateway.nowMs) else { return charge }
         context.meters.limits.met(refused.limit, offers.count)
         for index in offers.indices { offers[index].refusal = refused.error }
         return nil

@@ -95,11 +95,12 @@ extension SocketClient {
             }
         }
         guard gateway.fanOut.subscriptions.entry(self, stream) == nil else { return }
-        guard context.limits.payerSubscriptions.take(for: payer) else {
+        let shares = context.limits.payerSubscriptions
+        guard shares.take(for: payer) else {
             context.meters.limits.met(.subscriptions)
             throw RefusedSubscribe(
                 .limit,
-                "found more than \(context.limits.payerSubscriptions.limit.most) subscriptions of one \(payer.words.who),"
+                "found more than \(shares.limit.most) subscriptions of one \(payer.words.who),"
                     + " expected fewer of this \(payer.words.whose)",
                 stream
             )

@@ -84,7 +84,7 @@ final class LiveGateway: Sendable {
     /// get the records a little later than the gateway.
     func started() async throws {
         try await eventually("the gateway is ready") { try await get("/readyz").status == 200 }
-        let goals = (0..<log.partitions).map { gateway.context.goal($0) }
+        let goals = (0..<log.partitions).map { gateway.context.health.goal(of: $0) }
         for part in gateway.parts {
             try await eventually("its loop has it") {
                 try await part.loop.run { zip(part.value.gateway.rings, goals).allSatisfy { $0.head >= $1 } }

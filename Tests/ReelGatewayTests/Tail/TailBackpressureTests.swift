@@ -55,7 +55,7 @@ import Testing
                     log.append([LogAppend(key: Array("a".utf8), value: value)], to: partition) { _ in }
                 }
             }
-            func read() -> Seq { (0..<2).reduce(0) { $0 + live.gateway.context.seq($1) + 1 } }
+            func read() -> Seq { (0..<2).reduce(0) { $0 + live.gateway.context.health.seq(of: $1) + 1 } }
             try await eventually("the tail has come as far as it may") { live.gateway.brake.waiting == 1 }
             #expect((8...16).contains(read()))
             isHeld.signal()
