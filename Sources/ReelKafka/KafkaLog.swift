@@ -56,11 +56,13 @@ public final class KafkaLog: EventLog {
         self.log = log
         reading = PartitionReading(topic: topic, configuration: configuration, counters: counters, log: log)
         doubts = TailRevalidations(asking: reading)
+        let usual = BatchLimit(batchBytes: configuration.batchBytes)
+        let limit = BrokerLimit(usual, of: topic, log: log, ask: messageBytesMax)
         appender = try Appender(
             topic: topic,
             configuration: configuration,
             counters: counters,
-            messageBytesMax: messageBytesMax,
+            limit: limit,
             log: log
         )
     }
@@ -71,7 +73,7 @@ public final class KafkaLog: EventLog {
 
     /// The largest record that the log accepts, in bytes. It is the limit of the format, until the brokers refuse a
     /// batch as too large. Then it is the brokers' limit, queried once a minute.
-    public var recordBytesMax: Int { appender.recordBytesMax }
+    public var recordBytesMax: Int { appender.limit.recordBytesMax }
 
     /// The counters of the log since it was opened.
     public var counts: KafkaLogCounts {

@@ -1,5 +1,5 @@
 // room: ReelCore
-// with: Tests/ReelCoreTests/DecoderProperties.swift
+// with: Tests/ReelCoreTests/Support/DecoderProperties.swift
 // covers: Sources/ReelCore/Event/Barrier.swift
 // covers: Sources/ReelCore/Event/EventIntake.swift
 // covers: Sources/ReelCore/Event/ParsedEvent+Parse.swift

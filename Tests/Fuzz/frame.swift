@@ -1,5 +1,5 @@
 // room: ReelCore
-// with: Tests/ReelCoreTests/DecoderProperties.swift
+// with: Tests/ReelCoreTests/Support/DecoderProperties.swift
 // covers: Sources/ReelCore/Wire/ClientFrame+JSON.swift
 // covers: Sources/ReelCore/Wire/DeliveredEvent.swift
 // covers: Sources/ReelCore/Wire/JSONObject.swift

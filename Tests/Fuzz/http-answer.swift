@@ -1,5 +1,5 @@
 // room: ReelNet
-// with: Tests/ReelNetTests/DecoderProperties.swift
+// with: Tests/ReelNetTests/Support/DecoderProperties.swift
 import ReelNet
 
 /// The function that libFuzzer calls with each input.

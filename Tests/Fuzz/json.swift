@@ -1,5 +1,5 @@
 // room: ReelCore
-// with: Tests/ReelCoreTests/DecoderProperties.swift
+// with: Tests/ReelCoreTests/Support/DecoderProperties.swift
 // covers: Sources/ReelCore/Event/CanonicalJSON.swift
 // covers: Sources/ReelCore/Event/CanonicalNumber.swift
 // covers: Sources/ReelCore/Event/CanonicalNumber+Integers.swift

@@ -19,11 +19,7 @@ final class Appender: @unchecked Sendable {
     private typealias Run = SendWindow<PendingAppend>.Run
 
     /// Records of one partition that are due for this producer.
-    private struct Due {
-        var producer: Producer?
-        var partition: Int
-        var runs: [Run]
-    }
+    private typealias Due = (producer: Producer?, partition: Int, runs: [Run])
 
     /// The reported results of records of one partition.
     private struct Fates {
@@ -46,23 +42,22 @@ final class Appender: @unchecked Sendable {
         var producer: Producer?
         /// The error for the right that the last producer lacked; nil: it lacked none.
         var refusal: LogError?
-        var isClosed = false
-        var closeAtMs: Int64 = .max
+        /// When records in flight fail because the appender is closed; `Int64.max`: it is open.
+        var closeAtMs = Int64.max
+        var isClosed: Bool { closeAtMs < .max }
         var records = 0
         var bytes = 0
         /// The send windows, by partition.
         var windows: [Int: SendWindow<PendingAppend>] = [:]
-        /// Appends of which librdkafka refused the last `count` records, with the error.
-        var cutShort: [(PendingAppend, count: Int, LogError)] = []
-        /// The answer of the brokers about their limit, until the appender's thread takes it.
-        var limitAnswer: LimitAnswer?
+        /// The records that librdkafka refused, with the error.
+        var refused: [(run: Run, error: LogError)] = []
 
         /// Runs a step of a partition's window, and returns the records that it makes due.
         mutating func due(
             _ partition: Int,
             _ step: (inout SendWindow<PendingAppend>) -> [Run]
         ) -> Due {
-            Due(producer: producer, partition: partition, runs: step(&windows[partition, default: SendWindow()]))
+            (producer, partition, step(&windows[partition, default: SendWindow()]))
         }
 
         mutating func take(_ next: Producer) {
@@ -71,26 +66,17 @@ final class Appender: @unchecked Sendable {
         }
     }
 
-    private struct LimitAnswer {
-        /// The limit; nil: the brokers did not return one.
-        var messageBytesMax: Int?
-    }
-
     private let topic: String
-    private let messageBytesMax: @Sendable () -> Int?
+    let limit: BrokerLimit
     private let log: KafkaLogLine
-    private let recordBytes: Atomic<Int>
     private let recordsMax: Int
     private let bytesMax: Int
     private let state: Mutex<State>
     private let thread: Mutex<LogThread?>
     private let counters: KafkaCounters
-    /// The configuration and backoff of the next producer, the limits of its batches, and whether the brokers are being
-    /// asked for theirs. Used only on the appender's thread.
+    /// The configuration and backoff of the next producer. Used only on the appender's thread.
     private var configuration: KafkaConfiguration
     private var backoff = ProducerBackoff()
-    private var limit: BatchLimit
-    private var isAsking = false
 
     /// The interval at which an idle thread checks the time. Anything urgent wakes the thread.
     private static let pollMs: Int32 = 1_000
@@ -104,17 +90,14 @@ final class Appender: @unchecked Sendable {
         topic: String,
         configuration: KafkaConfiguration,
         counters: KafkaCounters,
-        messageBytesMax: @escaping @Sendable () -> Int?,
-        limitHoldMs: Int64 = BatchLimit.holdMs,
+        limit: BrokerLimit,
         log: @escaping KafkaLogLine
     ) throws(LogError) {
         self.topic = topic
-        self.messageBytesMax = messageBytesMax
         self.configuration = configuration
         self.counters = counters
+        self.limit = limit
         self.log = log
-        limit = BatchLimit(batchBytes: configuration.batchBytes, holdMs: limitHoldMs)
-        recordBytes = Atomic(limit.recordBytes)
         let producer = try Producer(topic, configuration, log)
         recordsMax = producer.handle.number("queue.buffering.max.messages") ?? 0
         bytesMax = (producer.handle.number("queue.buffering.max.kbytes") ?? 0) << 10
@@ -129,7 +112,7 @@ final class Appender: @unchecked Sendable {
         var bytes = 0
         for record in records {
             let size = record.key.count + record.value.count
-            let sizeMax = recordBytesMax
+            let sizeMax = limit.recordBytesMax
             guard size <= sizeMax else {
                 return done(.failure(LogError(.tooLarge, "found a record of \(size) bytes, at most \(sizeMax) fit")))
             }
@@ -161,7 +144,8 @@ final class Appender: @unchecked Sendable {
             let code = producer.produce(append.records[index], to: append.partition, opaque: append.opaque(index))
             guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
                 let error = LogError(kafka: code, "hand a record to librdkafka", trouble: producer.handle.trouble)
-                state.withLock { $0.cutShort.append((append, run.records.upperBound - index, error)) }
+                let rest = Run(append: append, records: index..<run.records.upperBound)
+                state.withLock { $0.refused.append((rest, error)) }
                 return producer.wake()
             }
         }
@@ -194,17 +178,13 @@ final class Appender: @unchecked Sendable {
     /// Closes the appender. Waits at most `closeMs` for records in flight.
     func close() {
         let producer = state.withLock { state in
-            if !state.isClosed { state.closeAtMs = MonotonicClock.nowMs() + Self.closeMs }
-            state.isClosed = true
+            state.closeAtMs = min(state.closeAtMs, MonotonicClock.nowMs() + Self.closeMs)
             return state.producer
         }
         producer?.wake()
         let thread = thread.withLock { $0.take() }
         if let thread, !thread.isCurrent { thread.join() }
     }
-
-    /// The largest record that is accepted, in bytes of key and value together.
-    var recordBytesMax: Int { recordBytes.load(ordering: .relaxed) }
 
     /// The records that wait for the brokers, and their bytes.
     var inFlight: (records: Int, bytes: Int) { state.withLock { ($0.records, $0.bytes) } }
@@ -229,11 +209,10 @@ final class Appender: @unchecked Sendable {
         var giveUpMs = Int64.max
         var waitMs = Self.pollMs
         while true {
-            let isFatal = poll(producer, waitMs: waitMs)
-            settleCutShort()
-            updateLimit()
-            let isOver = isFatal || producer.isFatal
-            let isOutgrown = producer.isOutgrown
+            poll(producer, waitMs: waitMs)
+            settleRefused()
+            limit.askIfDue()
+            let (isOver, isOutgrown) = (producer.isFatal, producer.isOutgrown)
             if isOver || isOutgrown { retire(producer) }
             let (left, isClosed, closeAtMs) = state.withLock { ($0.records, $0.isClosed, $0.closeAtMs) }
             if left == 0, isOver || isOutgrown || isClosed { return }
@@ -253,9 +232,9 @@ final class Appender: @unchecked Sendable {
         }
     }
 
-    /// Handles one event of the producer. Returns true once it has met a fatal error.
-    private func poll(_ producer: Producer, waitMs: Int32) -> Bool {
-        guard let event = rd_kafka_queue_poll(producer.queue, waitMs) else { return producer.isFatal }
+    /// Handles one event of the producer.
+    private func poll(_ producer: Producer, waitMs: Int32) {
+        guard let event = rd_kafka_queue_poll(producer.queue, waitMs) else { return }
         var finished: [PendingAppend] = []
         var reported: [Int: Fates] = [:]
         switch rd_kafka_event_type(event) {
@@ -290,7 +269,6 @@ final class Appender: @unchecked Sendable {
         if producer.isOutgrown { retire(producer) }
         for (partition, fates) in reported { settled(fates, of: partition) }
         for append in finished { finish(append) }
-        return producer.isFatal
     }
 
     /// Updates the window of a partition after results of its records. Other records may now be due.
@@ -342,14 +320,14 @@ final class Appender: @unchecked Sendable {
         }
     }
 
-    private func settleCutShort() {
-        let cut = state.withLock { state in
-            defer { state.cutShort = [] }
-            return state.cutShort
+    private func settleRefused() {
+        let refused = state.withLock { state in
+            defer { state.refused = [] }
+            return state.refused
         }
-        for (append, count, error) in cut {
-            if append.giveUp(count, error) { finish(append) }
-            settled(Fates(count: count, failure: error), of: append.partition)
+        for (run, error) in refused {
+            giveUp([run], error)
+            settled(Fates(count: run.records.count, failure: error), of: run.append.partition)
         }
     }
 
@@ -362,54 +340,15 @@ final class Appender: @unchecked Sendable {
         Unmanaged.passUnretained(append).release()
     }
 
-    /// Applies the answer about the brokers' limit, and asks again when it is due.
-    private func updateLimit() {
-        let answer = state.withLock { state in
-            defer { state.limitAnswer = nil }
-            return state.limitAnswer
-        }
-        if let answer {
-            isAsking = false
-            let (recordBytes, batchBytes) = (limit.recordBytes, limit.batchBytes)
-            limit.told(answer.messageBytesMax, nowMs: MonotonicClock.nowMs())
-            if limit.recordBytes > recordBytes || limit.batchBytes > batchBytes {
-                log(5, "REEL", "the brokers take more again: records of up to \(limit.recordBytes) bytes are taken")
-            } else if limit.recordBytes < recordBytes || limit.batchBytes < batchBytes {
-                log(
-                    3,
-                    "REEL",
-                    "the brokers refuse batches of the topic \(topic) that it was made for: its max.message.bytes must"
-                        + " be \(KafkaConfiguration.messageBytesMax) or more; until it is, records of up to"
-                        + " \(limit.recordBytes) bytes are taken"
-                )
-            }
-            configuration.batchBytes = limit.batchBytes
-            self.recordBytes.store(limit.recordBytes, ordering: .relaxed)
-        }
-        if !isAsking, limit.shouldAsk(nowMs: MonotonicClock.nowMs()) { ask() }
-    }
-
-    /// Asks the brokers for their limit on a separate thread, because the answer may take seconds.
-    private func ask() {
-        isAsking = true
-        do throws(LogError) {
-            try LogThread.detach("kafka-limit") {
-                let answer = LimitAnswer(messageBytesMax: self.messageBytesMax())
-                self.state.withLock { $0.limitAnswer = answer }
-            }
-        } catch {
-            state.withLock { $0.limitAnswer = LimitAnswer(messageBytesMax: nil) }
-        }
-    }
-
     /// Makes another producer; nil once the log is closed.
     private func rebuild() -> Producer? {
         while !state.withLock({ $0.isClosed }) {
-            updateLimit()
-            guard !limit.isUnsettled, backoff.begins(nowMs: MonotonicClock.nowMs()) else {
+            limit.askIfDue()
+            guard let batchBytes = limit.batchBytes, backoff.begins(nowMs: MonotonicClock.nowMs()) else {
                 usleep(20_000)
                 continue
             }
+            configuration.batchBytes = batchBytes
             do throws(LogError) {
                 let producer = try Producer(topic, configuration, log)
                 state.withLock { $0.take(producer) }

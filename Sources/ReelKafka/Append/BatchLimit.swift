@@ -1,5 +1,5 @@
 /// The limits for records and batches. They are those of the format until the brokers refuse a batch as too large. Then
-/// the brokers are asked for their limit, and asked again at intervals in case it was raised. Pure: `Appender` asks.
+/// the brokers are asked for their limit, and asked again at intervals in case it was raised. Pure: `BrokerLimit` asks.
 struct BatchLimit: Sendable {
     /// The largest record that is accepted, in bytes of key and value together.
     private(set) var recordBytes: Int

@@ -101,3 +101,5 @@ package struct SendWindow<Append> {
         return [Run(append: append, records: records.prefix(1))]
     }
 }
+
+extension SendWindow.Run: Sendable where Append: Sendable {}

@@ -23,7 +23,8 @@ struct Vector {
     let deltas: [(after: Int64, lines: [UInt8])]
     private let what: String
 
-    static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../Vectors").standardized
+    static let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Vectors")
+        .standardized
 
     static var names: [String] {
         let files = try? FileManager.default.contentsOfDirectory(atPath: folder.appending(path: "histories").path)

@@ -32,6 +32,7 @@ import Testing
 
     static func file() throws -> File {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
         let data = try Data(contentsOf: root.appending(path: "Vectors/events.json"))
         return try JSONDecoder().decode(File.self, from: data)
     }

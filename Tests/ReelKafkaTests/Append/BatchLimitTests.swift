@@ -161,20 +161,21 @@ struct BatchLimitTests {
         let brokers = try MockBrokers()
         brokers.topic("t")
         let told = Atomic(100_000)
+        let usual = BatchLimit(batchBytes: brokers.configuration.batchBytes, holdMs: 1)
+        let limit = BrokerLimit(usual, of: "t", log: { _, _, _ in }, ask: { told.load(ordering: .relaxed) })
         let appender = try Appender(
             topic: "t",
             configuration: brokers.configuration,
             counters: KafkaCounters(),
-            messageBytesMax: { told.load(ordering: .relaxed) },
-            limitHoldMs: 1,
+            limit: limit,
             log: { _, _, _ in }
         )
         defer { appender.close() }
         brokers.fail(.produce, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE)
         appender.append([record(10)], to: 0) { _ in }
-        try await eventually("a limit") { appender.recordBytesMax < 100_000 }
+        try await eventually("a limit") { limit.recordBytesMax < 100_000 }
         told.store(1 << 30, ordering: .relaxed)
-        try await eventually("none any more") { appender.recordBytesMax > 1 << 20 }
+        try await eventually("none any more") { limit.recordBytesMax > 1 << 20 }
     }
 
     @Test("a slow answer about the limit does not delay append reports") func slowLimitAnswer() async throws {
