@@ -3,8 +3,8 @@ import ReelLog
 import ReelNet
 import ReelNode
 
-/// One event loop's part of a gateway: its connections and its recent records. Batches of the tail enter here. Then they
-/// go to the publishes that wait for them, to the listeners, and to those who wait for a seq. On its loop only.
+/// One event loop's part of a gateway: its connections and its recent records. Batches of the tail enter here. They go
+/// on to the publishes that wait for them, to the listeners, and to those who wait for a seq. On its loop only.
 final class GatewayLoop {
     let loop: any HostLoop
     let context: GatewayContext
