@@ -92,29 +92,20 @@ public final class Gateway: Sendable {
                 try loop.sync {
                     let gateway = GatewayLoop(on: loop, index: index, share: share, from: from)
                     gateway.requests = answers.requests
-                    let passage = SnapshotProxy(
-                        on: loop,
-                        announcer: announcer,
-                        peers: peers,
-                        of: log,
-                        settings,
-                        logger: logger
-                    )
+                    let client = PeerClient(on: loop, settings.node, logger: logger)
+                    let passage = SnapshotProxy(client, announcer: announcer, peers: peers, of: log, settings)
                     gateway.reads.snapshotEventsClient = SnapshotEventsClient(
-                        on: loop,
+                        client,
                         announcer: announcer,
                         epoch: log.epoch,
-                        settings,
-                        logger: logger
+                        timeout: .milliseconds(settings.indexMs)
                     )
                     gateway.outcomes = OutcomeQuestions(
-                        on: loop,
+                        client,
                         announcer: announcer,
                         of: log,
-                        settings,
                         state: state,
-                        own: gateway.share.nodeID,
-                        logger: logger
+                        own: gateway.share.nodeID
                     )
                     let http = GatewayHTTP(gateway, answers: answers, passage: passage)
                     let server = HTTPServer(
@@ -123,14 +114,12 @@ public final class Gateway: Sendable {
                         gate: share.gate.connections,
                         handler: http
                     )
-                    let losses = LossWatch(share, on: loop)
                     if index == 0 {
                         let probe = LogProbe(share, on: loop)
                         loop.timer(after: .milliseconds(500), every: .milliseconds(500)) {
                             probe.tick(nowMs: gateway.nowMs)
                         }
-                    }
-                    if index == 0 {
+                        let losses = LossWatch(share, client)
                         node.everySecond(on: loop, share.gate) {
                             share.look(at: announcer.alive, nowMs: gateway.nowMs)
                             losses.look(at: announcer.nodes, nowMs: gateway.nowMs)
