@@ -90,6 +90,7 @@ public final class Gateway: Sendable {
         for (index, loop) in try Self.loops(settings.node.loops).enumerated() {
             parts.append(
                 try loop.sync {
+                    let client = PeerClient(on: loop, settings.node, logger: logger)
                     let gateway = GatewayLoop(
                         on: loop,
                         index: index,
@@ -97,30 +98,20 @@ public final class Gateway: Sendable {
                         from: from,
                         requests: answers.requests,
                         outcomes: OutcomeQuestions(
-                            on: loop,
+                            client,
                             announcer: announcer,
                             of: log,
-                            settings,
                             state: state,
-                            own: context.nodeID,
-                            logger: logger
+                            own: context.nodeID
                         ),
                         snapshotEvents: SnapshotEventsClient(
-                            on: loop,
+                            client,
                             announcer: announcer,
                             epoch: log.epoch,
-                            settings,
-                            logger: logger
+                            timeout: .milliseconds(settings.indexMs)
                         )
                     )
-                    let passage = SnapshotProxy(
-                        on: loop,
-                        announcer: announcer,
-                        peers: peers,
-                        of: log,
-                        settings,
-                        logger: logger
-                    )
+                    let passage = SnapshotProxy(client, announcer: announcer, peers: peers, of: log, settings)
                     let http = GatewayHTTP(gateway, answers: answers, passage: passage)
                     let server = HTTPServer(
                         on: loop,
@@ -128,12 +119,12 @@ public final class Gateway: Sendable {
                         gate: context.gate.connections,
                         handler: http
                     )
-                    let losses = LossWatch(context, on: loop)
                     if index == 0 {
                         let probe = LogProbe(context, on: loop)
                         loop.timer(after: .milliseconds(500), every: .milliseconds(500)) {
                             probe.tick(nowMs: gateway.nowMs)
                         }
+                        let losses = LossWatch(context, client)
                         node.everySecond(on: loop, context.gate) {
                             context.health.look(at: announcer.alive, nowMs: gateway.nowMs)
                             losses.look(at: announcer.nodes, nowMs: gateway.nowMs)

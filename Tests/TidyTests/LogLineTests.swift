@@ -8,7 +8,7 @@ import Testing
         let rows = Set(
             page.lines.compactMap { $0.text.firstMatch(of: /^\| `([^`]+)`/).map { String($0.output.1) } }
         )
-        let call = #/[lL]ogger\.(?:info|warning|error)\(\s*"([^"\\]+)"/#
+        let call = #/(?:[lL]ogger\.(?:info|warning|error)|\bwarn)\(\s*"([^"\\]+)"/#
         var events: Set<String> = []
         for file in try Repository.files() where file.isSource && file.isSwift {
             for match in (file.text ?? "").matches(of: call) { events.insert(String(match.output.1)) }

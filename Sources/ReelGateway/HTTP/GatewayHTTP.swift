@@ -235,7 +235,7 @@ final class GatewayHTTP: HTTPHandler {
         let own = gateway.context.nodeID
         // A question that another gateway has forwarded is answered here. Otherwise two nodes that are behind would
         // forward it to each other without end.
-        guard exchange.request.headers[SnapshotProxy.passedHeader] == nil, !isAnswered(source),
+        guard exchange.request.headers[PeerClient.passedHeader] == nil, !isAnswered(source),
             passage.hasOthers(than: own)
         else { return answer(source) }
         passage.pass(question, exchange, except: own) { answer(source) }

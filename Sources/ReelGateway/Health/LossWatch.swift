@@ -12,9 +12,7 @@ import ReelNode
 /// asks it, over TLS if the gateway speaks TLS.
 final class LossWatch {
     private let context: GatewayContext
-    private let loop: EventLoop
-    private let client: HTTPClient
-    private let access: PeerAccess
+    private let client: PeerClient
     private var claims = LossClaims()
     private var nodes: [NodeAnnouncement] = []
     private var isAsking = false
@@ -25,11 +23,9 @@ final class LossWatch {
     /// The largest `/readyz` in bytes: two roles of thousands of partitions.
     private static let answerBytesMax = 4 << 20
 
-    init(_ context: GatewayContext, on loop: EventLoop) {
+    init(_ context: GatewayContext, _ client: PeerClient) {
         self.context = context
-        self.loop = loop
-        client = HTTPClient(on: loop, maxIdle: 0)
-        access = PeerAccess(context.settings.node)
+        self.client = client
     }
 
     /// Reads the latest announcements of the nodes. Called about once a second.
@@ -40,7 +36,7 @@ final class LossWatch {
         guard !isAsking, let claim = claims.next(nowMs: nowMs) else { return }
         isAsking = true
         let log = context.log
-        loop.offload {
+        client.loop.offload {
             claim.check(in: log)
         } then: { [self] verdict in
             switch verdict {
@@ -61,22 +57,20 @@ final class LossWatch {
 
     /// Asks the node itself. Calls back with true if it says of the partition what it has announced.
     private func ask(_ claim: LossClaims.Claim, then: @escaping (Bool) -> Void) {
-        guard let node = nodes.first(where: { $0.id == claim.node }), let origin = try? access.origin(of: node) else {
+        let request = nodes.first { $0.id == claim.node }.flatMap { node in
+            client.request(to: node, timeout: Self.timeout) {
+                HTTPClientRequest("GET", host: $0.host, port: $0.port, target: "/readyz")
+            }
+        }
+        guard let request else {
             warn("a node claims a loss and cannot be asked", claim)
             return then(false)
         }
-        var request = HTTPClientRequest("GET", host: origin.host, port: origin.port, target: "/readyz")
-        access.prepare(&request, to: origin)
-        request.timeout = Self.timeout
-        var timer: LoopTimer?
-        let call = client.fetch(request, maxBody: Self.answerBytesMax) { [self] result in
-            timer?.cancel()
-            timer = nil
+        client.fetch(request, bytesMax: Self.answerBytesMax) { [self] result in
             let repeats = (try? result.get()).map { claim.isRepeated(in: $0.body) } ?? false
             if !repeats { warn("a node claims a loss and does not repeat it when it is asked", claim) }
             then(repeats)
         }
-        timer = loop.timer(after: Self.timeout) { call.cancel() }
     }
 
     private func warn(_ event: String, _ claim: LossClaims.Claim) {

@@ -13,39 +13,26 @@ final class OutcomeQuestions {
     /// The timeout of one node, if there is another one to ask.
     private static let nodeMs: Int64 = 1_000
 
-    private let loop: EventLoop
-    private let client: HTTPClient
+    private let client: PeerClient
     private let announcer: Announcer
     private let source: (any StateSource)?
     /// The id of this node, which announces itself among the others.
     private let own: String
     private let (epoch, partitions): (Epoch, Int)
-    private let access: PeerAccess
-    private let logger: Logger
     private var warnings = LineLimiter(lines: 1, windowMs: 10_000)
     private var turn = 0
     /// For each node the time until which it is not asked.
     private var resting: [String: Int64] = [:]
 
-    /// Creates the questions of one loop, with the settings of the gateway.
-    init(
-        on loop: EventLoop,
-        announcer: Announcer,
-        of log: any EventLog,
-        _ settings: GatewaySettings,
-        state: (any StateSource)?,
-        own: String,
-        logger: Logger
-    ) {
-        self.logger = logger
-        self.loop = loop
-        client = HTTPClient(on: loop)
+    init(_ client: PeerClient, announcer: Announcer, of log: any EventLog, state: (any StateSource)?, own: String) {
+        self.client = client
         self.announcer = announcer
         source = state
         self.own = own
         (epoch, partitions) = (log.epoch, log.partitions)
-        access = PeerAccess(settings.node)
     }
+
+    private var loop: EventLoop { client.loop }
 
     /// A question for the outcomes of events.
     struct Question {
@@ -76,7 +63,7 @@ final class OutcomeQuestions {
         let nowMs = loop.nowMs
         resting = resting.filter { $0.value > nowMs }
         let nodes = SnapshotProxy.order(
-            announcer.nodes.filter { $0.id != own && access.canAsk($0) },
+            announcer.nodes.filter { $0.id != own && client.access.canAsk($0) },
             alive: announcer.alive,
             epoch: epoch,
             partition,
@@ -102,48 +89,26 @@ final class OutcomeQuestions {
             return then(.failure(failure ?? Problem(.nodeBehind, "found no snapshot node that answers")))
         }
         let rest = nodes.dropFirst()
-        guard let origin = try? access.origin(of: node) else {
-            return ask(rest, question, untilMs: untilMs, failure, then)
-        }
-        var request = HTTPClientRequest(
-            StateRequest(.outcomes(of: question.acks, epoch: epoch), of: question.stream),
-            origin
-        )
-        access.prepare(&request, to: origin)
-        // The node must answer itself, and not forward the question.
-        request.headers.add(SnapshotProxy.passedHeader, "1")
-        if let authorization = question.authorization { request.headers.add("authorization", authorization) }
         let waitMs = rest.isEmpty ? leftMs : min(leftMs, Self.nodeMs)
-        request.timeout = .milliseconds(waitMs)
-        // A node that sends its answer in small pieces does not delay the client any longer than this.
-        var timer: LoopTimer?
-        var isLate = false
-        let call = client.fetch(request, maxBody: Self.answerBytes) { [self] result in
-            timer?.cancel()
-            timer = nil
+        let asked = StateRequest(.outcomes(of: question.acks, epoch: epoch), of: question.stream)
+        let request = client.request(to: node, authorization: question.authorization, timeout: .milliseconds(waitMs)) {
+            HTTPClientRequest(asked, $0)
+        }
+        guard let request else { return ask(rest, question, untilMs: untilMs, failure, then) }
+        client.fetch(request, bytesMax: Self.answerBytes) { [self] result in
             switch Self.outcomes(result, count: question.acks.count) {
             case .success(let outcomes): then(.success(outcomes))
             case .failure(let problem) where problem.status < 500 && !problem.code.isLoss: then(.failure(problem))
             case .failure(var problem):
-                if case .failure(let error) = result { warn(of: node, error) }
-                if isLate { problem.detail = "a snapshot node has not answered within \(waitMs) ms" }
+                if case .failure(let error) = result {
+                    client.warn("a snapshot node does not answer", node, error.message, &warnings)
+                    let isLate = error.code == .timedOut
+                    if isLate { problem.detail = "a snapshot node has not answered within \(waitMs) ms" }
+                }
                 resting[node.id] = loop.nowMs + Self.restMs
                 ask(rest, question, untilMs: untilMs, problem, then)
             }
         }
-        timer = loop.timer(after: .milliseconds(waitMs)) {
-            isLate = true
-            call.cancel()
-        }
-    }
-
-    /// Writes a log line about an error that clients do not get: the error may name an address.
-    private func warn(of node: NodeAnnouncement, _ error: NetError) {
-        guard let unsaid = warnings.admit(nowMs: loop.nowMs) else { return }
-        logger.warning(
-            "a snapshot node does not answer",
-            ["node": node.id, "url": node.url, "detail": error.message, "lines_left_out": "\(unsaid)"]
-        )
     }
 
     /// Returns the outcomes in a node's answer.

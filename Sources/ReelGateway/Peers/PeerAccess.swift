@@ -8,7 +8,8 @@ import ReelNode
 /// A question carries the client's token. The client has sent its token over TLS to a gateway that speaks TLS. Such a
 /// gateway asks no node over plain HTTP: a writer of the node list must not get the token by naming an `http` address.
 struct PeerAccess: Sendable {
-    private let tls: TLSClient?
+    /// The certificates that are trusted; nil: no node is asked over TLS.
+    let tls: TLSClient?
     private let requiresTLS: Bool
 
     /// The access that the settings of the gateway give.
@@ -16,9 +17,7 @@ struct PeerAccess: Sendable {
         self.init(tls: node.peerTLS, requiresTLS: node.tls != nil)
     }
 
-    /// - Parameters:
-    ///   - tls: The certificates that are trusted; nil: no node is asked over TLS.
-    ///   - requiresTLS: True if no node is asked without TLS.
+    /// `requiresTLS`: true if no node is asked without TLS.
     init(tls: TLSClient?, requiresTLS: Bool) {
         self.tls = tls
         self.requiresTLS = requiresTLS
@@ -45,11 +44,6 @@ struct PeerAccess: Sendable {
 
     /// True if the node can be asked.
     func canAsk(_ node: NodeAnnouncement) -> Bool { (try? origin(of: node)) != nil }
-
-    /// Sets TLS in a request if its origin requires that.
-    func prepare(_ request: inout HTTPClientRequest, to origin: HTTPOrigin) {
-        if origin.isSecure { request.tls = tls }
-    }
 }
 
 /// The snapshot nodes that are not asked because of their addresses. Each of them is reported once.

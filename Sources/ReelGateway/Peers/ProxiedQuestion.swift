@@ -101,22 +101,21 @@ final class ProxiedQuestion {
 
     private func ask(_ index: Int) {
         guard exchange.isOpen else { return giveUp() }
-        let node = nodes[index]
-        guard let origin = try? passage.access.origin(of: node) else {
-            return perform(hedged.failed(index, nowMs: loop.nowMs))
-        }
-        var request = question.clientRequest(to: origin)
-        if exchange.request.method == "HEAD" { request.method = "HEAD" }
-        passage.access.prepare(&request, to: origin)
-        request.headers.add(SnapshotProxy.passedHeader, "1")
+        let sent = exchange.request
+        let asked = passage.client.request(
+            to: nodes[index],
+            authorization: sent.headers["authorization"],
+            timeout: hedged.hasNext ? passage.headTimeout : passage.timeout,
+            question.clientRequest(to:)
+        )
+        guard var request = asked else { return perform(hedged.failed(index, nowMs: loop.nowMs)) }
+        if sent.method == "HEAD" { request.method = "HEAD" }
         if let client = exchange.client { request.headers.add("forwarded", client.forwardedFor) }
-        request.timeout = hedged.hasNext ? passage.headTimeout : passage.timeout
-        // The other node checks the client's own token. An answer after a preamble is compressed here, if at all.
-        let names = question.preamble.isEmpty ? ["authorization", "if-none-match"] : ["authorization"]
-        for name in names {
-            if let value = exchange.request.headers[name] { request.headers.add(name, value) }
+        // An answer after a preamble is compressed here, if at all.
+        if question.preamble.isEmpty {
+            if let tag = sent.headers["if-none-match"] { request.headers.add("if-none-match", tag) }
+            if sent.acceptsGzip { request.headers.add("accept-encoding", "gzip") }
         }
-        if question.preamble.isEmpty, exchange.request.acceptsGzip { request.headers.add("accept-encoding", "gzip") }
         // A node that sends little at a time is never silent. Connecting and answering may take the timeout each.
         deadlines[index] = loop.timer(after: request.timeout * 2) { [self] in
             deadlines[index] = nil
@@ -124,7 +123,7 @@ final class ProxiedQuestion {
             passage.isSilent(nodes[index], "it has not begun to answer in time")
             fail(index)
         }
-        calls[index] = passage.client.send(request) { [self] event in take(event, from: index) }
+        calls[index] = passage.client.http.send(request) { [self] event in take(event, from: index) }
     }
 
     private func take(_ event: HTTPClient.Event, from index: Int) {

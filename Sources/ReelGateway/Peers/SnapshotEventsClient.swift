@@ -1,4 +1,3 @@
-import ReelBase
 import ReelCore
 import ReelLog
 import ReelNet
@@ -12,7 +11,7 @@ final class SnapshotEventsClient {
     static let distance: Seq = 4 * PageCache.seqsMax
 
     /// The maximum number of questions under way. A crowd reads pages together for less.
-    private static let underWayMax = 8
+    static let underWayMax = 8
     /// The maximum number of events per answer.
     private static let eventsMax = 1_000
     /// A stream with more than one event in this number of seqs is dense: the pages of the log then bring more events
@@ -32,13 +31,10 @@ final class SnapshotEventsClient {
         var partition: Int
     }
 
-    private let loop: EventLoop
-    private let client: HTTPClient
+    private let client: PeerClient
     private let announcer: Announcer
     private let epoch: Epoch
-    private let access: PeerAccess
     private let timeout: Duration
-    private let logger: Logger
     private var warnings = LineLimiter(lines: 10, windowMs: 10_000)
     private var underWay = 0
     private var turn = 0
@@ -49,24 +45,22 @@ final class SnapshotEventsClient {
     /// For each dense stream the seq up to which it is read from the log.
     private var dense: [StreamName: Seq] = [:]
 
-    /// Creates the client of one loop, with the settings of the gateway.
-    init(on loop: EventLoop, announcer: Announcer, epoch: Epoch, _ settings: GatewaySettings, logger: Logger) {
-        self.loop = loop
-        client = HTTPClient(on: loop, maxIdle: Self.underWayMax)
+    init(_ client: PeerClient, announcer: Announcer, epoch: Epoch, timeout: Duration) {
+        self.client = client
         self.announcer = announcer
         self.epoch = epoch
-        access = PeerAccess(settings.node)
-        timeout = .milliseconds(settings.indexMs)
-        self.logger = logger
+        self.timeout = timeout
     }
+
+    private var loop: EventLoop { client.loop }
 
     /// Returns a node that can be asked for the query; nil: there is none, or asking does not pay.
     func node(for query: LogQuery) -> NodeAnnouncement? {
         guard query.to - query.from >= Self.distance, underWay < Self.underWayMax else { return nil }
         guard dense[query.stream].map({ query.from > $0 }) ?? true else { return nil }
         let able = announcer.alive.filter { node in
-            guard node.role == "snapshot", access.canAsk(node), resting[node.id].map({ $0 <= loop.nowMs }) ?? true
-            else { return false }
+            let isResting = resting[node.id].map { $0 > loop.nowMs } ?? false
+            guard node.role == "snapshot", !isResting, client.access.canAsk(node) else { return false }
             let place = Place(node: node.id, partition: query.partition)
             let head = node.folded(in: epoch).first { $0.partition == query.partition }?.seq ?? .none
             return head - query.from >= Self.distance && begins[place].map { $0 <= query.from } ?? true
@@ -84,23 +78,15 @@ final class SnapshotEventsClient {
         authorization: String?,
         then: @escaping (EventRange?) -> Void
     ) {
-        guard let origin = try? access.origin(of: node) else { return then(nil) }
-        var request = HTTPClientRequest(
-            "GET",
-            host: origin.host,
-            port: origin.port,
-            target: "/v1/streams/\(query.stream)/events?after=\(query.from - 1)&epoch=\(epoch)"
-                + "&limit=\(min(query.events, Self.eventsMax))"
-        )
-        access.prepare(&request, to: origin)
-        if let authorization { request.headers.add("authorization", authorization) }
-        request.timeout = timeout
+        let target =
+            "/v1/streams/\(query.stream)/events?after=\(query.from - 1)&epoch=\(epoch)"
+            + "&limit=\(min(query.events, Self.eventsMax))"
+        let request = client.request(to: node, authorization: authorization, timeout: timeout) {
+            HTTPClientRequest("GET", host: $0.host, port: $0.port, target: target)
+        }
+        guard let request else { return then(nil) }
         underWay += 1
-        // A node that sends its answer in small pieces does not delay the client any longer than this.
-        var timer: LoopTimer?
-        let call = client.fetch(request, maxBody: Self.answerBytes) { [self] result in
-            timer?.cancel()
-            timer = nil
+        client.fetch(request, bytesMax: Self.answerBytes) { [self] result in
             switch result {
             case .success(let response): take(response, of: node, for: query, then: then)
             case .failure(let error):
@@ -108,7 +94,6 @@ final class SnapshotEventsClient {
                 end(nil, then)
             }
         }
-        timer = loop.timer(after: timeout) { call.cancel() }
     }
 
     private func end(_ chunk: EventRange?, _ then: (EventRange?) -> Void) {
@@ -162,11 +147,7 @@ final class SnapshotEventsClient {
 
     private func rest(_ node: NodeAnnouncement, _ detail: String) {
         resting[node.id] = loop.nowMs + Self.restMs
-        guard let unsaid = warnings.admit(nowMs: WallClock.nowMs()) else { return }
-        logger.warning(
-            "a snapshot node has no events",
-            ["node": node.id, "detail": detail, "lines_left_out": "\(unsaid)"]
-        )
+        client.warn("a snapshot node has no events", node, detail, &warnings)
     }
 }
 

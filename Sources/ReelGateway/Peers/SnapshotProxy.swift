@@ -1,4 +1,3 @@
-import ReelBase
 import ReelCore
 import ReelLog
 import ReelNet
@@ -8,14 +7,12 @@ import ReelNode
 /// first byte of its answer, or says that it cannot answer now. If a node is silent for a while, it also asks another
 /// one, see `HedgedQuestion`. On its loop only.
 final class SnapshotProxy {
-    let client: HTTPClient
+    let client: PeerClient
     private let announcer: Announcer
     private let peers: PeerMemory
     private let epoch: Epoch
     private let partitions: Int
-    let access: PeerAccess
     let (timeout, headTimeout, hedgeMs): (Duration, Duration, Int64)
-    private let logger: Logger
     /// Limits the log lines: every request may meet a node that is away.
     private var warnings = LineLimiter(lines: 10, windowMs: 10_000)
     private var turn = 0
@@ -23,31 +20,25 @@ final class SnapshotProxy {
     /// Creates the proxy of one loop, with the settings of the gateway. `peers` is the knowledge of the other nodes
     /// that all loops context.
     init(
-        on loop: EventLoop,
+        _ client: PeerClient,
         announcer: Announcer,
         peers: PeerMemory,
         of log: any EventLog,
-        _ settings: GatewaySettings,
-        logger: Logger
+        _ settings: GatewaySettings
     ) {
-        access = PeerAccess(settings.node)
+        self.client = client
         timeout = .milliseconds(settings.peerMs)
         headTimeout = .milliseconds(min(settings.peerMs, settings.peerHeadMs))
         hedgeMs = settings.hedgeMs
-        client = HTTPClient(on: loop)
         self.announcer = announcer
         self.peers = peers
         (epoch, partitions) = (log.epoch, log.partitions)
-        self.logger = logger
     }
-
-    /// The header of a request that a gateway has forwarded. The node that receives it answers from its own state.
-    static let passedHeader = "reel-passed"
 
     /// True if another node than this one may have the state of this log.
     func hasOthers(than own: String) -> Bool {
         announcer.alive.contains { node in
-            node.id != own && node.role != "gateway" && node.epoch ?? epoch == epoch && access.canAsk(node)
+            node.id != own && node.role != "gateway" && node.epoch ?? epoch == epoch && client.access.canAsk(node)
         }
     }
 
@@ -74,7 +65,7 @@ final class SnapshotProxy {
                 Set(alive.map(\.id).filter { record.hasRefused($0, partition, nowMs: nowMs) })
             )
         }
-        let others = all.filter { $0.id != own && access.canAsk($0) }
+        let others = all.filter { $0.id != own && client.access.canAsk($0) }
         let nodes = Self.order(others, alive: answering, refusing: refusing, epoch: epoch, partition, turn: turn)
         ProxiedQuestion(question, in: partition, to: nodes, exchange, by: self, otherwise: otherwise).start()
     }
@@ -148,8 +139,7 @@ final class SnapshotProxy {
     }
 
     func warn(_ event: String, _ node: NodeAnnouncement, _ detail: String) {
-        guard let unsaid = warnings.admit(nowMs: WallClock.nowMs()) else { return }
-        logger.warning(event, ["node": node.id, "detail": detail, "lines_left_out": "\(unsaid)"])
+        client.warn(event, node, detail, &warnings)
     }
 }
 extension HTTPClientRequest {

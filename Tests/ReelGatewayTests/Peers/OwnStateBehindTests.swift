@@ -54,7 +54,7 @@ struct OwnStateBehindTests {
         let live = try LiveGateway(log, state: Behind()) { $0.node.announceMs = 20 }
         let target = "/v1/streams/todo/snapshot"
         try await eventually("the other node's state is answered") { try await live.get(target).status == 200 }
-        let passed = try await live.ask("GET", target, headers: [SnapshotProxy.passedHeader: "1"])
+        let passed = try await live.ask("GET", target, headers: [PeerClient.passedHeader: "1"])
         #expect(passed.status == 503)
         #expect(String(decoding: passed.body, as: UTF8.self).contains("the own state is a part"))
         let digests = #"{"epoch":"\#(log.epoch)","streams":[{"stream":"todo","seq":-1}]}"#
@@ -63,7 +63,7 @@ struct OwnStateBehindTests {
             "POST",
             "/v1/digests",
             body: digests,
-            headers: [SnapshotProxy.passedHeader: "1"]
+            headers: [PeerClient.passedHeader: "1"]
         )
         #expect(passedDigests.status == 503)
         let events = #"{"events":[{"type":"noop"}]}"#
