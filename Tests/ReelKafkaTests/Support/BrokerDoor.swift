@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 /// A proxy in front of a broker, which can hide a topic. The broker then seems not to know the topic yet, because the
