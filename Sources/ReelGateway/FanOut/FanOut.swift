@@ -40,7 +40,8 @@ final class FanOut {
         filter: EventFilter?,
         hasOutcomes: Bool
     ) -> Subscription<SocketClient> {
-        subscriptions.add(
+        stopWaiting(client, stream)
+        let entry = subscriptions.add(
             client,
             stream,
             partition: partition,
@@ -48,15 +49,26 @@ final class FanOut {
             filter: filter,
             hasOutcomes: hasOutcomes
         )
+        if hasOutcomes { _ = waiters.add(entry) }
+        return entry
     }
 
     /// Ends a subscription of a client that wants it no longer.
     func remove(_ client: SocketClient, _ stream: StreamName) {
+        stopWaiting(client, stream)
         _ = subscriptions.remove(client, stream)
     }
 
+    /// Removes a client's subscription from the waiters, if it has one with outcomes.
+    private func stopWaiting(_ client: SocketClient, _ stream: StreamName) {
+        if let entry = subscriptions.entry(client, stream), entry.hasOutcomes { _ = waiters.remove(entry) }
+    }
+
     /// Ends all subscriptions of a client that is gone.
-    func removeAll(_ client: SocketClient) { subscriptions.removeAll(client) }
+    func removeAll(_ client: SocketClient) {
+        for entry in subscriptions.all(of: client) where entry.hasOutcomes { _ = waiters.remove(entry) }
+        subscriptions.removeAll(client)
+    }
 
     /// Ends a subscription that cannot be served any longer, and sends the client the error.
     func end(_ entry: Subscription<SocketClient>, _ error: ReelError) {

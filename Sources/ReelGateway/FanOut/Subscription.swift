@@ -28,15 +28,12 @@ final class Subscription<Client: Subscriber> {
     var next: Seq { cursor.next }
     /// The filter for events; nil: all events.
     var filter: EventFilter? { cursor.filter }
-    /// True if each event is sent with its outcome. Such a subscription never becomes live; `OutcomeFollower` reads for
-    /// it.
+    /// True if each event is sent with its outcome. Such a subscription never becomes live: it is a `StreamWaiter`.
     var hasOutcomes: Bool { cursor.hasOutcomes }
 
     /// Ends the subscription.
     func finish() {
         isOver = true
-        cursor.options?.whenOver?()
-        cursor.options?.whenOver = nil
         // The reader may stay in a queue for a while, and its filter can be large.
         cursor = StreamCursor(stream, in: partition, after: proven)
     }

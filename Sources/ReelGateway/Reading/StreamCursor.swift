@@ -22,8 +22,6 @@ final class ReadOptions {
     let filter: EventFilter?
     /// True if each event is sent with its outcome.
     let hasOutcomes: Bool
-    /// Called once when the reader ends. Only for subscriptions.
-    var whenOver: (() -> Void)?
 
     /// Returns nil if there is no filter and outcomes are not wanted, which keeps most readers small.
     init?(_ filter: EventFilter?, hasOutcomes: Bool) {

@@ -5,13 +5,11 @@ import ReelNode
 extension GatewayLoop {
     /// Starts a new subscription: in its turns, or at once if nothing is missing.
     func begin(_ entry: Subscription<SocketClient>) {
-        if entry.hasOutcomes { follow(entry) }
         if entry.next <= rings[entry.partition].head { reads.read(entry) } else { entry.caughtUp() }
     }
 }
 
-// A subscription gets the events up to the head, at its client's pace. Then it becomes live, and the tail feeds it. A
-// subscription with outcomes never becomes live: `OutcomeFollower` lets it read when there are more events.
+// A subscription gets the events up to the head, at its client's pace. Then it becomes live, and the tail feeds it.
 extension Subscription: EventReader where Client == SocketClient {
     private var gateway: GatewayLoop { client.gateway }
 
@@ -49,4 +47,18 @@ extension Subscription: EventReader where Client == SocketClient {
         client.send(EventRange(from: proven + 1, to: head).frame(stream: stream))
         sent(to: head)
     }
+}
+
+// A subscription with outcomes never becomes live. It reads on whenever its stream has new events, and proves the head
+// about once a second.
+extension Subscription: StreamWaiter where Client == SocketClient {
+    func moved() { gateway.reads.read(self) }
+
+    func tick(nowMs: Int64) {
+        owesProof = true
+        gateway.reads.read(self)
+    }
+
+    /// Does nothing: `SocketClient.askToLeave` tells the client.
+    func askToLeave(afterMs: Int64) {}
 }
