@@ -121,7 +121,7 @@ let package = Package(
         // Settings, raw connections and mock brokers, for the suites of nodes.
         .target(
             name: "NodeTestSupport",
-            dependencies: ["CRdkafka", "ReelCore", "ReelKafka", "ReelLog", "ReelNet", "ReelNode"],
+            dependencies: ["CRdkafka", "ReelCore", "ReelKafka", "ReelLog", "ReelNet", "ReelNode", "TestSupport"],
             path: "Tests/NodeTestSupport",
             swiftSettings: settings
         ),

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A port of the loopback that is reserved for a process that listens there, now or later. The port is bound here too,
@@ -10,7 +11,7 @@ package final class HeldPort: Sendable {
 
     /// Reserves a free port.
     package init() throws {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        let descriptor = streamSocket()
         try #require(descriptor >= 0)
         self.descriptor = descriptor
         // Without this option no process could listen on the port.

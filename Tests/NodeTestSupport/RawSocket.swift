@@ -1,5 +1,6 @@
 import Foundation
 package import ReelNet
+import TestSupport
 import Testing
 
 /// A plain blocking socket. Tests use it to send bytes that no correct client sends.
@@ -12,7 +13,7 @@ package final class RawSocket: Sendable {
     ///   - receiveBytes: The size of the kernel's receive buffer; with nil the kernel chooses it.
     ///   - segmentBytes: The maximum size of a TCP segment; with nil the kernel chooses it.
     package init(_ address: SocketAddress, receiveBytes: Int32? = nil, segmentBytes: Int32? = nil) throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        descriptor = streamSocket()
         if let receiveBytes { set(SOL_SOCKET, SO_RCVBUF, receiveBytes) }
         if let segmentBytes { set(Int32(IPPROTO_TCP), TCP_MAXSEG, segmentBytes) }
         var name = sockaddr_in()
@@ -121,7 +122,7 @@ package final class RawSocket: Sendable {
     package func reset() {
         breaksOff()
         // The descriptor's number stays in use until the object is freed.
-        let nothing = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        let nothing = streamSocket(AF_UNIX)
         dup2(nothing, descriptor)
         close(nothing)
     }

@@ -75,7 +75,7 @@ struct DamagedBatchTests {
             + bytes(Int32(5_000)) + bytes(Int32(1)) + text(topic) + bytes(Int32(1)) + bytes(Int32(0))
             + bytes(Int32(batches.count)) + batches
         let port = try #require(broker.split(separator: ":").last.flatMap { UInt16($0) })
-        let connection = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let connection = streamSocket()
         defer { close(connection) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

@@ -164,7 +164,7 @@ struct LateAnswerTests {
     }
 
     @Test("a port that takes connections and stays silent is named within ten seconds") func silent() throws {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let listener = streamSocket()
         defer { close(listener) }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

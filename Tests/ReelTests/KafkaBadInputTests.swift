@@ -3,6 +3,7 @@ import NodeTestSupport
 import ReelCore
 import ReelKafka
 import ReelLog
+import TestSupport
 import Testing
 
 @testable import ReelTool
@@ -109,7 +110,7 @@ private final class OneAnswer: Sendable {
     private let descriptor: Int32
 
     init(_ text: String) throws {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let descriptor = streamSocket()
         try #require(descriptor >= 0)
         self.descriptor = descriptor
         var address = sockaddr_in()

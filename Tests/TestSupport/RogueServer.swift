@@ -35,11 +35,7 @@ package final class RogueServer: Sendable {
 
     /// Starts a server that calls `answer` with the head of each request.
     package init(_ answer: @escaping @Sendable (_ head: String) -> Answer) throws {
-        #if canImport(Glibc)
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        #else
-        let listener = socket(AF_INET, SOCK_STREAM, 0)
-        #endif
+        let listener = streamSocket()
         self.listener = listener
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

@@ -1,5 +1,5 @@
 import Foundation
-import Glibc
+import TestSupport
 import Testing
 
 /// A proxy in front of a broker, which can hide a topic. The broker then seems not to know the topic yet, because the
@@ -18,7 +18,7 @@ final class BrokerDoor: Sendable {
         throws
     {
         let port = try #require(broker.split(separator: ":").last.flatMap { UInt16($0) })
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let listener = streamSocket()
         try #require(listener >= 0)
         self.listener = listener
         var own = Self.loopback(0)
@@ -56,7 +56,7 @@ final class BrokerDoor: Sendable {
     }
 
     private static func knock(at port: UInt16) -> Int32 {
-        let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let server = streamSocket()
         var address = loopback(port)
         _ = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {

@@ -133,7 +133,7 @@ private final class EchoNode: Sendable {
     private let counts = Mutex(Counts())
 
     init() throws {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let listener = streamSocket()
         var address = ProxyLine.loopback(0)
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         withUnsafeMutablePointer(to: &address) {

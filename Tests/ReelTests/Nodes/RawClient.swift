@@ -18,7 +18,7 @@ final class RawClient {
 
     /// Connects to `127.0.0.1:PORT`.
     init(port: UInt16) throws {
-        descriptor = Foundation.socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        descriptor = streamSocket()
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
