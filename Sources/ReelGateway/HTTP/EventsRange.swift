@@ -72,6 +72,7 @@ final class EventsRange: StreamWaiter, EventReader {
     ///   - waitS: The maximum wait for an event in seconds; 0: it does not wait.
     func answer(after: Seq, epoch: Epoch?, limit: Int, waitS: Int64) {
         gateway.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { [self] failure in
+            guard exchange.isOpen else { return }
             if let failure { return refuse(failure) }
             let head = gateway.rings[partition].head
             // A client that has all readable events is told why no more can be read.
@@ -91,6 +92,7 @@ final class EventsRange: StreamWaiter, EventReader {
         let seqs = block * Self.blockSeqs...(block + 1) * Self.blockSeqs - 1
         let head = gateway.rings[partition].head
         gateway.admit(stream, epoch: epoch, lowest: seqs.lowerBound, highest: .none) { [self] failure in
+            guard exchange.isOpen else { return }
             if let failure { return refuse(failure) }
             guard seqs.upperBound <= head else {
                 var problem = Problem(

@@ -102,8 +102,9 @@ final class OutcomeQuestions {
             case .failure(var problem):
                 if case .failure(let error) = result {
                     client.warn("a snapshot node does not answer", node, error.message, &warnings)
-                    let isLate = error.code == .timedOut
-                    if isLate { problem.detail = "a snapshot node has not answered within \(waitMs) ms" }
+                    if error.code == .timedOut {
+                        problem.detail = "a snapshot node has not answered within \(waitMs) ms"
+                    }
                 }
                 resting[node.id] = loop.nowMs + Self.restMs
                 ask(rest, question, untilMs: untilMs, problem, then)

@@ -9,7 +9,7 @@ final class PeerClient {
     let http: HTTPClient
     private let logger: Logger
 
-    /// The header of a request that a gateway has forwarded. The node that receives it answers from its own state.
+    /// The header of each question of a gateway. A node that gets it answers from its own state.
     static let passedHeader = "reel-passed"
 
     init(on loop: EventLoop, _ settings: NodeSettings, logger: Logger) {

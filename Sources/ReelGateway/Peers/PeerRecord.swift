@@ -68,7 +68,7 @@ struct PeerRecord {
     }
 }
 
-/// The record of a gateway, which all of its loops context.
+/// The record of a gateway, which all of its loops share.
 final class PeerMemory: Sendable {
     private let record = Mutex(PeerRecord())
 

@@ -18,7 +18,7 @@ final class SnapshotProxy {
     private var turn = 0
 
     /// Creates the proxy of one loop, with the settings of the gateway. `peers` is the knowledge of the other nodes
-    /// that all loops context.
+    /// that all loops share.
     init(
         _ client: PeerClient,
         announcer: Announcer,

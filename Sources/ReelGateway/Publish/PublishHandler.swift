@@ -46,7 +46,7 @@ final class PublishHandler {
     // MARK: Taking events
 
     /// Checks, stamps and accepts a publish, as a whole or not at all. Sends all answers that are known at once. On the
-    /// gateway.loop.
+    /// loop.
     ///
     /// - Parameters:
     ///   - publish: The publish.
@@ -175,7 +175,7 @@ final class PublishHandler {
     }
 
     /// Returns the reason why the log does not accept an event of `count` bytes; nil: it does.
-    func refusal(ofBytes count: Int, in stream: StreamName) -> ReelError? {
+    private func refusal(ofBytes count: Int, in stream: StreamName) -> ReelError? {
         let most = context.log.recordBytesMax - stream.description.utf8.count
         guard count > most else { return nil }
         return ReelError(.tooLarge, "found an event of \(count) bytes, the log takes at most \(most)")

@@ -77,7 +77,7 @@ struct FilteredBatch {
         }
     }
 
-    /// Returns a filter that passes the same events of this batch, and that more clients context.
+    /// Returns a filter that passes the same events of this batch, and that more clients share.
     func reduced(_ filter: EventFilter) -> EventFilter {
         if let site = filter.site, sites.contains(site) { return filter }
         return filter.withoutSite

@@ -124,7 +124,7 @@ final class SeqWaiters {
 
     /// Ends the waits for a partition with an error, or those for all partitions if it is nil. While the log is being
     /// asked, its waiters are not in the list: they learn of the error with the answer.
-    func fail(_ partition: Int? = nil, _ error: ReelError) {
+    func fail(_ partition: Int?, _ error: ReelError) {
         let partitions = partition.map { $0..<$0 + 1 } ?? waiting.indices
         for waiter in partitions.flatMap({ waiting[$0].removeAll() }) { waiter.then(error) }
     }

@@ -62,7 +62,8 @@ struct BatchLimit: Sendable {
         guard !isContradicted else { return }
         // If the batch can have held only one record, that record is too large. Else batches become half as large.
         if refused + Self.overhead >= batchBytes {
-            recordBytes = max(1, refused - 1)
+            // A producer that made its batches under an earlier limit may have been refused a larger record.
+            recordBytes = max(1, min(recordBytes, refused - 1))
         } else {
             batchBytes = max(1, batchBytes / 2)
         }

@@ -1,14 +1,19 @@
 /// A request of a connection and its response. On the loop.
 ///
 /// The handler calls either `respond`, or `start`, then any number of `write`, then `end`. Calls after the end or on a
-/// broken connection do nothing. The response to HEAD is the head of the response to GET: it ends with `start`.
+/// broken connection do nothing, and closures that are set then are dropped. The response to HEAD is the head of the
+/// response to GET: it ends with `start`.
 public final class HTTPExchange {
     /// The loop that the exchange belongs to.
     public let loop: EventLoop
     /// Called when the kernel has taken all written bytes: the handler may then write more of a long response.
-    public var drained: (() -> Void)?
+    public var drained: (() -> Void)? {
+        didSet { if isOver { drained = nil } }
+    }
     /// Called if the connection breaks before the response has ended.
-    public var broken: (() -> Void)?
+    public var broken: (() -> Void)? {
+        didSet { if isOver { broken = nil } }
+    }
 
     /// The head of the request.
     public let request: HTTPRequestHead
@@ -35,6 +40,8 @@ public final class HTTPExchange {
         self.connection = connection
         self.request = request
     }
+
+    private var isOver: Bool { if case .over = state { true } else { false } }
 
     /// True if a response, or the rest of one, can still be written.
     public var isOpen: Bool {

@@ -15,6 +15,7 @@ import Testing
         let keys = try KeyFile()
         try await LiveGateway.with(MemoryLog(partitions: 1)) {
             $0.subjectConnections = most
+            $0.aheadMs = 1_000_000
             $0.node.tokens = keys.gate
         } _: { live in
             try await body(live, keys)
@@ -90,6 +91,34 @@ import Testing
             poll = try client(target + "?wait=900")
             try await eventually("both wait again") { try await live.metric("reel_gateway_http_subscribers") == 2 }
             withExtendedLifetime((stream, poll)) {}
+        }
+    }
+
+    @Test("a long poll whose client left before it was admitted gives its place back")
+    func leftEarly() async throws {
+        try await limited(1) { live, keys in
+            let token = try keys.token("ann", publish: "*")
+            let target = "/v1/streams/todo/events"
+            func poll(after: Seq) async throws -> Int {
+                let target = "\(target)?after=\(after)&epoch=\(live.log.epoch)&wait=1"
+                return try await live.ask("GET", target, headers: ["authorization": "Bearer \(token)"]).status
+            }
+            var client: RawSocket? = try RawSocket(live.gateway.address)
+            client?.breaksOff()
+            client?.send("GET \(target)?after=0&epoch=\(live.log.epoch)&wait=900 HTTP/1.1\r\nHost: a\r\n")
+            client?.send("Authorization: Bearer \(token)\r\n\r\n")
+            // The log is empty, so the poll waits for seq 0 and holds the only place.
+            try await eventually("the place is taken") { try await poll(after: -1) == 503 }
+            client = nil
+            try await eventually("the connection is gone") { try await live.metric("reel_node_connections") == 1 }
+            let event = try await live.ask(
+                "POST",
+                target,
+                body: #"{"events":[{"type":"noop"}]}"#,
+                headers: ["authorization": "Bearer \(token)"]
+            )
+            #expect(event.status == 200)
+            try await eventually("the place is free") { try await poll(after: -1) == 200 }
         }
     }
 }

@@ -56,6 +56,15 @@ struct BatchLimitTests {
         #expect(limit.batchBytes == 500_000, "they do not take what they say")
     }
 
+    @Test("a refused batch of an earlier limit does not raise the limit") func earlierBatches() {
+        var limit = lowered(to: 100_000)
+        for _ in 0..<3 {
+            limit.refused(recordBytes: 300_000)
+            limit.told(100_000, nowMs: 0)
+            #expect(limit.recordBytes <= 100_000 - BatchLimit.overhead)
+        }
+    }
+
     @Test("brokers that take the batch and not the largest record are believed") func brokersThatTakeThe() {
         #expect(lowered(to: 1_050_000).recordBytes == 1_050_000 - BatchLimit.overhead)
         #expect(lowered(to: 1_050_000).batchBytes == 1_000_000)
