@@ -26,7 +26,7 @@ extension GatewayHTTP {
     }
 
     /// `POST …/events`: publishes events and answers with the acks and the outcomes. `failed` answers with an error
-    /// that occurs after this method has returned.
+    /// that this method does not throw.
     func publish(
         _ match: Router<Endpoint>.Match,
         _ request: HTTPRequest,
@@ -138,14 +138,14 @@ extension GatewayHTTP {
                 let after = try object.required("after", try object.integer("after", from: -1))
                 return Body(publish: ClientFrame.Publish(stream: stream, epoch: epoch, events: events), after: after)
             }
-        } then: { [self] body throws(Problem) in
-            try sync(body, exchange, access)
+        } then: { [self] body in
+            sync(body, exchange, access, failed: failed)
         } failed: {
             failed($0)
         }
     }
 
-    private func sync(_ body: Body, _ exchange: HTTPExchange, _ access: Access) throws(Problem) {
+    private func sync(_ body: Body, _ exchange: HTTPExchange, _ access: Access, failed: @escaping (Problem) -> Void) {
         let (stream, after) = (body.publish.stream, body.after)
         let epoch = body.publish.epoch ?? gateway.context.epoch
         func answer(_ acks: [ServerFrame.Acked]) {
@@ -155,8 +155,6 @@ extension GatewayHTTP {
             question.preamble = PublishAnswer.opening(stream, epoch, acks).finishLine()
             ask(question, exchange)
         }
-        var failure: Problem?
-        var isWaiting = true
         // The position is checked first: a client that has to start again must not have published anything.
         gateway.admit(stream, epoch: epoch, lowest: .max, highest: after) { [self] refusal in
             guard exchange.isOpen else { return }
@@ -165,11 +163,9 @@ extension GatewayHTTP {
                 if body.publish.events.isEmpty { return answer([]) }
                 try take(body, exchange, access, then: answer)
             } catch {
-                if isWaiting { failure = error } else { exchange.respond(error.response) }
+                failed(error)
             }
         }
-        isWaiting = false
-        if let failure { throw failure }
     }
 
     /// Reads a body with `parse`, which gets the maximum number of events. The events of a large body are also checked
