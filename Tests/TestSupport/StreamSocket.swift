@@ -6,7 +6,7 @@ import Glibc
 import Musl
 #endif
 
-/// Returns the descriptor of a new stream socket, which the programs that the test starts do not get; −1: there is none.
+/// Returns the descriptor of a new stream socket; −1: there is none. Programs that the test starts do not get it.
 ///
 /// Modules that use a C library whose header includes the system's socket header call this function. There the compiler
 /// finds `SOCK_STREAM` in either of two modules, depending on the order of the files, and may then refuse it.
