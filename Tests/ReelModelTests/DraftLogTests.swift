@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test("a patch made of edits one after the other has their effect") func appending() {
-        Seeds.run(3_000) { seed in
+        Seeds.run(1_000) { seed in
             var random = SeededNumbers(seed)
             var content = [UInt8](0..<UInt8(random.below(12)))
             let original = content
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test("two patches of one content have the same effect in either order, and lose nothing") func rebasing() {
-        Seeds.run(5_000) { seed in
+        Seeds.run(1_500) { seed in
             var random = SeededNumbers(seed)
             let content = [UInt8](0..<UInt8(random.below(12)))
             let (own, other) = (patch(&random, of: content, 100), patch(&random, of: content, 200))
@@ -82,7 +82,7 @@ import Testing
 
     @Test("the difference of two texts makes one the other, splits no cluster, and leaves what is between two edits")
     func difference() {
-        Seeds.run(2_000) { seed in
+        Seeds.run(700) { seed in
             var random = SeededNumbers(seed)
             let old = DraftText.random(&random, 20)
             var new = old
@@ -109,7 +109,7 @@ import Testing
 
     /// Two drafts of one content that a simulated client shows to both.
     @Test("drafts of one content end alike, whatever the order of edits and rounds") func log() throws {
-        try Seeds.run(3_000) { seed in
+        try Seeds.run(1_000) { seed in
             var random = SeededNumbers(seed)
             var content = DraftText.random(&random, 12)
             var drafts = (0..<2 + random.below(3)).map { _ in (view: TextView(content), log: DraftLog(content)) }

@@ -8,7 +8,7 @@ import Testing
     @Test("a reduced queue has the same effect and the same outcomes as the events that were published")
     func sameEffect() {
         var (sent, published, dropped, lost) = (0, 0, 0, 0)
-        Seeds.run(150) { seed in
+        Seeds.run(50) { seed in
             var simulation = ReductionSimulation(seed: seed)
             for _ in 0..<90 { simulation.turn() }
             guard var (reduced, plain) = simulation.deliver() else {

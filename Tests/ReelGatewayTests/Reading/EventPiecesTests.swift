@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test("the ring, a page and the index give the same piece as a plain scan") func samePieces() throws {
-        try Seeds.run(100) { seed in
+        try Seeds.run(30) { seed in
             var generator = SeededNumbers(seed)
             let records = try Records(300, &generator)
             defer { records.log.close() }
@@ -163,7 +163,7 @@ import Testing
     }
 
     @Test("readers get the same events whatever part of their range the ring and the pages hold") func anyMix() throws {
-        try Seeds.run(60) { seed in
+        try Seeds.run(20) { seed in
             var generator = SeededNumbers(seed)
             let records = try Records(400, &generator)
             defer { records.log.close() }
