@@ -20,8 +20,8 @@ public final class Gateway: Sendable {
     let context: GatewayContext
     let announcer: Announcer
     let parts: [LoopBound<Part>]
-    private let feeds: [PartitionTail]
-    let brake: TailBackpressure
+    private let tails: [PartitionTail]
+    let backpressure: TailBackpressure
     /// The graceful shutdown of the gateway.
     public let end: GracefulShutdown
 
@@ -111,8 +111,8 @@ public final class Gateway: Sendable {
                             timeout: .milliseconds(settings.indexMs)
                         )
                     )
-                    let passage = SnapshotProxy(client, announcer: announcer, peers: peers, of: log, settings)
-                    let http = GatewayHTTP(gateway, answers: answers, passage: passage)
+                    let proxy = SnapshotProxy(client, announcer: announcer, peers: peers, of: log, settings)
+                    let http = GatewayHTTP(gateway, answers: answers, proxy: proxy)
                     let server = HTTPServer(
                         on: loop,
                         HTTPServer.Settings(settings.node),
@@ -156,10 +156,10 @@ public final class Gateway: Sendable {
             for part in parts { part.loop.join() }
             throw error
         }
-        let brake = TailBackpressure(loops: all.count)
-        self.brake = brake
-        feeds = starts.enumerated().map { partition, start in
-            Self.feed(partition, from: start, context: context, parts: all, brake)
+        let backpressure = TailBackpressure(loops: all.count)
+        self.backpressure = backpressure
+        tails = starts.enumerated().map { partition, start in
+            Self.tail(partition, from: start, context: context, parts: all, backpressure)
         }
         let open = Mutex(parts.count)
         end = GracefulShutdown(on: parts[0].loop, settings: settings.node, logger: logger) {
@@ -175,7 +175,7 @@ public final class Gateway: Sendable {
         } connections: {
             open.withLock { $0 }
         }
-        for feed in feeds { feed.start() }
+        for tail in tails { tail.start() }
         node.start(on: parts[0].loop, at: address)
     }
 
@@ -203,17 +203,19 @@ public final class Gateway: Sendable {
     }
 
     /// Returns the tail of a partition. It delivers each batch to each loop once.
-    private static func feed(
+    private static func tail(
         _ partition: Int,
         from: WarmStart,
         context: GatewayContext,
         parts: [LoopBound<Part>],
-        _ brake: TailBackpressure
+        _ backpressure: TailBackpressure
     ) -> PartitionTail {
-        PartitionTail(log: context.log, partition: partition, from: from, hasRoom: { brake.hasRoom }) { feed, news in
+        PartitionTail(log: context.log, partition: partition, from: from, hasRoom: { backpressure.hasRoom }) {
+            tail,
+            news in
             switch news {
             case .batch(let batch):
-                let load = brake.load(bytes: batch.costBytes)
+                let load = backpressure.load(bytes: batch.costBytes)
                 context.read(batch)
                 for part in parts {
                     part.loop.execute {
@@ -235,27 +237,27 @@ public final class Gateway: Sendable {
                 guard !isFenced else { return context.health.diverged(shown) }
                 if error.code != .truncated { context.health.reading(partition, fails: shown) }
                 let loop = parts[0].loop
-                loop.execute { restart(feed, context: context, on: loop) }
+                loop.execute { restart(tail, context: context, on: loop) }
             }
         }
     }
 
     /// Restarts an ended tail once the log answers for its partition. Retries until then.
-    private static func restart(_ feed: PartitionTail, context: GatewayContext, on loop: EventLoop) {
+    private static func restart(_ tail: PartitionTail, context: GatewayContext, on loop: EventLoop) {
         loop.timer(after: .milliseconds(context.settings.tailPauseMs)) {
             loop.offload {
                 do throws(LogError) {
                     // If there is a next record, the batch that contains it clears the error.
-                    if try !feed.probe() { context.health.reading(feed.partition, fails: nil) }
+                    if try !tail.probe() { context.health.reading(tail.partition, fails: nil) }
                 } catch {
-                    context.health.reading(feed.partition, fails: ReelError(error.code, error.message))
+                    context.health.reading(tail.partition, fails: ReelError(error.code, error.message))
                     return false
                 }
-                feed.start()
+                tail.start()
                 return true
             } then: { hasBegun in
-                guard hasBegun else { return restart(feed, context: context, on: loop) }
-                context.logger.info("log tail resumed", ["partition": "\(feed.partition)"])
+                guard hasBegun else { return restart(tail, context: context, on: loop) }
+                context.logger.info("log tail resumed", ["partition": "\(tail.partition)"])
             }
         }
     }
@@ -266,8 +268,8 @@ public final class Gateway: Sendable {
     /// Waits until the gateway has ended and its threads have stopped.
     public func waitUntilEnded() async {
         await end.wait()
-        brake.release()
-        for feed in feeds { feed.stop() }
+        backpressure.release()
+        for tail in tails { tail.stop() }
         for part in parts { part.loop.stop() }
         for part in parts { part.loop.join() }
         admin?.close()
@@ -283,17 +285,17 @@ extension Gateway.Part {
     ///   - left: Called once no connection is left.
     func leave(withinMs: Int64, nodes: [String], then left: @escaping @Sendable () -> Void) {
         server.drain { left() }
-        let (clients, streamWaiters) = (gateway.clients.values, gateway.fanOut.waiters.all)
+        let (clients, waiters) = (gateway.clients.values, gateway.fanOut.waiters.all)
         for (index, client) in clients.enumerated() {
             let moment = withinMs * Int64(index) / Int64(clients.count)
             client.askToLeave(afterMs: moment, nodes: nodes)
         }
-        for (index, follower) in streamWaiters.enumerated() {
-            follower.askToLeave(afterMs: withinMs * Int64(index) / Int64(streamWaiters.count))
+        for (index, waiter) in waiters.enumerated() {
+            waiter.askToLeave(afterMs: withinMs * Int64(index) / Int64(waiters.count))
         }
         _ = gateway.loop.every(20) {
             for client in gateway.clients.values { client.tick(nowMs: gateway.nowMs) }
-            for follower in gateway.fanOut.waiters.all { follower.tick(nowMs: gateway.nowMs) }
+            for waiter in gateway.fanOut.waiters.all { waiter.tick(nowMs: gateway.nowMs) }
         }
     }
 }

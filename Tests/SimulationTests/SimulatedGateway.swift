@@ -13,7 +13,7 @@ final class SimulatedGateway: @unchecked Sendable {
     let log: SimulatedLog
     private let loop: GatewayLoop
     private let context: GatewayContext
-    private var feeds: [PartitionTail] = []
+    private var tails: [PartitionTail] = []
     var links: [SimulatedLink] = []
 
     /// Starts the gateway. Throws if the log does not answer; then the process has ended.
@@ -41,12 +41,12 @@ final class SimulatedGateway: @unchecked Sendable {
         )
         loop = GatewayLoop(on: process, index: 0, context: context, from: starts.map(\.from))
         _ = process.every(1_000) { [loop] in loop.tick() }
-        feeds = starts.enumerated().map { partition, start in
-            PartitionTail(log: handle, partition: partition, from: start, hasRoom: { true }) { [weak self] feed, news in
-                self?.process.after(0) { self?.received(news, of: feed) }
+        tails = starts.enumerated().map { partition, start in
+            PartitionTail(log: handle, partition: partition, from: start, hasRoom: { true }) { [weak self] tail, news in
+                self?.process.after(0) { self?.received(news, of: tail) }
             }
         }
-        for feed in feeds { feed.start() }
+        for tail in tails { tail.start() }
         watch()
     }
 
@@ -58,17 +58,17 @@ final class SimulatedGateway: @unchecked Sendable {
         }
     }
 
-    private func received(_ news: PartitionTail.News, of feed: PartitionTail) {
+    private func received(_ news: PartitionTail.News, of tail: PartitionTail) {
         switch news {
         case .batch(let batch):
             context.read(batch)
             loop.received(batch)
         case .skipped(let first):
-            context.skipped(feed.partition, to: first)
-            loop.skipped(feed.partition, to: first)
+            context.skipped(tail.partition, to: first)
+            loop.skipped(tail.partition, to: first)
         case .ended(let error, let isFenced):
             if isFenced { world.broken("\(process.name) fenced itself: \(error)") }
-            process.after(context.settings.tailPauseMs) { feed.start() }
+            process.after(context.settings.tailPauseMs) { tail.start() }
         }
     }
 
@@ -128,7 +128,7 @@ final class SimulatedGateway: @unchecked Sendable {
     /// Ends the process and its connections.
     func kill(tellsDevices: Bool) {
         process.kill()
-        for feed in feeds { feed.stop() }
+        for tail in tails { tail.stop() }
         for link in links {
             link.forgetGateway()
             link.cut(tellsDevice: tellsDevices, tellsGateway: false)

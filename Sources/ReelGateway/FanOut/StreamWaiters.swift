@@ -32,19 +32,19 @@ final class StreamWaiters {
     }
 
     /// Adds a waiter. Returns false if it was there already.
-    func add(_ follower: any StreamWaiter) -> Bool {
-        streams[follower.stream, default: [:]].updateValue(follower, forKey: ObjectIdentifier(follower)) == nil
+    func add(_ waiter: any StreamWaiter) -> Bool {
+        streams[waiter.stream, default: [:]].updateValue(waiter, forKey: ObjectIdentifier(waiter)) == nil
     }
 
     /// Removes a waiter. Returns false if it was not there.
-    func remove(_ follower: any StreamWaiter) -> Bool {
-        guard streams[follower.stream]?.removeValue(forKey: ObjectIdentifier(follower)) != nil else { return false }
-        if streams[follower.stream]?.isEmpty == true { streams[follower.stream] = nil }
+    func remove(_ waiter: any StreamWaiter) -> Bool {
+        guard streams[waiter.stream]?.removeValue(forKey: ObjectIdentifier(waiter)) != nil else { return false }
+        if streams[waiter.stream]?.isEmpty == true { streams[waiter.stream] = nil }
         return true
     }
 
-    func holds(_ follower: any StreamWaiter) -> Bool {
-        streams[follower.stream]?[ObjectIdentifier(follower)] != nil
+    func holds(_ waiter: any StreamWaiter) -> Bool {
+        streams[waiter.stream]?[ObjectIdentifier(waiter)] != nil
     }
 
     /// A copy of all waiters, so that they may be added and removed while they are called.

@@ -12,15 +12,15 @@ final class GatewayHTTP: HTTPHandler {
 
     let gateway: GatewayLoop
     private let answers: NodeAnswers
-    private let passage: SnapshotProxy
+    private let proxy: SnapshotProxy
     private let router: Router<Endpoint>
     private let origins: OriginRules
 
-    init(_ gateway: GatewayLoop, answers: NodeAnswers, passage: SnapshotProxy) {
+    init(_ gateway: GatewayLoop, answers: NodeAnswers, proxy: SnapshotProxy) {
         self.gateway = gateway
         self.answers = answers
         origins = OriginRules(gateway.context.settings.node)
-        self.passage = passage
+        self.proxy = proxy
         router = Self.routes(echoes: gateway.context.settings.echoes, hasState: gateway.context.state != nil)
     }
 
@@ -231,14 +231,14 @@ final class GatewayHTTP: HTTPHandler {
         isAnswered: (any StateSource) -> Bool,
         answer: @escaping (any StateSource) -> Void
     ) {
-        guard let source = gateway.context.state else { return passage.pass(question, exchange) }
+        guard let source = gateway.context.state else { return proxy.pass(question, exchange) }
         let own = gateway.context.nodeID
         // A question that another gateway has forwarded is answered here. Otherwise two nodes that are behind would
         // forward it to each other without end.
         guard exchange.request.headers[PeerClient.passedHeader] == nil, !isAnswered(source),
-            passage.hasOthers(than: own)
+            proxy.hasOthers(than: own)
         else { return answer(source) }
-        passage.pass(question, exchange, except: own) { answer(source) }
+        proxy.pass(question, exchange, except: own) { answer(source) }
     }
 
     // MARK: Reading

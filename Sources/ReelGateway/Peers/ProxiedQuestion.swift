@@ -11,7 +11,7 @@ final class ProxiedQuestion {
         var body: [UInt8] = []
     }
 
-    private let passage: SnapshotProxy
+    private let proxy: SnapshotProxy
     private let question: any ProxiedRequest
     private let partition: Int
     private let nodes: [NodeAnnouncement]
@@ -31,19 +31,19 @@ final class ProxiedQuestion {
         in partition: Int,
         to nodes: [NodeAnnouncement],
         _ exchange: HTTPExchange,
-        by passage: SnapshotProxy,
+        by proxy: SnapshotProxy,
         otherwise: (() -> Void)?
     ) {
         self.otherwise = otherwise
-        self.passage = passage
+        self.proxy = proxy
         self.question = question
         self.partition = partition
         self.nodes = nodes
         self.exchange = exchange
-        hedged = HedgedQuestion(nodes: nodes.count, delayMs: passage.hedgeMs)
+        hedged = HedgedQuestion(nodes: nodes.count, delayMs: proxy.hedgeMs)
     }
 
-    private var loop: EventLoop { passage.client.loop }
+    private var loop: EventLoop { proxy.client.loop }
 
     func start() { perform(hedged.start(nowMs: loop.nowMs)) }
 
@@ -54,21 +54,21 @@ final class ProxiedQuestion {
             case .wait: wait()
             case .cancel(let index, let wasSilent):
                 if wasSilent {
-                    passage.isSilent(
+                    proxy.isSilent(
                         nodes[index],
-                        "silent for \(passage.hedgeMs) ms, and another node answered at once"
+                        "silent for \(proxy.hedgeMs) ms, and another node answered at once"
                     )
                 }
                 drop(index)
             case .pass(let index):
                 stopWaiting()
-                passage.answers(nodes[index], partition)
+                proxy.answers(nodes[index], partition)
                 deadlines.removeValue(forKey: index)?.cancel()
                 let answer = ProxiedResponse(exchange, preamble: question.preamble)
                 answer.call = calls.removeValue(forKey: index)
-                answer.call?.allowSilence(of: passage.timeout)
-                answer.overflowed = { [passage, node = nodes[index]] in
-                    passage.doubts(node, "it sends more than a snapshot node sends")
+                answer.call?.allowSilence(of: proxy.timeout)
+                answer.overflowed = { [proxy, node = nodes[index]] in
+                    proxy.doubts(node, "it sends more than a snapshot node sends")
                 }
                 passed = (index, answer)
             case .refuse(let index):
@@ -80,10 +80,10 @@ final class ProxiedQuestion {
 
     private func wait() {
         stopWaiting()
-        timer = loop.timer(after: .milliseconds(passage.hedgeMs)) { [self] in
+        timer = loop.timer(after: .milliseconds(proxy.hedgeMs)) { [self] in
             timer = nil
             guard exchange.isOpen else { return giveUp() }
-            let mayHedge = hedged.hasNext && passage.mayHedge(hedged.asked.map { nodes[$0] })
+            let mayHedge = hedged.hasNext && proxy.mayHedge(hedged.asked.map { nodes[$0] })
             perform(hedged.delayPassed(mayHedge: mayHedge, nowMs: loop.nowMs))
         }
     }
@@ -102,10 +102,10 @@ final class ProxiedQuestion {
     private func ask(_ index: Int) {
         guard exchange.isOpen else { return giveUp() }
         let sent = exchange.request
-        let asked = passage.client.request(
+        let asked = proxy.client.request(
             to: nodes[index],
             authorization: sent.headers["authorization"],
-            timeout: hedged.hasNext ? passage.headTimeout : passage.timeout,
+            timeout: hedged.hasNext ? proxy.headTimeout : proxy.timeout,
             question.clientRequest(to:)
         )
         guard var request = asked else { return perform(hedged.failed(index, nowMs: loop.nowMs)) }
@@ -120,10 +120,10 @@ final class ProxiedQuestion {
         deadlines[index] = loop.timer(after: request.timeout * 2) { [self] in
             deadlines[index] = nil
             guard calls[index] != nil else { return }
-            passage.isSilent(nodes[index], "it has not begun to answer in time")
+            proxy.isSilent(nodes[index], "it has not begun to answer in time")
             fail(index)
         }
-        calls[index] = passage.client.http.send(request) { [self] event in take(event, from: index) }
+        calls[index] = proxy.client.http.send(request) { [self] event in take(event, from: index) }
     }
 
     private func take(_ event: HTTPClient.Event, from index: Int) {
@@ -150,15 +150,15 @@ final class ProxiedQuestion {
                 passed?.answer.take(.end)
                 return
             }
-            passage.refuses(nodes[index], partition, status: refusal.head.status)
+            proxy.refuses(nodes[index], partition, status: refusal.head.status)
             perform(hedged.refused(index, seq: Self.seq(in: refusal.body), nowMs: loop.nowMs))
         case .failed(let error):
             // The request was cancelled.
             guard hedged.asked.contains(index) else { return }
             if error.code == .timedOut {
-                passage.isSilent(nodes[index], error.message)
+                proxy.isSilent(nodes[index], error.message)
             } else {
-                passage.warn("a snapshot node does not answer", nodes[index], error.message)
+                proxy.warn("a snapshot node does not answer", nodes[index], error.message)
             }
             fail(index)
         }
@@ -182,7 +182,7 @@ final class ProxiedQuestion {
 
     /// Called when the node's answer is not one that a snapshot node sends.
     private func doubt(_ index: Int, _ detail: String) {
-        passage.doubts(nodes[index], detail)
+        proxy.doubts(nodes[index], detail)
         fail(index)
     }
 

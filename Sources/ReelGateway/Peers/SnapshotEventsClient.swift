@@ -96,9 +96,9 @@ final class SnapshotEventsClient {
         }
     }
 
-    private func end(_ chunk: EventRange?, _ then: (EventRange?) -> Void) {
+    private func end(_ piece: EventRange?, _ then: (EventRange?) -> Void) {
         underWay -= 1
-        then(chunk)
+        then(piece)
     }
 
     private func take(
@@ -121,12 +121,12 @@ final class SnapshotEventsClient {
             Result { () throws(ReelError) in try EventRange(answer: body, to: query, epoch: epoch) }
         } then: { [self] result in
             switch result {
-            case .success(let chunk):
-                if Seq(chunk.count) * Self.denseSeqs > chunk.to - query.from {
+            case .success(let piece):
+                if Seq(piece.count) * Self.denseSeqs > piece.to - query.from {
                     if dense.count >= Self.denseMax { dense = [:] }
-                    dense[query.stream] = chunk.to + Self.densePart
+                    dense[query.stream] = piece.to + Self.densePart
                 }
-                end(chunk, then)
+                end(piece, then)
             case .failure(let error):
                 rest(node, error.message)
                 end(nil, then)

@@ -5,7 +5,7 @@ import ReelCore
 /// order.
 final class PendingRecords {
     /// The records with ascending ops. A record that is over stays until all before it are over.
-    private var ascending = Deque<(op: Op, flight: PendingRecord)>()
+    private var ascending = Deque<(op: Op, record: PendingRecord)>()
     /// The index of the next record to be read back, if it follows the last one.
     private var expected = 0
     /// The records with a repeated op, or with one lower than an earlier op, and all that arrived while there were such
@@ -14,18 +14,18 @@ final class PendingRecords {
     /// The number of records that are not over.
     private(set) var count = 0
 
-    func add(_ flight: PendingRecord) {
-        if others.isEmpty, ascending.last.map({ $0.op < flight.op }) ?? true {
-            ascending.append((flight.op, flight))
+    func add(_ record: PendingRecord) {
+        if others.isEmpty, ascending.last.map({ $0.op < record.op }) ?? true {
+            ascending.append((record.op, record))
         } else {
-            others[flight.op, default: []].append(flight)
+            others[record.op, default: []].append(record)
         }
         count += 1
     }
 
     /// Returns the first record of this op, in the order of acceptance, that satisfies the condition.
     func first(_ op: Op, where condition: (PendingRecord) -> Bool) -> PendingRecord? {
-        if let flight = inOrder(op), !flight.isOver, condition(flight) { return flight }
+        if let record = inOrder(op), !record.isOver, condition(record) { return record }
         return others.isEmpty ? nil : others[op]?.first(where: condition)
     }
 
@@ -40,20 +40,20 @@ final class PendingRecords {
         if expected >= ascending.count || ascending[expected].op != op {
             expected = ascending.partitioningIndex { $0.op < op }
         }
-        let (found, flight) = ascending[expected]
+        let (found, record) = ascending[expected]
         guard found == op else { return nil }
         expected += 1
-        return flight
+        return record
     }
 
     /// Removes a record that is over.
-    func end(_ flight: PendingRecord) {
+    func end(_ record: PendingRecord) {
         count -= 1
-        if let same = others[flight.op] {
-            let rest = same.filter { $0 !== flight }
-            others[flight.op] = rest.isEmpty ? nil : rest
+        if let same = others[record.op] {
+            let rest = same.filter { $0 !== record }
+            others[record.op] = rest.isEmpty ? nil : rest
         }
-        while let first = ascending.first, first.flight.isOver {
+        while let first = ascending.first, first.record.isOver {
             _ = ascending.popFirst()
             expected = max(0, expected - 1)
         }

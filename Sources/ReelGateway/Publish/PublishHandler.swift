@@ -201,11 +201,11 @@ final class PublishHandler {
         pendingRecords[partition] = []
         let ring = gateway.rings[partition]
         let startedMs = gateway.nowMs
-        for flight in taken { flight.headWhenHandedOver = ring.head }
+        for record in taken { record.headWhenHandedOver = ring.head }
         var (stream, key) = (taken[0].lane.stream, taken[0].lane.stream.key)
-        let records = taken.map { flight in
-            if flight.lane.stream != stream { (stream, key) = (flight.lane.stream, flight.lane.stream.key) }
-            return LogAppend(key: key, value: flight.value, witness: ring.witness)
+        let records = taken.map { record in
+            if record.lane.stream != stream { (stream, key) = (record.lane.stream, record.lane.stream.key) }
+            return LogAppend(key: key, value: record.value, witness: ring.witness)
         }
         let done: @Sendable (Result<[Seq], LogError>) -> Void = gateway.loop.bound { [gateway] result in
             gateway.context.meters.appends.record(.milliseconds(gateway.nowMs - startedMs))
@@ -229,12 +229,12 @@ final class PublishHandler {
             if ![.tooLarge, .overloaded].contains(error.code) {
                 gateway.health.appending(fails: error, nowMs: gateway.nowMs)
             }
-            for flight in taken { answer(ledger.failed([flight], reason(error, flight), nowMs: gateway.nowMs)) }
+            for record in taken { answer(ledger.failed([record], reason(error, record), nowMs: gateway.nowMs)) }
         }
     }
 
     /// Returns the error for the author of one event after an append of several records has failed.
-    private func reason(_ error: LogError, _ flight: PendingRecord) -> ReelError {
+    private func reason(_ error: LogError, _ record: PendingRecord) -> ReelError {
         switch error.code {
         // The gateway lacks this right, not the client.
         case .logUnavailable, .forbidden: ReelError(.logUnavailable, error.publicMessage, retryMs: 1_000)
@@ -242,7 +242,7 @@ final class PublishHandler {
         // The log's size limit has shrunk since the events were accepted. Events within the new limit need only be sent
         // again.
         case .tooLarge:
-            refusal(ofBytes: flight.value.count, in: flight.lane.stream)
+            refusal(ofBytes: record.value.count, in: record.lane.stream)
                 ?? ReelError(.logUnavailable, error.publicMessage, retryMs: 0)
         default: ReelError(error.code, error.publicMessage)
         }
@@ -278,8 +278,8 @@ final class PublishHandler {
             }
             guard let (_, lane) = last else { continue }
             let item = batch[index]
-            let flight = batch.withValue(item) { ledger.readBack(lane, op, seq: item.entry.seq, value: $0) }
-            if let flight { done.append(flight) }
+            let record = batch.withValue(item) { ledger.readBack(lane, op, seq: item.entry.seq, value: $0) }
+            if let record { done.append(record) }
         }
         return ledger.finish(done)
     }

@@ -5,11 +5,11 @@ extension PublishLedger {
     /// record if the log had reported it before; pass it to `finish`.
     mutating func readBack(_ lane: PublisherKey, _ op: Op, seq: Seq, value: UnsafeRawBufferPointer) -> PendingRecord? {
         nacked.read(op, lane)
-        let flight = pendingRecords[lane]?.first(op) { flight in
-            flight.seq == nil && flight.value.withUnsafeBytes { $0.equals(value) }
+        let record = pendingRecords[lane]?.first(op) { record in
+            record.seq == nil && record.value.withUnsafeBytes { $0.equals(value) }
         }
-        flight?.seq = seq
-        return flight?.isReported == true ? flight : nil
+        record?.seq = seq
+        return record?.isReported == true ? record : nil
     }
 
     /// Called when the log has reported records without an error. Returns the answers that are now known.
@@ -26,57 +26,57 @@ extension PublishLedger {
         head: Seq,
         nowMs: Int64
     ) throws(ReelError) -> [Resolution] {
-        for (flight, seq) in zip(pendingRecords, seqs) where seq != .none && !flight.isOver {
-            try check(flight, isAt: seq, head)
+        for (record, seq) in zip(pendingRecords, seqs) where seq != .none && !record.isOver {
+            try check(record, isAt: seq, head)
         }
-        for (flight, seq) in zip(pendingRecords, seqs) {
-            flight.isReported = true
-            if seq == .none { flight.placelessMs = nowMs }
+        for (record, seq) in zip(pendingRecords, seqs) {
+            record.isReported = true
+            if seq == .none { record.placelessMs = nowMs }
         }
         return finish(pendingRecords.filter { $0.seq != nil && !$0.isOver })
     }
 
     /// Throws `diverged` if a reported seq is impossible. A copy of the record may be at a lower seq: the log's answer
     /// was lost, and the record was written again. No other difference is possible.
-    private mutating func check(_ flight: PendingRecord, isAt seq: Seq, _ head: Seq) throws(ReelError) {
-        guard seq > flight.headWhenHandedOver else {
+    private mutating func check(_ record: PendingRecord, isAt seq: Seq, _ head: Seq) throws(ReelError) {
+        guard seq > record.headWhenHandedOver else {
             throw ReelError(
                 .diverged,
-                "the log gave seq \(seq) of partition \(flight.partition) to a record, \(flight.headWhenHandedOver) had"
+                "the log gave seq \(seq) of partition \(record.partition) to a record, \(record.headWhenHandedOver) had"
                     + " been read before"
             )
         }
-        if let found = flight.seq {
-            guard found <= seq else { throw Self.broken(seq, flight) }
+        if let found = record.seq {
+            guard found <= seq else { throw Self.broken(seq, record) }
         } else if seq <= head {
-            throw Self.broken(seq, flight)
+            throw Self.broken(seq, record)
         } else {
-            promised[flight.partition].append((seq, flight))
+            promised[record.partition].append((seq, record))
         }
     }
 
     /// Called when all records up to `head` were read. Throws `diverged` if a record is not at the seq that the log had
     /// reported.
     mutating func read(_ partition: Int, to head: Seq) throws(ReelError) {
-        while let (seq, flight) = promised[partition].first, seq <= head {
+        while let (seq, record) = promised[partition].first, seq <= head {
             _ = promised[partition].popFirst()
-            guard flight.seq != nil || flight.isOver else { throw Self.broken(seq, flight) }
+            guard record.seq != nil || record.isOver else { throw Self.broken(seq, record) }
         }
     }
 
-    private static func broken(_ seq: Seq, _ flight: PendingRecord) -> ReelError {
+    private static func broken(_ seq: Seq, _ record: PendingRecord) -> ReelError {
         ReelError(
             .diverged,
-            "the log said that a record is at seq \(seq) of partition \(flight.partition), where another was read"
+            "the log said that a record is at seq \(seq) of partition \(record.partition), where another was read"
         )
     }
 
     /// Called when the log could not append these records, or does not know if it has. Returns their nacks.
     mutating func failed(_ pendingRecords: [PendingRecord], _ error: ReelError, nowMs: Int64) -> [Resolution] {
         var settled: [Resolution] = []
-        for flight in pendingRecords {
-            end(CollectionOfOne(flight))
-            settled += fail(flight, error, nowMs)
+        for record in pendingRecords {
+            end(CollectionOfOne(record))
+            settled += fail(record, error, nowMs)
         }
         return settled
     }
@@ -85,8 +85,8 @@ extension PublishLedger {
     /// they are lost.
     mutating func giveUpUnseen(nowMs: Int64) -> [Resolution] {
         let unseen = oldest.indices.flatMap { partition in
-            inFlight(partition).prefix { nowMs - $0.takenMs > settings.unavailableMs }.filter { flight in
-                guard flight.seq == nil, let sinceMs = flight.placelessMs else { return false }
+            inFlight(partition).prefix { nowMs - $0.takenMs > settings.unavailableMs }.filter { record in
+                guard record.seq == nil, let sinceMs = record.placelessMs else { return false }
                 return nowMs - sinceMs > settings.unavailableMs
             }
         }
@@ -112,7 +112,7 @@ extension PublishLedger {
         guard let own = lanes.index(forKey: connection), let place = lanes.values[own].index(forKey: lane) else {
             return
         }
-        while let entry = lanes.values[own].values[place].first, entry.flight.isReported, let seq = entry.flight.seq {
+        while let entry = lanes.values[own].values[place].first, entry.record.isReported, let seq = entry.record.seq {
             _ = lanes.values[own].values[place].popFirst()
             settled.append(Self.settled(entry, .acked(seq)))
         }
@@ -121,18 +121,18 @@ extension PublishLedger {
     }
 
     /// Nacks the record's entry in its lane, and all entries after it.
-    private mutating func fail(_ flight: PendingRecord, _ error: ReelError, _ nowMs: Int64) -> [Resolution] {
-        guard let waiting = lanes[flight.connection]?[flight.lane],
-            let place = (0..<waiting.count).first(where: { waiting[$0].flight === flight })
+    private mutating func fail(_ record: PendingRecord, _ error: ReelError, _ nowMs: Int64) -> [Resolution] {
+        guard let waiting = lanes[record.connection]?[record.lane],
+            let place = (0..<waiting.count).first(where: { waiting[$0].record === record })
         else { return [] }
         var settled: [Resolution] = []
         for index in place..<waiting.count {
             let entry = waiting[index]
-            settled.append(Self.settled(entry, .nacked(index == place ? error : Self.behind(flight.op))))
-            if entry.flight.seq == nil { nacked.add(entry.flight.op, flight.lane, flight.connection, nowMs: nowMs) }
+            settled.append(Self.settled(entry, .nacked(index == place ? error : Self.behind(record.op))))
+            if entry.record.seq == nil { nacked.add(entry.record.op, record.lane, record.connection, nowMs: nowMs) }
         }
-        lanes[flight.connection]?[flight.lane]?.removeAll(from: place)
-        dropIfEmpty(flight.lane, flight.connection)
+        lanes[record.connection]?[record.lane]?.removeAll(from: place)
+        dropIfEmpty(record.lane, record.connection)
         return settled
     }
 
@@ -144,11 +144,11 @@ extension PublishLedger {
 
     private static func settled(_ entry: Waiting, _ answer: Resolution.Answer) -> Resolution {
         Resolution(
-            connection: entry.flight.connection,
-            stream: entry.flight.lane.stream,
+            connection: entry.record.connection,
+            stream: entry.record.lane.stream,
             ref: entry.ref,
-            site: entry.flight.lane.site,
-            op: entry.flight.op,
+            site: entry.record.lane.site,
+            op: entry.record.op,
             answer: answer
         )
     }

@@ -177,7 +177,7 @@ extension PublishLedger {
         for run in runs {
             let start = pendingRecords.count
             for offer in offers[run.indices] {
-                let flight = PendingRecord(
+                let record = PendingRecord(
                     run.lane,
                     offer.op,
                     offer.value,
@@ -186,7 +186,7 @@ extension PublishLedger {
                     takenMs: nowMs
                 )
                 nacked.taken(offer.op, run.lane, connection)
-                pendingRecords.append(flight)
+                pendingRecords.append(record)
             }
             begin(pendingRecords[start...])
             Self.wait(for: pendingRecords[start...], ref, &lanes[connection, default: [:]][run.lane, default: Deque()])
@@ -200,6 +200,6 @@ extension PublishLedger {
         _ ref: [UInt8]?,
         _ waiting: inout Deque<Waiting>
     ) {
-        for flight in pendingRecords { waiting.append(Waiting(ref: ref, flight: flight)) }
+        for record in pendingRecords { waiting.append(Waiting(ref: ref, record: record)) }
     }
 }

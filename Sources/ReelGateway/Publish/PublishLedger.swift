@@ -28,7 +28,7 @@ struct PublishLedger {
     /// An event for which a connection waits.
     struct Waiting {
         var ref: [UInt8]?
-        var flight: PendingRecord
+        var record: PendingRecord
     }
 
     /// For each connection and lane the events that it waits for, in its order.
@@ -39,7 +39,7 @@ struct PublishLedger {
     /// For each partition the records on their way, in the order of their acceptance.
     var oldest: [Deque<PendingRecord>]
     /// For each partition the records that the log has reported at a seq that was not read yet.
-    var promised: [Deque<(seq: Seq, flight: PendingRecord)>]
+    var promised: [Deque<(seq: Seq, record: PendingRecord)>]
     /// The number of events that wait for the log.
     private(set) var count = 0
     private(set) var byteCount = 0
@@ -56,7 +56,7 @@ struct PublishLedger {
         nacked = NackedOps(holdMs: settings.nackHoldMs)
         byteLimit = max(1, settings.inFlightBytes / max(1, settings.node.loops))
         oldest = [Deque<PendingRecord>](repeating: Deque(), count: partitions)
-        promised = [Deque<(seq: Seq, flight: PendingRecord)>](repeating: Deque(), count: partitions)
+        promised = [Deque<(seq: Seq, record: PendingRecord)>](repeating: Deque(), count: partitions)
     }
 
     /// True if no record that is read back matters to this ledger.
@@ -92,10 +92,10 @@ struct PublishLedger {
     mutating func begin(_ taken: some Collection<PendingRecord>) {
         guard let first = taken.first else { return }
         let own = laneFlights(first.lane)
-        for flight in taken {
-            own.add(flight)
-            oldest[flight.partition].append(flight)
-            byteCount += flight.cost
+        for record in taken {
+            own.add(record)
+            oldest[record.partition].append(record)
+            byteCount += record.cost
         }
         count += taken.count
     }
@@ -110,12 +110,12 @@ struct PublishLedger {
     /// Removes records that are over, all of one lane.
     mutating func end(_ ended: some Collection<PendingRecord>) {
         guard let lane = ended.first?.lane, let own = pendingRecords[lane] else { return }
-        for flight in ended where !flight.isOver {
-            flight.isOver = true
-            own.end(flight)
+        for record in ended where !record.isOver {
+            record.isOver = true
+            own.end(record)
             count -= 1
-            byteCount -= flight.cost
-            while oldest[flight.partition].first?.isOver == true { _ = oldest[flight.partition].popFirst() }
+            byteCount -= record.cost
+            while oldest[record.partition].first?.isOver == true { _ = oldest[record.partition].popFirst() }
         }
         if own.count == 0 { pendingRecords[lane] = nil }
     }

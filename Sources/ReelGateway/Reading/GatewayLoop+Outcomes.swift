@@ -16,14 +16,14 @@ extension GatewayLoop {
     /// Calls `then` with the same events, each with its outcome, once a snapshot node has folded them. An event from
     /// before the node's index is `unknown`; a barrier has no outcome.
     func addOutcomes(
-        to chunk: EventRange,
+        to piece: EventRange,
         of stream: StreamName,
         for access: Access,
         then: @escaping (Result<EventRange, Problem>) -> Void
     ) {
         let events: [DeliveredEvent]
         do throws(ReelError) {
-            events = try chunk.events
+            events = try piece.events
         } catch {
             return then(.failure(Problem(error)))
         }
@@ -33,7 +33,7 @@ extension GatewayLoop {
             }
         }
         words(for: acks, of: stream, for: access) { result in
-            then(result.map { chunk.with(events, outcomes: $0, of: Set(acks.map(\.seq))) })
+            then(result.map { piece.with(events, outcomes: $0, of: Set(acks.map(\.seq))) })
         }
     }
 
@@ -89,13 +89,13 @@ extension EventRange {
         outcomes: [Seq: String],
         of seqs: Set<Seq>
     ) -> EventRange {
-        var chunk = EventRange(from: from, to: to, room: body.count + 24 * count)
+        var piece = EventRange(from: from, to: to, room: body.count + 24 * count)
         for event in events {
             event.value.withUnsafeBytes { value in
                 let outcome = seqs.contains(event.seq) ? outcomes[event.seq] ?? "unknown" : nil
-                chunk.append(seq: event.seq, value: value, outcome: outcome)
+                piece.append(seq: event.seq, value: value, outcome: outcome)
             }
         }
-        return chunk
+        return piece
     }
 }

@@ -6,19 +6,19 @@ import Synchronization
 final class TailBackpressure: Sendable {
     /// A batch on its way to all loops.
     final class Load: Sendable {
-        private let brake: TailBackpressure
+        private let backpressure: TailBackpressure
         private let bytes: Int
         private let loopsLeft: Atomic<Int>
 
-        fileprivate init(_ brake: TailBackpressure, bytes: Int, loops: Int) {
-            self.brake = brake
+        fileprivate init(_ backpressure: TailBackpressure, bytes: Int, loops: Int) {
+            self.backpressure = backpressure
             self.bytes = bytes
             loopsLeft = Atomic(loops)
         }
 
         /// Called once by each loop that has taken the batch. From any thread.
         func taken() {
-            if loopsLeft.wrappingSubtract(1, ordering: .relaxed).newValue == 0 { brake.unload(bytes) }
+            if loopsLeft.wrappingSubtract(1, ordering: .relaxed).newValue == 0 { backpressure.unload(bytes) }
         }
     }
 

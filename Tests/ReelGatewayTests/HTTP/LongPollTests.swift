@@ -186,7 +186,7 @@ extension LiveGateway {
     }
 
     func streamWaiters(are count: Int) async throws {
-        try await eventually("\(count) followers") { try await metric("reel_gateway_http_subscribers") == count }
+        try await eventually("\(count) waiters") { try await metric("reel_gateway_http_subscribers") == count }
     }
 
     /// Sends a request and returns a reader of the answer.

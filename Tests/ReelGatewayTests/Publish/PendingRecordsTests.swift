@@ -22,14 +22,14 @@ import Testing
                     let isAnew = Int.random(in: 0..<oneAnew, using: &random) == 0
                     let op = isAnew ? Op.random(in: max(0, next - 5)...next, using: &random) : next
                     if !isAnew { next += 1 }
-                    let flight = PendingRecord(lane, op, [], partition: 0, connection: 1, takenMs: 0)
-                    pendingRecords.add(flight)
-                    list.append(flight)
+                    let record = PendingRecord(lane, op, [], partition: 0, connection: 1, takenMs: 0)
+                    pendingRecords.add(record)
+                    list.append(record)
                 case 1 where !list.isEmpty:
                     let index = Bool.random(using: &random) ? 0 : Int.random(in: 0..<list.count, using: &random)
-                    let flight = list.remove(at: index)
-                    flight.isOver = true
-                    pendingRecords.end(flight)
+                    let record = list.remove(at: index)
+                    record.isOver = true
+                    pendingRecords.end(record)
                 default: break
                 }
                 #expect(pendingRecords.count == list.count, "seed \(seed)")

@@ -61,9 +61,9 @@ import Testing
             return (append, Self.words(settled))
         }
 
-        mutating func readBack(_ flight: PendingRecord, _ site: Site, _ op: Op, at seq: Seq) -> [String] {
-            consumed.append((site, op, seq, flight.value))
-            return Self.words(finishReadBack(flight.value, site, op, at: seq))
+        mutating func readBack(_ record: PendingRecord, _ site: Site, _ op: Op, at seq: Seq) -> [String] {
+            consumed.append((site, op, seq, record.value))
+            return Self.words(finishReadBack(record.value, site, op, at: seq))
         }
 
         mutating func finishReadBack(
@@ -72,10 +72,10 @@ import Testing
             _ op: Op,
             at seq: Seq
         ) -> [PublishLedger.Resolution] {
-            let flight = value.withUnsafeBytes {
+            let record = value.withUnsafeBytes {
                 ledger.readBack(PublisherKey(stream: todo, site: site), op, seq: seq, value: $0)
             }
-            return ledger.finish(flight.map { [$0] } ?? [])
+            return ledger.finish(record.map { [$0] } ?? [])
         }
 
         /// Reports the records as durable, by default without their seqs.
@@ -128,8 +128,8 @@ import Testing
     @Test("acks come in the order of the ops") func acksComeInThe() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1), offer(b, 0))
-        for (index, flight) in pendingRecords.enumerated() {
-            _ = bench.readBack(flight, index == 2 ? b : a, index == 1 ? 1 : 0, at: Seq(index))
+        for (index, record) in pendingRecords.enumerated() {
+            _ = bench.readBack(record, index == 2 ? b : a, index == 1 ? 1 : 0, at: Seq(index))
         }
         #expect(bench.reported([pendingRecords[1]]).isEmpty, "op 1 waits for op 0")
         #expect(bench.reported([pendingRecords[2]]) == ["1:0@2"], "another site waits for nobody")
@@ -179,7 +179,7 @@ import Testing
         for (seq, isRight) in [(8, true), (6, false), (0, false), (-1, true)] as [(Seq, Bool)] {
             var bench = Bench()
             let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
-            for flight in pendingRecords { flight.headWhenHandedOver = 6 }
+            for record in pendingRecords { record.headWhenHandedOver = 6 }
             _ = bench.readBack(pendingRecords[0], a, 0, at: 7)
             let answers = bench.reported(pendingRecords, at: [7, seq], head: 7)
             #expect(answers == (isRight ? ["1:0@7"] : ["diverged"]), "\(seq)")
@@ -222,8 +222,8 @@ import Testing
     @Test("a report that never comes leaves the event unanswered and is seen") func aReportThatNever() {
         var bench = Bench()
         let (pendingRecords, _) = bench.publish(offer(a, 0), offer(a, 1))
-        for (index, flight) in pendingRecords.enumerated() {
-            #expect(bench.readBack(flight, a, Op(index), at: Seq(index)).isEmpty)
+        for (index, record) in pendingRecords.enumerated() {
+            #expect(bench.readBack(record, a, Op(index), at: Seq(index)).isEmpty)
         }
         #expect(bench.reported([pendingRecords[1]]).isEmpty, "op 1 waits for op 0")
         #expect(bench.state(nowMs: 100_000) == .unavailable)
@@ -420,7 +420,7 @@ import Testing
         #expect(bench.state(nowMs: 9_000) == .ok)
     }
 
-    @Test("the ledger bounds the bytes in flight") func boundsBytesInFlight() {
+    @Test("the ledger bounds the bytes in record") func boundsBytesInFlight() {
         var bench = Bench(inFlightBytes: 1_000)
         #expect(bench.publish(offer(a, 0)).append.count == 1)
         #expect(bench.publish(offer(a, 1), offer(a, 2)).answers == ["1:1 overloaded 200", "1:2 overloaded 200"])
@@ -432,7 +432,7 @@ import Testing
         for _ in 0..<200 {
             var bench = Bench()
             var nextOp: [Site: Op] = [:]
-            var waiting: [(flight: PendingRecord, site: Site, op: Op)] = []
+            var waiting: [(record: PendingRecord, site: Site, op: Op)] = []
             var unreported: [PendingRecord] = []
             var log: [Seq: (Site, Op)] = [:]
             var lastAcked: [Site: Op] = [:]
@@ -468,24 +468,24 @@ import Testing
                         conflict: { _ in nil }
                     )
                     check(settled)
-                    for flight in append {
-                        waiting.append((flight, site, op))
-                        unreported.append(flight)
+                    for record in append {
+                        waiting.append((record, site, op))
+                        unreported.append(record)
                     }
                 case 1 where !waiting.isEmpty:
-                    let (flight, site, op) = waiting.removeFirst()
+                    let (record, site, op) = waiting.removeFirst()
                     log[seq] = (site, op)
-                    check(bench.finishReadBack(flight.value, site, op, at: seq))
+                    check(bench.finishReadBack(record.value, site, op, at: seq))
                     seq += 1
                 case 2 where !unreported.isEmpty:
                     let index = Int.random(in: 0..<unreported.count, using: &random)
-                    let flight = unreported.remove(at: index)
-                    let place = log.first { $0.value == (flight.lane.site, flight.op) }?.key
+                    let record = unreported.remove(at: index)
+                    let place = log.first { $0.value == (record.lane.site, record.op) }?.key
                     let places = [place ?? .none]
-                    check((try? bench.ledger.reported([flight], at: places, head: seq - 1, nowMs: 0)) ?? [])
+                    check((try? bench.ledger.reported([record], at: places, head: seq - 1, nowMs: 0)) ?? [])
                 case 3 where unreported.count > 5:
-                    let flight = unreported.removeLast()
-                    let settled = bench.ledger.failed([flight], ReelError(.logUnavailable, "away"), nowMs: 0)
+                    let record = unreported.removeLast()
+                    let settled = bench.ledger.failed([record], ReelError(.logUnavailable, "away"), nowMs: 0)
                     for answer in settled { failed.insert("\(answer.site) \(answer.op)") }
                     check(settled)
                 default: break

@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    func withFeed(_ body: (MemoryLog, PartitionTail, Told) throws -> Void) throws {
+    func withTail(_ body: (MemoryLog, PartitionTail, Told) throws -> Void) throws {
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
         let told = Told()
@@ -59,14 +59,14 @@ import Testing
     }
 
     @Test("the tail accepts records of writers that have read the same log") func acceptsMatchingWitness() throws {
-        try withFeed { log, feed, told in
+        try withTail { log, tail, told in
             append(log)
             let first = try read(log, 0...0)
             append(log, witness: first.witness(of: first.entries[0]))
-            feed.received(first)
-            feed.received(try read(log, 1...1))
+            tail.received(first)
+            tail.received(try read(log, 1...1))
             append(log, witness: first.witness(of: first.entries[0]))
-            feed.received(try read(log, 2...2))
+            tail.received(try read(log, 2...2))
             #expect(told.news == ["read 0..<1", "read 1..<2", "read 2..<3"])
         }
     }
@@ -74,32 +74,32 @@ import Testing
     @Test("the tail diverges permanently at a record of a writer that has read another log") func divergesPermanently()
         throws
     {
-        try withFeed { log, feed, told in
+        try withTail { log, tail, told in
             append(log)
-            feed.received(try read(log, 0...0))
+            tail.received(try read(log, 0...0))
             append(log, witness: Witness(seq: 0, hash: 1))
-            feed.received(try read(log, 1...1))
+            tail.received(try read(log, 1...1))
             #expect(told.news == ["read 0..<1", "diverged for good"])
             append(log)
-            feed.received(try read(log, 2...2))
+            tail.received(try read(log, 2...2))
             #expect(told.news.isEmpty)
         }
     }
 
     @Test("the last record of a batch is checked against its first") func theLastRecordOf() throws {
-        try withFeed { log, feed, told in
+        try withTail { log, tail, told in
             append(log)
             append(log)
             append(log, witness: Witness(seq: 0, hash: 1))
-            feed.received(try read(log, 0...2))
+            tail.received(try read(log, 0...2))
             #expect(told.news == ["diverged for good"])
         }
     }
 
     @Test("the tail diverges at a record of a writer that has read beyond it") func divergesOnFutureWitness() throws {
-        try withFeed { log, feed, told in
+        try withTail { log, tail, told in
             append(log, witness: Witness(seq: 7, hash: 1))
-            feed.received(try read(log, 0...0))
+            tail.received(try read(log, 0...0))
             #expect(told.news == ["diverged for good"])
         }
     }
@@ -110,40 +110,40 @@ import Testing
             LogAppend(key: todo.key, value: Array("text".utf8), witness: wrong),
             LogAppend(key: Array("~todo".utf8), value: Batches.value(site, 0, "x"), witness: Witness(seq: 9, hash: 1)),
         ]
-        try withFeed { log, feed, told in
+        try withTail { log, tail, told in
             append(log)
-            feed.received(try read(log, 0...0))
+            tail.received(try read(log, 0...0))
             log.append(foreign, to: 0) { _ in }
             append(log)
             log.append(foreign, to: 0) { _ in }
-            feed.received(try read(log, 1...5))
+            tail.received(try read(log, 1...5))
             log.append(foreign, to: 0) { _ in }
             append(log, witness: wrong)
             log.append(foreign, to: 0) { _ in }
-            feed.received(try read(log, 6...10))
+            tail.received(try read(log, 6...10))
             #expect(told.news == ["read 0..<1", "read 1..<6", "diverged for good"])
         }
     }
 
     @Test("it stops before a barrier that it does not know") func itStopsBeforeA() throws {
-        try withFeed { log, feed, told in
+        try withTail { log, tail, told in
             append(log)
             barrier(log, #"{"fold":2,"type":"barrier"}"#)
             append(log)
-            feed.received(try read(log, 0...2))
+            tail.received(try read(log, 0...2))
             #expect(told.news == ["read 0..<1", "internal for good"])
-            feed.received(try read(log, 1...2))
+            tail.received(try read(log, 1...2))
             #expect(told.news.isEmpty)
         }
     }
 
     @Test("the tail names the next epoch after the end of its epoch") func namesNextEpoch() throws {
-        try withFeed { log, feed, told in
+        try withTail { log, tail, told in
             append(log)
-            feed.received(try read(log, 0...0))
+            tail.received(try read(log, 0...0))
             barrier(log, #"{"end":"0000000000000077","type":"barrier"}"#)
             append(log)
-            feed.received(try read(log, 1...2))
+            tail.received(try read(log, 1...2))
             #expect(told.news == ["read 0..<1", "read 1..<3 next 0000000000000077"])
         }
     }
@@ -152,38 +152,38 @@ import Testing
         let voids = Mutex<[VoidTally]>([])
         let log = try MemoryLog(partitions: 1)
         defer { log.close() }
-        let feed = PartitionTail(log: log, partition: 0, from: WarmStart(from: 0), hasRoom: { true }) { _, news in
+        let tail = PartitionTail(log: log, partition: 0, from: WarmStart(from: 0), hasRoom: { true }) { _, news in
             if case .batch(let batch) = news { voids.withLock { $0.append(batch.voids) } }
         }
         let seed = Array(#"{"line":{"end":-1,"op":4,"site":"\#(site)"},"type":"seed"}"#.utf8)
         func seeds(_ log: MemoryLog) { log.append([LogAppend(key: todo.key, value: seed)], to: 0) { _ in } }
         seeds(log)
         log.leaveHole(0)
-        feed.received(try read(log, 0...1))
+        tail.received(try read(log, 0...1))
         seeds(log)
-        feed.received(try read(log, 2...2))
+        tail.received(try read(log, 2...2))
         #expect(voids.withLock { $0.map(\.counts) } == [[.hole: 1], [.lateSeed: 1]])
     }
 
     @Test("the tail continues at the first seq after a trim") func continuesAfterTrim() throws {
-        try withFeed { log, feed, told in
+        try withTail { log, tail, told in
             for _ in 0..<5 { append(log) }
-            feed.received(try read(log, 0...0))
+            tail.received(try read(log, 0...0))
             log.trim(0, before: 3)
-            feed.failed(LogError(.truncated, "trimmed", seq: 3))
-            feed.received(try read(log, 3...4))
+            tail.failed(LogError(.truncated, "trimmed", seq: 3))
+            tail.received(try read(log, 3...4))
             #expect(told.news == ["read 0..<1", "skipped to 3", "truncated", "read 3..<5"])
         }
     }
 
     @Test("where all was trimmed the log answers all the same") func whereAllWasTrimmed() throws {
-        try withFeed { log, feed, _ in
+        try withTail { log, tail, _ in
             for _ in 0..<3 { append(log) }
-            feed.received(try read(log, 0...2))
+            tail.received(try read(log, 0...2))
             log.trim(0, before: 3)
-            #expect(try !feed.probe())
+            #expect(try !tail.probe())
             append(log)
-            #expect(try feed.probe())
+            #expect(try tail.probe())
         }
     }
 }

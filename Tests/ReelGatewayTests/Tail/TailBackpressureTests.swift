@@ -13,24 +13,24 @@ import Testing
 /// Tests that the log cannot get ahead of the loops without a bound.
 @Suite(.timeLimit(.minutes(15))) struct TailBackpressureTests {
     @Test("the tail waits for the slowest loop") func theTailWaitsFor() async throws {
-        let brake = TailBackpressure(loops: 2)
-        let first = brake.load(bytes: TailBackpressure.bytesMax)
+        let backpressure = TailBackpressure(loops: 2)
+        let first = backpressure.load(bytes: TailBackpressure.bytesMax)
         let loads = Loads()
-        Thread.detachNewThread { loads.add(brake.load(bytes: 1)) }
+        Thread.detachNewThread { loads.add(backpressure.load(bytes: 1)) }
         first.taken()
-        try await eventually("it waits: one loop has not taken the first") { brake.waiting == 1 }
+        try await eventually("it waits: one loop has not taken the first") { backpressure.waiting == 1 }
         #expect(loads.count == 0)
         first.taken()
         try await eventually("room") { loads.count == 1 }
     }
 
     @Test("the end of the loops releases all waiting tails") func endReleasesTails() async throws {
-        let brake = TailBackpressure(loops: 1)
-        _ = brake.load(bytes: TailBackpressure.bytesMax)
+        let backpressure = TailBackpressure(loops: 1)
+        _ = backpressure.load(bytes: TailBackpressure.bytesMax)
         let loads = Loads()
-        for _ in 0..<2 { Thread.detachNewThread { loads.add(brake.load(bytes: 1)) } }
-        try await eventually("both wait") { brake.waiting == 2 }
-        brake.release()
+        for _ in 0..<2 { Thread.detachNewThread { loads.add(backpressure.load(bytes: 1)) } }
+        try await eventually("both wait") { backpressure.waiting == 2 }
+        backpressure.release()
         try await eventually("both go on") { loads.count == 2 }
     }
 
@@ -56,7 +56,7 @@ import Testing
                 }
             }
             func read() -> Seq { (0..<2).reduce(0) { $0 + live.gateway.context.health.seq(of: $1) + 1 } }
-            try await eventually("the tail has come as far as it may") { live.gateway.brake.waiting == 1 }
+            try await eventually("the tail has come as far as it may") { live.gateway.backpressure.waiting == 1 }
             #expect((8...16).contains(read()))
             isHeld.signal()
             try await eventually("all was read") { read() == 2 * count }
