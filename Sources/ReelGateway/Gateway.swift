@@ -210,9 +210,12 @@ public final class Gateway: Sendable {
         parts: [LoopBound<Part>],
         _ backpressure: TailBackpressure
     ) -> PartitionTail {
-        PartitionTail(log: context.log, partition: partition, from: from, hasRoom: { backpressure.hasRoom }) {
-            tail,
-            news in
+        PartitionTail(
+            log: context.log,
+            partition: partition,
+            from: from,
+            hasRoom: { backpressure.hasRoom }
+        ) { tail, news in
             switch news {
             case .batch(let batch):
                 let load = backpressure.load(bytes: batch.costBytes)
