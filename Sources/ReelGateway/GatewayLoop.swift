@@ -116,7 +116,7 @@ final class GatewayLoop {
     /// Tells the other loops that the log has diverged, and stops serving on this loop.
     func diverged(_ error: ReelError) {
         health.diverged(error)
-        fence(error)
+        fence(error.forClients)
     }
 
     /// Called when the log was trimmed before it was read. The partition continues at `first`, the first seq that is

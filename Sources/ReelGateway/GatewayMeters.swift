@@ -140,7 +140,7 @@ struct GatewayMeters: Sendable {
         let limit = context.settings.inFlightBytes
         metrics.gauge(
             "reel_gateway_in_flight_limit_bytes",
-            "The limit of bytes on their way into the log (--in-record-bytes)."
+            "The limit of bytes on their way into the log (--in-flight-bytes)."
         ) { limit }
         metrics.gauge(
             "reel_gateway_peer_lag_seconds",

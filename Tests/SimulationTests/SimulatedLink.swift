@@ -55,7 +55,7 @@ final class SimulatedLink: @unchecked Sendable {
 
     // MARK: Faults
 
-    /// Delays everything by this time, also data in record.
+    /// Delays everything by this time, also data in flight.
     func stall(_ ms: Int64) {
         up.arrivedMs = max(up.arrivedMs, device.nowMs + ms)
         down.arrivedMs = max(down.arrivedMs, device.nowMs + ms)

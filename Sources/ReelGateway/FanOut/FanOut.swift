@@ -61,6 +61,7 @@ final class FanOut {
 
     /// Removes a client's subscription from the waiters, if it has one with outcomes.
     private func stopWaiting(_ client: SocketClient, _ stream: StreamName) {
+        guard waiters.awaits(stream) else { return }
         if let entry = subscriptions.entry(client, stream), entry.hasOutcomes { _ = waiters.remove(entry) }
     }
 

@@ -47,6 +47,9 @@ final class StreamWaiters {
         streams[waiter.stream]?[ObjectIdentifier(waiter)] != nil
     }
 
+    /// Returns true if there are waiters for a stream.
+    func awaits(_ stream: StreamName) -> Bool { streams[stream] != nil }
+
     /// A copy of all waiters, so that they may be added and removed while they are called.
     var all: [any StreamWaiter] { streams.values.flatMap(\.values) }
 

@@ -71,7 +71,7 @@ final class SnapshotEventsClient {
     }
 
     /// Asks a node, with the client's authorization. Calls `then` with a piece of the range that covers at least one
-    /// seq, or with nil if the node has none.
+    /// seq, or with nil if the node has none. If the node cannot be asked, `then` is called before `ask` returns.
     func ask(
         _ node: NodeAnnouncement,
         for query: LogQuery,

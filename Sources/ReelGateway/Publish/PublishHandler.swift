@@ -9,7 +9,7 @@ final class PublishHandler {
     private(set) var ledger: PublishLedger
     private var intake: EventIntake
     /// For each partition the records that were accepted in this round. They go to the log at the end of the round.
-    private var pendingRecords: [[PendingRecord]]
+    private var accepted: [[PendingRecord]]
     private var isAppending = false
     /// The HTTP publishes that wait for their outcome, by their number.
     private(set) var requests: [Int: HTTPPublish] = [:]
@@ -19,7 +19,7 @@ final class PublishHandler {
         let (partitions, settings) = (gateway.context.partitions, gateway.context.settings)
         ledger = PublishLedger(partitions: partitions, settings)
         intake = EventIntake(limit: settings.eventBytes)
-        pendingRecords = [[PendingRecord]](repeating: [], count: partitions)
+        accepted = [[PendingRecord]](repeating: [], count: partitions)
     }
 
     private var context: GatewayContext { gateway.context }
@@ -185,7 +185,7 @@ final class PublishHandler {
 
     /// Appends accepted records to the log at the end of the loop's current round.
     private func append(_ taken: [PendingRecord], to partition: Int) {
-        pendingRecords[partition] += taken
+        accepted[partition] += taken
         guard !isAppending, !taken.isEmpty else { return }
         isAppending = true
         gateway.loop.beforeFlush { [gateway] in gateway.publishing.flush() }
@@ -193,12 +193,12 @@ final class PublishHandler {
 
     private func flush() {
         isAppending = false
-        for partition in pendingRecords.indices where !pendingRecords[partition].isEmpty { flush(partition) }
+        for partition in accepted.indices where !accepted[partition].isEmpty { flush(partition) }
     }
 
     private func flush(_ partition: Int) {
-        let taken = pendingRecords[partition]
-        pendingRecords[partition] = []
+        let taken = accepted[partition]
+        accepted[partition] = []
         let ring = gateway.rings[partition]
         let startedMs = gateway.nowMs
         for record in taken { record.headWhenHandedOver = ring.head }

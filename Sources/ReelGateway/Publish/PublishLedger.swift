@@ -86,12 +86,12 @@ struct PublishLedger {
         lanes[connection] = nil
     }
 
-    // MARK: Flights
+    // MARK: Records on their way
 
     /// Adds accepted records, all of one lane.
     mutating func begin(_ taken: some Collection<PendingRecord>) {
         guard let first = taken.first else { return }
-        let own = laneFlights(first.lane)
+        let own = records(of: first.lane)
         for record in taken {
             own.add(record)
             oldest[record.partition].append(record)
@@ -100,7 +100,7 @@ struct PublishLedger {
         count += taken.count
     }
 
-    private mutating func laneFlights(_ lane: PublisherKey) -> PendingRecords {
+    private mutating func records(of lane: PublisherKey) -> PendingRecords {
         if let own = pendingRecords[lane] { return own }
         let own = PendingRecords()
         pendingRecords[lane] = own

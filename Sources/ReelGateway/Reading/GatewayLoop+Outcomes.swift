@@ -4,7 +4,7 @@ import ReelNode
 
 // Outcomes of events, for clients that ask for them.
 extension GatewayLoop {
-    /// Calls `then` with the outcomes of acked events.
+    /// Calls `then` with the outcomes of acked events. It may be called before `ask` returns.
     func ask(
         _ question: OutcomeQuestions.Question,
         then: @escaping (Result<[AckOutcome], Problem>) -> Void
@@ -14,7 +14,7 @@ extension GatewayLoop {
     }
 
     /// Calls `then` with the same events, each with its outcome, once a snapshot node has folded them. An event from
-    /// before the node's index is `unknown`; a barrier has no outcome.
+    /// before the node's index is `unknown`; a barrier has no outcome. `then` may be called before `addOutcomes` returns.
     func addOutcomes(
         to piece: EventRange,
         of stream: StreamName,

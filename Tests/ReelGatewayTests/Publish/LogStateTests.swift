@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test("the gateway bounds events in record and drops no accepted event") func dropsNoAcceptedEvent() async throws {
+    @Test("the gateway bounds events in flight and drops no accepted event") func dropsNoAcceptedEvent() async throws {
         let log = try MemoryLog()
         try await LiveGateway.with(log, { $0.inFlightBytes = 20_000 }) { live in
             let socket = try await live.connect()
@@ -225,7 +225,7 @@ import Testing
             log.rollBack(0, to: 2)
             log.breakTails(0, LogError(.logUnavailable, "the connection was lost"))
             for socket in sockets { #expect(try await socket.nextError().error.code == .aheadOfLog) }
-            #expect(try await sockets[0].nextNack().error.code == .aheadOfLog, "what was in record")
+            #expect(try await sockets[0].nextNack().error.code == .aheadOfLog, "what was in flight")
             publish(sockets[1], 6...6)
             #expect(try await sockets[1].nextNack().error.code == .aheadOfLog)
             #expect(try await live.get("/v1/streams/todo/events").status == 409)

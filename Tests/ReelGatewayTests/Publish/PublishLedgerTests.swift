@@ -420,7 +420,7 @@ import Testing
         #expect(bench.state(nowMs: 9_000) == .ok)
     }
 
-    @Test("the ledger bounds the bytes in record") func boundsBytesInFlight() {
+    @Test("the ledger bounds the bytes in flight") func boundsBytesInFlight() {
         var bench = Bench(inFlightBytes: 1_000)
         #expect(bench.publish(offer(a, 0)).append.count == 1)
         #expect(bench.publish(offer(a, 1), offer(a, 2)).answers == ["1:1 overloaded 200", "1:2 overloaded 200"])

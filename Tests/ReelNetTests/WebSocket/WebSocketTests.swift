@@ -426,7 +426,7 @@ private final class Liar: Sendable {
     private let descriptor: Int32
 
     init(_ answer: String) throws {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let descriptor = streamSocket()
         self.descriptor = descriptor
         let status = try SocketAddress("127.0.0.1", port: 0).withSockaddr { bind(descriptor, $0, $1) }
         guard status == 0, listen(descriptor, 8) == 0, let address = SocketAddress.of(descriptor, getsockname) else {
