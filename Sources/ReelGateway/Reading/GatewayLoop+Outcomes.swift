@@ -14,7 +14,7 @@ extension GatewayLoop {
     }
 
     /// Calls `then` with the same events, each with its outcome, once a snapshot node has folded them. An event from
-    /// before the node's index is `unknown`; a barrier has no outcome. `then` may be called before `addOutcomes` returns.
+    /// before the node's index is `unknown`; a barrier has no outcome. `then` may be called before this method returns.
     func addOutcomes(
         to piece: EventRange,
         of stream: StreamName,
