@@ -53,6 +53,14 @@ struct IncompleteStateTests {
         loop.join()
     }
 
+    /// Waits until the node has compared its file with the log. The file's seq is in the health before that, the log's
+    /// end is not.
+    private func compared(_ ask: (String, [UInt8]) async throws -> HTTPResponse) async throws {
+        try await eventually("the file is compared") {
+            try await text(ask("/readyz", [])).contains(#""seq":9,"goal":19"#)
+        }
+    }
+
     private func text(_ answer: HTTPResponse) -> String { String(decoding: answer.body, as: UTF8.self) }
 
     @Test("a snapshot node never answers with partial state, and its refusal reports the node's progress")
@@ -60,7 +68,7 @@ struct IncompleteStateTests {
         let lab = try await part()
         let todo = "/v1/streams/todo"
         try await with(lab) { ask in
-            try await eventually("the file is compared") { try await text(ask("/readyz", [])).contains(#""seq":9"#) }
+            try await compared(ask)
             #expect(try await ask("/readyz", []).status == 503)
             for target in [
                 "snapshot", "delta?after=3&epoch=\(lab.log.epoch)", "objects/task/1", "objects?model=task&id=1",
@@ -101,7 +109,7 @@ struct IncompleteStateTests {
         let lab = try await part()
         let (todo, epoch) = ("/v1/streams/todo", "epoch=\(lab.log.epoch)")
         try await with(lab) { ask in
-            try await eventually("the file is compared") { try await text(ask("/readyz", [])).contains(#""seq":9"#) }
+            try await compared(ask)
             for target in ["snapshot?\(epoch)", "delta?after=3&\(epoch)", "sites?\(epoch)"] {
                 #expect(try await ask("\(todo)/\(target)&min_seq=9", []).status == 200, "\(target)")
                 let beyond = try await ask("\(todo)/\(target)&min_seq=10", [])
@@ -124,7 +132,7 @@ struct IncompleteStateTests {
             return Array(#"{"epoch":"\#(lab.log.epoch)","acks":[\#(acks.joined(separator: ","))]}"#.utf8)
         }
         try await with(lab) { ask in
-            try await eventually("the file is compared") { try await text(ask("/readyz", [])).contains(#""seq":9"#) }
+            try await compared(ask)
             #expect(try await ask("/v1/streams/todo/outcomes", question(9)).status == 200)
             let early = try await ask("/v1/streams/todo/outcomes", question(9, 10))
             #expect(early.status == 503 && text(early).contains(#""goal":10"#), "\(text(early))")
