@@ -23,15 +23,15 @@ final class GatewayLoop {
     /// Asks for the outcomes of events.
     let outcomes: OutcomeQuestions?
     /// Asks other nodes for old events of a stream.
-    let snapshotEvents: SnapshotEventsClient?
+    let snapshotEvents: (any EventIndex)?
     /// The advertised addresses of other gateways.
     private(set) var neighbours = Neighbours()
     /// Reads the bodies and messages that are too large for the loop.
     let largeInput = LargeInput()
     /// The open sockets by their number.
     private(set) var clients: [Int: SocketClient] = [:]
-    /// This loop's part of two gauges: unsent bytes, and connections with many of them.
-    private var unsent = (bytes: 0, connections: 0)
+    /// This loop's part of the gauges that all loops share.
+    private var gauges: LoopGauges
     private var lastTickMs: Int64
     /// True if the last tick skipped the clients because the loop had stood still.
     private var isPutOff = false
@@ -58,7 +58,7 @@ final class GatewayLoop {
         from: [Seq],
         requests: RequestWatch? = nil,
         outcomes: OutcomeQuestions? = nil,
-        snapshotEvents: SnapshotEventsClient? = nil
+        snapshotEvents: (any EventIndex)? = nil
     ) {
         self.loop = loop
         self.index = index
@@ -67,6 +67,7 @@ final class GatewayLoop {
         self.outcomes = outcomes
         self.snapshotEvents = snapshotEvents
         rings = from.map { Ring(from: $0, byteLimit: context.settings.ringBytes) }
+        gauges = LoopGauges(context.meters)
         lastTickMs = loop.nowMs
         health.onDivergence(loop.bound { [weak self] error in self?.fence(error) })
     }
@@ -85,13 +86,12 @@ final class GatewayLoop {
     /// Adds a connection.
     func opened(_ client: SocketClient) {
         clients[client.number] = client
-        context.meters.connections.add(1)
+        updateGauges()
     }
 
     /// Removes a connection that is gone, with its subscriptions. Its publishes still go to the log.
     func closed(_ client: SocketClient) {
         clients[client.number] = nil
-        context.meters.connections.add(-1)
         fanOut.removeAll(client)
         publishing.forget(client.number)
     }
@@ -184,17 +184,25 @@ final class GatewayLoop {
         }
     }
 
-    /// Updates the shared gauges by what has changed on this loop.
+    /// Counts the bytes that wait for the clients.
     private func countUnsent() {
-        var now = (bytes: 0, connections: 0)
+        var now = gauges.counts
+        (now.unsentBytes, now.slowConnections) = (0, 0)
         for client in clients.values {
             let bytes = client.pendingBytes
-            now.bytes += bytes
-            if bytes > context.settings.sendQueueBytes / 2 { now.connections += 1 }
+            now.unsentBytes += bytes
+            if bytes > context.settings.sendQueueBytes / 2 { now.slowConnections += 1 }
         }
-        context.meters.sendQueueBytes.add(now.bytes - unsent.bytes)
-        context.meters.slowConnections.add(now.connections - unsent.connections)
-        unsent = now
+        gauges.show(now)
+    }
+
+    /// Called when a connection, a subscription or a waiting request has come or gone.
+    func updateGauges() {
+        var now = gauges.counts
+        now.connections = clients.count
+        now.subscriptions = fanOut.subscriptions.count
+        now.httpSubscribers = fanOut.requestCount
+        gauges.show(now)
     }
 
     /// Writes a log line with the details of an error that clients do not get. The number of lines is limited.

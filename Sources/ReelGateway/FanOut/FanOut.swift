@@ -7,8 +7,11 @@ import ReelNode
 final class FanOut {
     private unowned let gateway: GatewayLoop
     private(set) var subscriptions: Subscriptions<SocketClient>
+    private var proofs: HeadProofs<SocketClient>
     /// The HTTP requests and the subscriptions with outcomes that wait for new events.
     let waiters = StreamWaiters()
+    /// The number of HTTP requests among the waiters.
+    private(set) var requestCount = 0
     /// For each partition the batches that are not sent to the listeners yet.
     private var coalescers: [DeliveryCoalescer]
     /// For each partition the coalescer's timer; nil: no timer runs.
@@ -21,7 +24,8 @@ final class FanOut {
     init(of gateway: GatewayLoop) {
         self.gateway = gateway
         let (partitions, settings) = (gateway.context.partitions, gateway.context.settings)
-        subscriptions = Subscriptions(partitions: partitions, frameLimit: settings.frameBytes)
+        subscriptions = Subscriptions(frameLimit: settings.frameBytes)
+        proofs = HeadProofs(partitions: partitions)
         let coalescer = DeliveryCoalescer(listenerMicros: settings.listenerMicros)
         coalescers = [DeliveryCoalescer](repeating: coalescer, count: partitions)
         gatherTimers = [(any HostTimer)?](repeating: nil, count: partitions)
@@ -50,6 +54,7 @@ final class FanOut {
             hasOutcomes: hasOutcomes
         )
         if hasOutcomes { _ = waiters.add(entry) }
+        gateway.updateGauges()
         return entry
     }
 
@@ -57,6 +62,7 @@ final class FanOut {
     func remove(_ client: SocketClient, _ stream: StreamName) {
         stopWaiting(client, stream)
         _ = subscriptions.remove(client, stream)
+        gateway.updateGauges()
     }
 
     /// Removes a client's subscription from the waiters, if it has one with outcomes.
@@ -69,6 +75,7 @@ final class FanOut {
     func removeAll(_ client: SocketClient) {
         for entry in subscriptions.all(of: client) where entry.hasOutcomes { _ = waiters.remove(entry) }
         subscriptions.removeAll(client)
+        gateway.updateGauges()
     }
 
     /// Ends a subscription that cannot be served any longer, and sends the client the error.
@@ -79,12 +86,14 @@ final class FanOut {
 
     /// Adds an HTTP request that waits for new events.
     func join(_ waiter: any StreamWaiter) {
-        if waiters.add(waiter) { context.meters.streamWaiters.add(1) }
+        if waiters.add(waiter) { requestCount += 1 }
+        gateway.updateGauges()
     }
 
     /// Removes an HTTP request that waits no longer.
     func leave(_ waiter: any StreamWaiter) {
-        if waiters.remove(waiter) { context.meters.streamWaiters.add(-1) }
+        if waiters.remove(waiter) { requestCount -= 1 }
+        gateway.updateGauges()
     }
 
     // MARK: The tail
@@ -116,7 +125,7 @@ final class FanOut {
 
     /// Proves the heads to the clients. Called about once a second, with the state of the log.
     func tick(_ log: LogState) {
-        subscriptions.log = log
+        proofs.log = log
         proveHeads()
     }
 
@@ -151,7 +160,8 @@ final class FanOut {
         let listeners = subscriptions.listeners(to: batch)
         let isForNow = isForNow(batch, listeners: listeners.most)
         gateway.loop.writing(toMost: isForNow ? listeners.all : 0) {
-            pushing(now: isForNow) { push in subscriptions.deliver(batch, send: push, lagged: lags) }
+            let late = pushing(now: isForNow) { push in subscriptions.deliver(batch, send: push) }
+            for entry in late { lags(entry) }
         }
         for waiter in waiters.all(awaiting: batch) { waiter.moved() }
     }
@@ -159,13 +169,16 @@ final class FanOut {
     /// Makes a subscription live that has caught up to the head.
     func becomeLive(_ entry: Subscription<SocketClient>, head: Seq) {
         let gathers = coalescers[entry.partition].dueMs != nil
-        subscriptions.becameLive(entry, head: head, gathers: gathers) { $0.send($1) }
+        subscriptions.makeLive(entry)
+        let all = subscriptions.all(of: entry.client)
+        proofs.caughtUp(entry, among: all, head: head, gathers: gathers) { $0.send($1) }
     }
 
-    /// Called when a client does not keep up and its subscription has ended.
+    /// Ends the subscription of a client that does not keep up.
     private func lags(_ entry: Subscription<SocketClient>) {
         context.meters.lagged.add()
         entry.client.send(.lagged(entry.stream, seq: entry.proven, head: gateway.rings[entry.partition].head), ref: nil)
+        remove(entry.client, entry.stream)
     }
 
     /// Proves the heads of all partitions to the clients that have not been told of them. With many subscriptions it
@@ -197,22 +210,24 @@ final class FanOut {
         for partition in gateway.rings.indices {
             deliver(partition)
             pushing(now: false) { push in
-                subscriptions.tick(slots: slots, partition: partition, head: gateway.rings[partition].head, send: push)
+                let head = gateway.rings[partition].head
+                proofs.tell(subscriptions, slots: slots, partition: partition, head: head, send: push)
             }
         }
     }
 
     /// Calls `body` with a function that pushes a frame to a client. Then adds all pushed frames to the meters at once,
     /// because the loops share their meters.
-    private func pushing(now: Bool, _ body: ((SocketClient, WebSocketFrame) -> Bool) -> Void) {
+    private func pushing<R>(now: Bool, _ body: ((SocketClient, WebSocketFrame) -> Bool) -> R) -> R {
         var (frames, bytes) = (0, 0)
-        body { client, frame in
+        let result = body { client, frame in
             guard client.push(frame, now: now) else { return false }
             frames += 1
             bytes += frame.bytes.count
             return true
         }
         context.meters.pushed(frames: frames, bytes: bytes)
+        return result
     }
 
     private func deliverIfDue(_ partition: Int) {

@@ -5,28 +5,32 @@ import ReelNode
 
 // Delivering the tail's batches to live subscriptions.
 extension Subscriptions {
-    /// Delivers a batch to all live subscriptions. `send` returns false if the client does not keep up; then `lagged`
-    /// is called, and the subscription ends.
-    mutating func deliver(_ batch: TailBatch, send: (Client, WebSocketFrame) -> Bool, lagged: (Entry) -> Void) {
+    /// Delivers a batch to all live subscriptions. A frame is made once for all clients with the same position.
+    ///
+    /// - Parameter send: Returns false if the client does not keep up.
+    /// - Returns: The subscriptions of clients that do not keep up.
+    func deliver(_ batch: TailBatch, send: (Client, WebSocketFrame) -> Bool) -> [Entry] {
+        var late: [Entry] = []
         if batch.hasBarriers {
-            for stream in live.keys where live[stream]?.first?.partition == batch.partition {
-                deliver(batch, stream, batch.streams.firstIndex(of: stream), send, lagged)
+            for (stream, entries) in live where entries.first?.partition == batch.partition {
+                late += deliver(batch, stream, batch.streams.firstIndex(of: stream), to: entries, send)
             }
         } else {
-            for (index, stream) in batch.streams.enumerated() where live[stream] != nil {
-                deliver(batch, stream, index, send, lagged)
+            for (index, stream) in batch.streams.enumerated() {
+                guard let entries = live[stream] else { continue }
+                late += deliver(batch, stream, index, to: entries, send)
             }
         }
+        return late
     }
 
-    private mutating func deliver(
+    private func deliver(
         _ batch: TailBatch,
         _ stream: StreamName,
         _ index: Int?,
-        _ send: (Client, WebSocketFrame) -> Bool,
-        _ lagged: (Entry) -> Void
-    ) {
-        guard let entries = live[stream] else { return }
+        to entries: [Entry],
+        _ send: (Client, WebSocketFrame) -> Bool
+    ) -> [Entry] {
         let places = batch.delivered(in: index ?? -1)
         var whole: DeliveredBatch?
         var filtered: (batch: FilteredBatch, views: [EventFilter: DeliveredBatch])?
@@ -57,9 +61,6 @@ extension Subscriptions {
             for frame in frames { keepsUp = keepsUp && send(entry.client, frame) }
             if keepsUp { entry.sent(to: batch.last) } else { late.append(entry) }
         }
-        for entry in late {
-            lagged(entry)
-            _ = remove(entry.client, stream)
-        }
+        return late
     }
 }

@@ -5,7 +5,7 @@ import ReelNode
 /// The maximum size in bytes of an `events` frame without its events and the name of its stream.
 private let envelopeBytesMax = 192
 
-/// The subscriptions on one loop. A frame is made once for all clients with the same position.
+/// The clients of one loop that listen, and to which streams.
 struct Subscriptions<Client: Subscriber> {
     typealias Entry = Subscription<Client>
 
@@ -17,17 +17,10 @@ struct Subscriptions<Client: Subscriber> {
     /// The subscriptions by slot and client number. They are in arrays, because most clients have few.
     private(set) var clients: [[Int: [Entry]]]
     private(set) var count = 0
-    /// The state of the log, which `upto` frames carry.
-    var log = LogState.ok
-    /// For each slot and partition what all its clients have been told.
-    var proofs: [[HeadProof]]
     private let frameLimit: Int
 
-    /// Creates subscriptions for a log with `partitions` partitions. A frame has at most `frameLimit` bytes, unless a
-    /// single event is larger.
-    init(partitions: Int, frameLimit: Int) {
-        let none = [HeadProof](repeating: HeadProof(head: nil, log: .ok), count: partitions)
-        proofs = [[HeadProof]](repeating: none, count: Self.slots.count)
+    /// Creates an empty value. A frame has at most `frameLimit` bytes, unless a single event is larger.
+    init(frameLimit: Int) {
         clients = [[Int: [Entry]]](repeating: [:], count: Self.slots.count)
         self.frameLimit = frameLimit
     }
@@ -132,53 +125,10 @@ struct Subscriptions<Client: Subscriber> {
         }
     }
 
-    // MARK: Pushing
-
-    /// Makes a subscription live that has caught up to the head: from now on the tail feeds it. Sends at once what
-    /// proves the rest.
-    ///
-    /// - Parameters:
-    ///   - entry: The subscription.
-    ///   - head: The partition's head.
-    ///   - gathers: True if some events before the head have not been delivered to live subscriptions yet.
-    ///   - send: Sends a frame to a client.
-    mutating func becameLive(
-        _ entry: Entry,
-        head: Seq,
-        gathers: Bool = false,
-        send: (Client, WebSocketFrame) -> Void
-    ) {
-        let isAlone = !all(of: entry.client).contains { $0.isLive && $0.partition == entry.partition }
+    /// Makes a subscription live: from now on it gets the tail's batches.
+    mutating func makeLive(_ entry: Entry) {
         entry.isLive = true
         entry.index = Int32(live[entry.stream]?.count ?? 0)
         live[entry.stream, default: []].append(entry)
-        if isAlone || !gathers, provable(entry.client, entry.partition, head: head) == head {
-            send(entry.client, upto(entry.partition, head))
-            prove(entry.client, entry.partition, head)
-        } else if entry.proven < head {
-            // `upto` must wait, because another stream of the client is not proven to the head. A frame of this stream
-            // proves the head for it alone.
-            let proof = EventRange(from: entry.proven + 1, to: head).frame(stream: entry.stream)
-            send(entry.client, proof)
-            entry.sent(to: head)
-        }
-    }
-
-    /// Returns the seq that can be proven for all subscriptions of a client in the partition: the head, unless one
-    /// catches up.
-    private func provable(_ client: Client, _ partition: Int, head: Seq) -> Seq {
-        var proof = head
-        for entry in all(of: client)
-        where entry.partition == partition && !entry.isLive {
-            proof = min(proof, entry.proven)
-        }
-        return proof
-    }
-
-    func prove(_ client: Client, _ partition: Int, _ seq: Seq) {
-        for entry in all(of: client)
-        where entry.partition == partition && entry.isLive {
-            entry.sent(to: seq)
-        }
     }
 }

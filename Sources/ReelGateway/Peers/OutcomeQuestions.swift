@@ -21,8 +21,8 @@ final class OutcomeQuestions {
     private let (epoch, partitions): (Epoch, Int)
     private var warnings = LineLimiter(lines: 1, windowMs: 10_000)
     private var turn = 0
-    /// For each node the time until which it is not asked.
-    private var resting: [String: Int64] = [:]
+    /// The nodes that are not asked at present.
+    private var resting = ExpiringSet<String>()
 
     init(_ client: PeerClient, announcer: Announcer, of log: any EventLog, state: (any StateSource)?, own: String) {
         self.client = client
@@ -46,7 +46,7 @@ final class OutcomeQuestions {
         var isRequired: Bool
     }
 
-    /// Calls `then` with the outcomes of the events, in the order of the acks.
+    /// Calls `then` later with the outcomes of the events, in the order of the acks.
     func ask(_ question: Question, then: @escaping (Result<[AckOutcome], Problem>) -> Void) {
         if let source, source.canAnswer(StateRequest(.snapshot(epoch: nil), of: question.stream)) {
             return source.outcomes(
@@ -61,7 +61,6 @@ final class OutcomeQuestions {
         turn += 1
         let partition = question.stream.partition(of: partitions)
         let nowMs = loop.nowMs
-        resting = resting.filter { $0.value > nowMs }
         let nodes = SnapshotProxy.order(
             announcer.nodes.filter { $0.id != own && client.access.canAsk($0) },
             alive: announcer.alive,
@@ -70,8 +69,8 @@ final class OutcomeQuestions {
             turn: turn
         )
         // A node that did not answer lately is asked last, or not at all.
-        let rested = nodes.filter { resting[$0.id] == nil }
-        let able = question.isRequired ? rested + nodes.filter { resting[$0.id] != nil } : rested
+        let rested = nodes.filter { !resting.contains($0.id, nowMs: nowMs) }
+        let able = question.isRequired ? rested + nodes.filter { resting.contains($0.id, nowMs: nowMs) } : rested
         // An incomplete state of this process does not answer soon.
         let failure = source.map { _ in Problem(.nodeBehind, "the folded state of this node is not complete") }
         ask(able[...], question, untilMs: nowMs + question.withinMs, failure, then)
@@ -86,7 +85,9 @@ final class OutcomeQuestions {
     ) {
         let leftMs = untilMs - loop.nowMs
         guard let node = nodes.first, leftMs > 0 else {
-            return then(.failure(failure ?? Problem(.nodeBehind, "found no snapshot node that answers")))
+            return loop.schedule {
+                then(.failure(failure ?? Problem(.nodeBehind, "found no snapshot node that answers")))
+            }
         }
         let rest = nodes.dropFirst()
         let waitMs = rest.isEmpty ? leftMs : min(leftMs, Self.nodeMs)
@@ -106,7 +107,7 @@ final class OutcomeQuestions {
                         problem.detail = "a snapshot node has not answered within \(waitMs) ms"
                     }
                 }
-                resting[node.id] = loop.nowMs + Self.restMs
+                resting.insert(node.id, untilMs: loop.nowMs + Self.restMs, nowMs: loop.nowMs)
                 ask(rest, question, untilMs: untilMs, problem, then)
             }
         }
@@ -144,15 +145,9 @@ extension Problem {
         // Any other status comes from no snapshot node, and must not become that of this node's own answer.
         guard PeerAnswer.refusals.contains(response.status) else { return }
         status = response.status
-        response.body.withUnsafeBytes { bytes in
-            do throws(ReelError) {
-                let object = try JSONObject(bytes, levels: 4, shape: .internal)
-                if let said = try object.string("code").flatMap(ErrorCode.init(rawValue:)) { code = said }
-                detail = try object.string("detail") ?? detail
-                first = try object.integer("first")
-            } catch {
-                // Some other server: its status says enough.
-            }
-        }
+        let refusal = PeerRefusal(response.body)
+        code = refusal.code ?? code
+        detail = refusal.detail ?? detail
+        first = refusal.first
     }
 }

@@ -18,7 +18,7 @@ struct PeerRecord {
     /// The number of questions that permit one more hedged request. So slow nodes get at most a tenth more requests.
     static let questionsPerHedge = 10
 
-    private var lastUntilMs: [Place: Int64] = [:]
+    private var lasts = ExpiringSet<Place>()
     private var credit = Self.hedgesMax * Self.questionsPerHedge
 
     /// Records that a question is asked.
@@ -37,34 +37,28 @@ struct PeerRecord {
 
     /// Records that a node was silent while another one answered, or for too long.
     mutating func wasSilent(_ node: String, nowMs: Int64) {
-        remember(Place(node: node, partition: nil), untilMs: nowMs + Self.silentMs, nowMs)
+        lasts.insert(Place(node: node, partition: nil), untilMs: nowMs + Self.silentMs, nowMs: nowMs)
     }
 
     /// Records that a node could not answer for a partition.
     mutating func refused(_ node: String, _ partition: Int, nowMs: Int64) {
-        remember(Place(node: node, partition: partition), untilMs: nowMs + Self.refusedMs, nowMs)
+        lasts.insert(Place(node: node, partition: partition), untilMs: nowMs + Self.refusedMs, nowMs: nowMs)
     }
 
     /// Records that a node has answered for a partition.
     mutating func answered(_ node: String, _ partition: Int) {
-        guard !lastUntilMs.isEmpty else { return }
-        lastUntilMs[Place(node: node, partition: nil)] = nil
-        lastUntilMs[Place(node: node, partition: partition)] = nil
+        lasts.remove(Place(node: node, partition: nil))
+        lasts.remove(Place(node: node, partition: partition))
     }
 
     /// True if the node was silent lately.
-    func isSilent(_ node: String, nowMs: Int64) -> Bool { lasts(Place(node: node, partition: nil), nowMs) }
+    func isSilent(_ node: String, nowMs: Int64) -> Bool {
+        lasts.contains(Place(node: node, partition: nil), nowMs: nowMs)
+    }
 
     /// True if the node has just refused for this partition.
     func hasRefused(_ node: String, _ partition: Int, nowMs: Int64) -> Bool {
-        lasts(Place(node: node, partition: partition), nowMs)
-    }
-
-    private func lasts(_ place: Place, _ nowMs: Int64) -> Bool { lastUntilMs[place].map { nowMs < $0 } ?? false }
-
-    private mutating func remember(_ place: Place, untilMs: Int64, _ nowMs: Int64) {
-        lastUntilMs = lastUntilMs.filter { nowMs < $0.value }
-        lastUntilMs[place] = untilMs
+        lasts.contains(Place(node: node, partition: partition), nowMs: nowMs)
     }
 }
 

@@ -141,8 +141,9 @@ final class ProxiedQuestion {
             calls[index] = nil
             deadlines.removeValue(forKey: index)?.cancel()
             guard let refusal = refusals[index] else { return }
+            let said = PeerRefusal(refusal.body)
             // If the epoch has changed, another node says the same. A loss concerns this node alone.
-            if refusal.head.status == 409, !Self.tellsLoss(refusal.body) {
+            if refusal.head.status == 409, said.code?.isLoss != true {
                 refusals[index] = nil
                 perform(hedged.answered(index, nowMs: loop.nowMs))
                 passed?.answer.begin(refusal.head)
@@ -151,7 +152,7 @@ final class ProxiedQuestion {
                 return
             }
             proxy.refuses(nodes[index], partition, status: refusal.head.status)
-            perform(hedged.refused(index, seq: Self.seq(in: refusal.body), nowMs: loop.nowMs))
+            perform(hedged.refused(index, seq: said.seq, nowMs: loop.nowMs))
         case .failed(let error):
             // The request was cancelled.
             guard hedged.asked.contains(index) else { return }
@@ -211,28 +212,5 @@ final class ProxiedQuestion {
         answer.begin(refusal.head)
         answer.take(.data(refusal.body))
         answer.take(.end)
-    }
-
-    /// True if a node refuses because the log has lost something that it has folded.
-    private static func tellsLoss(_ problem: [UInt8]) -> Bool {
-        problem.withUnsafeBytes { bytes in
-            do throws(ReelError) {
-                let code = try JSONObject(bytes, levels: 4, shape: .internal).string("code")
-                return code.flatMap { ErrorCode(rawValue: $0) }?.isLoss == true
-            } catch {
-                return false
-            }
-        }
-    }
-
-    /// Returns the position that a refusing node says it has reached; −1: it says nothing.
-    private static func seq(in problem: [UInt8]) -> Seq {
-        problem.withUnsafeBytes { bytes in
-            do throws(ReelError) {
-                return try JSONObject(bytes, levels: 4, shape: .internal).integer("seq", from: .none) ?? .none
-            } catch {
-                return .none
-            }
-        }
     }
 }

@@ -5,7 +5,7 @@ import ReelNode
 
 /// Asks snapshot nodes, which have an index, for old events of one stream. The log has these events, too. So no
 /// question is repeated, and a node that fails is not asked for a while. On its loop only.
-final class SnapshotEventsClient {
+final class SnapshotEventsClient: EventIndex {
     /// The number of seqs above which a range is asked for. A question costs about as much as reading four pages of the
     /// log.
     static let distance: Seq = 4 * PageCache.seqsMax
@@ -38,8 +38,8 @@ final class SnapshotEventsClient {
     private var warnings = LineLimiter(lines: 10, windowMs: 10_000)
     private var underWay = 0
     private var turn = 0
-    /// For each node the time until which it is not asked.
-    private var resting: [String: Int64] = [:]
+    /// The nodes that are not asked at present.
+    private var resting = ExpiringSet<String>()
     /// The first seq of each node's index, if the node has named it.
     private var begins: [Place: Seq] = [:]
     /// For each dense stream the seq up to which it is read from the log.
@@ -59,7 +59,7 @@ final class SnapshotEventsClient {
         guard query.to - query.from >= Self.distance, underWay < Self.underWayMax else { return nil }
         guard dense[query.stream].map({ query.from > $0 }) ?? true else { return nil }
         let able = announcer.alive.filter { node in
-            let isResting = resting[node.id].map { $0 > loop.nowMs } ?? false
+            let isResting = resting.contains(node.id, nowMs: loop.nowMs)
             guard node.role == "snapshot", !isResting, client.access.canAsk(node) else { return false }
             let place = Place(node: node.id, partition: query.partition)
             let head = node.folded(in: epoch).first { $0.partition == query.partition }?.seq ?? .none
@@ -70,8 +70,7 @@ final class SnapshotEventsClient {
         return able[turn % able.count]
     }
 
-    /// Asks a node, with the client's authorization. Calls `then` with a piece of the range that covers at least one
-    /// seq, or with nil if the node has none. If the node cannot be asked, `then` is called before `ask` returns.
+    /// Asks a node, with the client's authorization; see `EventIndex.ask`.
     func ask(
         _ node: NodeAnnouncement,
         for query: LogQuery,
@@ -84,7 +83,7 @@ final class SnapshotEventsClient {
         let request = client.request(to: node, authorization: authorization, timeout: timeout) {
             HTTPClientRequest("GET", host: $0.host, port: $0.port, target: target)
         }
-        guard let request else { return then(nil) }
+        guard let request else { return loop.schedule { then(nil) } }
         underWay += 1
         client.fetch(request, bytesMax: Self.answerBytes) { [self] result in
             switch result {
@@ -109,8 +108,7 @@ final class SnapshotEventsClient {
     ) {
         let (body, epoch) = (response.body, epoch)
         guard response.status == 200 else {
-            let first = Self.first(in: body)
-            if response.status == 410, let first, first > query.from {
+            if response.status == 410, let first = PeerRefusal(body).first, first > query.from {
                 begins[Place(node: node.id, partition: query.partition)] = first
             } else {
                 rest(node, "it answered with status \(response.status)")
@@ -134,19 +132,8 @@ final class SnapshotEventsClient {
         }
     }
 
-    /// Returns the first seq that a node has, if its refusal names it.
-    private static func first(in problem: [UInt8]) -> Seq? {
-        problem.withUnsafeBytes { bytes in
-            do throws(ReelError) {
-                return try JSONObject(bytes, levels: 4, shape: .internal).integer("first")
-            } catch {
-                return nil
-            }
-        }
-    }
-
     private func rest(_ node: NodeAnnouncement, _ detail: String) {
-        resting[node.id] = loop.nowMs + Self.restMs
+        resting.insert(node.id, untilMs: loop.nowMs + Self.restMs, nowMs: loop.nowMs)
         client.warn("a snapshot node has no events", node, detail, &warnings)
     }
 }

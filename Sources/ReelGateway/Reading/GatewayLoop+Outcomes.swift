@@ -4,17 +4,17 @@ import ReelNode
 
 // Outcomes of events, for clients that ask for them.
 extension GatewayLoop {
-    /// Calls `then` with the outcomes of acked events. It may be called before `ask` returns.
+    /// Calls `then` later with the outcomes of acked events.
     func ask(
         _ question: OutcomeQuestions.Question,
         then: @escaping (Result<[AckOutcome], Problem>) -> Void
     ) {
-        guard let outcomes else { return then(.failure(Problem(.nodeBehind, "this node asks no snapshot node"))) }
-        outcomes.ask(question, then: then)
+        if let outcomes { return outcomes.ask(question, then: then) }
+        loop.schedule { then(.failure(Problem(.nodeBehind, "this node asks no snapshot node"))) }
     }
 
-    /// Calls `then` with the same events, each with its outcome, once a snapshot node has folded them. An event from
-    /// before the node's index is `unknown`; a barrier has no outcome. `then` may be called before this method returns.
+    /// Calls `then` later with the same events, each with its outcome, once a snapshot node has folded them. An event
+    /// from before the node's index is `unknown`; a barrier has no outcome.
     func addOutcomes(
         to piece: EventRange,
         of stream: StreamName,
@@ -25,7 +25,7 @@ extension GatewayLoop {
         do throws(ReelError) {
             events = try piece.events
         } catch {
-            return then(.failure(Problem(error)))
+            return loop.schedule { then(.failure(Problem(error))) }
         }
         let acks = events.compactMap { event in
             event.value.withUnsafeBytes { EventIntake.author(of: $0) }.map { author in
@@ -37,14 +37,14 @@ extension GatewayLoop {
         }
     }
 
-    /// Calls `then` with the outcomes by seq. Those that no node knows any more are missing.
+    /// Calls `then` later with the outcomes by seq. Those that no node knows any more are missing.
     private func words(
         for acks: [ServerFrame.Acked],
         of stream: StreamName,
         for access: Access,
         then: @escaping (Result<[Seq: String], Problem>) -> Void
     ) {
-        guard !acks.isEmpty else { return then(.success([:])) }
+        guard !acks.isEmpty else { return loop.schedule { then(.success([:])) } }
         let question = OutcomeQuestions.Question(
             acks: acks,
             stream: stream,

@@ -105,12 +105,10 @@ extension SocketClient {
                 stream
             )
         }
-        context.meters.subscriptions.add(1)
     }
 
     /// Releases what `makeRoom` has counted.
     func subscriptionEnded() {
-        gateway.context.meters.subscriptions.add(-1)
         gateway.context.limits.payerSubscriptions.giveBack(1, of: payer)
     }
 

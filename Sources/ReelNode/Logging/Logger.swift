@@ -1,4 +1,5 @@
 import Glibc
+import ReelBase
 import ReelCore
 
 /// Writes log lines for the operator: one line per event with time and level, as `key=value` pairs or as a JSON object.
@@ -120,17 +121,16 @@ public struct Logger: Sendable {
     }
 
     private static func timestamp() -> String {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
-        var parts = tm()
-        gmtime_r(&now.tv_sec, &parts)
+        let nowMs = WallClock.nowMs()
+        var (seconds, parts) = (time_t(nowMs / 1_000), tm())
+        gmtime_r(&seconds, &parts)
         func padded(_ number: Int, _ width: Int) -> String {
             let digits = String(number)
             return String(repeating: "0", count: max(0, width - digits.count)) + digits
         }
         let date = [Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1, Int(parts.tm_mday)].map { padded($0, 2) }
         let time = [Int(parts.tm_hour), Int(parts.tm_min), Int(parts.tm_sec)].map { padded($0, 2) }
-        let millis = padded(Int(now.tv_nsec) / 1_000_000, 3)
+        let millis = padded(Int(nowMs % 1_000), 3)
         return date.joined(separator: "-") + "T" + time.joined(separator: ":") + ".\(millis)Z"
     }
 }

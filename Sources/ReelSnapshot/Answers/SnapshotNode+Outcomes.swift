@@ -14,17 +14,19 @@ extension SnapshotNode {
         on loop: EventLoop,
         then: @escaping (Result<[AckOutcome], Problem>) -> Void
     ) {
+        let then = LoopBound(then, on: loop)
+        func refuse(_ problem: Problem) { loop.execute { then.value(.failure(problem)) } }
         let keeper = keepers[stream.partition(of: log.partitions)]
         let own = log.epoch
         do throws(Problem) {
             try Self.check(keeper, own, epoch)
         } catch {
             // Waiting can only help where the node has not folded far enough.
-            if error.code != .nodeBehind { return then(.failure(error)) }
+            if error.code != .nodeBehind { return refuse(error) }
         }
         let seq = acks.map(\.seq).max() ?? .none
         let isTaken = reach(seq, of: stream, keeper, withinMs: withinMs, on: loop) { [self] in
-            guard let permit = openResponses.take() else { return then(.failure(tooManyAnswers())) }
+            guard let permit = openResponses.take() else { return refuse(tooManyAnswers()) }
             let reader = reader(of: keeper)
             loop.offload {
                 Result { () throws(Problem) in
@@ -37,10 +39,10 @@ extension SnapshotNode {
                 }
             } then: { result in
                 withExtendedLifetime(permit) {}
-                then(result)
+                then.value(result)
             }
         }
-        if !isTaken { then(.failure(tooManyWaits())) }
+        if !isTaken { refuse(tooManyWaits()) }
     }
 
     /// Returns the response to `POST …/outcomes`.

@@ -50,20 +50,49 @@ import Testing
         }
     }
 
+    /// The listeners of a loop with two partitions, and what they were told.
+    struct Listeners {
+        var subscriptions: Subscriptions<Client>
+        var proofs = HeadProofs<Client>(partitions: 2)
+
+        init(frameLimit: Int = 1 << 20) { subscriptions = Subscriptions(frameLimit: frameLimit) }
+
+        mutating func add(_ client: Client, _ stream: StreamName, after: Seq, _ filter: EventFilter? = nil)
+            -> Subscription<Client>
+        {
+            subscriptions.add(client, stream, partition: 0, after: after, filter: filter)
+        }
+
+        mutating func becameLive(_ entry: Subscription<Client>, head: Seq, send: (Client, WebSocketFrame) -> Void) {
+            subscriptions.makeLive(entry)
+            let all = subscriptions.all(of: entry.client)
+            proofs.caughtUp(entry, among: all, head: head, gathers: false, send: send)
+        }
+
+        mutating func tick(
+            slots: Range<Int> = Subscriptions<Client>.slots,
+            partition: Int = 0,
+            head: Seq,
+            send: (Client, WebSocketFrame) -> Bool = { $0.isSent($1) }
+        ) {
+            proofs.tell(subscriptions, slots: slots, partition: partition, head: head, send: send)
+        }
+    }
+
     @Test("an upto that could not be sent is not proven") func anUptoThatCould() {
-        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        var listeners = Listeners()
         let client = Client()
-        becomeLive(&subscriptions, client, todo, after: -1, head: 3)
+        becomeLive(&listeners, client, todo, after: -1, head: 3)
         client.keepsUp = false
-        subscriptions.tick(partition: 0, head: 9) { client, frame in client.isSent(frame) }
+        listeners.tick(head: 9)
         client.keepsUp = true
         var lagged: [Seq] = []
-        deliver(&subscriptions, Batches.batch(from: 10, [.event(todo, site, 0, "x")]), lagged: &lagged)
+        deliver(&listeners, Batches.batch(from: 10, [.event(todo, site, 0, "x")]), lagged: &lagged)
         #expect(client.proven[todo] == 10, "the frame begins behind what the client was told")
         client.keepsUp = false
-        subscriptions.tick(partition: 0, head: 12) { client, frame in client.isSent(frame) }
+        listeners.tick(head: 12)
         client.keepsUp = true
-        subscriptions.tick(partition: 0, head: 12) { client, frame in client.isSent(frame) }
+        listeners.tick(head: 12)
         #expect(client.uptos == [3, 12], "it is said again")
     }
 
@@ -72,7 +101,7 @@ import Testing
     let site = Site(high: 1, low: 1)
 
     func becomeLive(
-        _ subscriptions: inout Subscriptions<Client>,
+        _ listeners: inout Listeners,
         _ client: Client,
         _ stream: StreamName,
         after: Seq,
@@ -80,121 +109,115 @@ import Testing
         filter: EventFilter? = nil
     ) {
         client.proven[stream] = after
-        let entry = subscriptions.add(client, stream, partition: 0, after: after, filter: filter)
-        subscriptions.becameLive(entry, head: head) { client, frame in
+        let entry = listeners.add(client, stream, after: after, filter)
+        listeners.becameLive(entry, head: head) { client, frame in
             do { try client.take(frame) } catch { Issue.record(error) }
         }
     }
 
-    func deliver(_ subscriptions: inout Subscriptions<Client>, _ batch: TailBatch, lagged: inout [Seq]) {
-        var late: [Seq] = []
-        subscriptions.deliver(
-            batch,
-            send: { client, frame in
-                guard client.keepsUp else { return false }
-                do { try client.take(frame) } catch { Issue.record(error) }
-                return true
-            },
-            lagged: { late.append($0.proven) }
-        )
-        lagged += late
+    func deliver(_ listeners: inout Listeners, _ batch: TailBatch, lagged: inout [Seq]) {
+        let late = listeners.subscriptions.deliver(batch) { client, frame in client.isSent(frame) }
+        for entry in late {
+            lagged.append(entry.proven)
+            _ = listeners.subscriptions.remove(entry.client, entry.stream)
+        }
     }
 
     @Test("a subscription that becomes live is proven at once") func aSubscriptionThatBecomes() {
-        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        var listeners = Listeners()
         let client = Client()
-        becomeLive(&subscriptions, client, todo, after: 3, head: 7)
+        becomeLive(&listeners, client, todo, after: 3, head: 7)
         #expect(client.uptos == [7])
     }
 
     @Test("while another catches up a frame of the stream proves it") func whileAnotherCatchesUp() {
-        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        var listeners = Listeners()
         let client = Client()
-        _ = subscriptions.add(client, note, partition: 0, after: 1)
-        becomeLive(&subscriptions, client, todo, after: 3, head: 7)
+        _ = listeners.add(client, note, after: 1)
+        becomeLive(&listeners, client, todo, after: 3, head: 7)
         #expect(client.uptos.isEmpty, "upto would prove what the other stream has not been sent")
         #expect(client.proven[todo] == 7)
-        subscriptions.tick(partition: 0, head: 9) { client, frame in client.isSent(frame) }
+        listeners.tick(head: 9)
         #expect(client.uptos.allSatisfy { $0 <= 1 })
     }
 
     @Test("upto comes only when the head has passed what is proven") func uptoComesOnlyWhen() {
-        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        var listeners = Listeners()
         let client = Client()
-        becomeLive(&subscriptions, client, todo, after: -1, head: -1)
+        becomeLive(&listeners, client, todo, after: -1, head: -1)
         client.uptos = []
         var lagged: [Seq] = []
-        deliver(&subscriptions, Batches.batch(from: 0, [.event(todo, site, 0, "x")]), lagged: &lagged)
-        subscriptions.tick(partition: 0, head: 0) { client, frame in client.isSent(frame) }
+        deliver(&listeners, Batches.batch(from: 0, [.event(todo, site, 0, "x")]), lagged: &lagged)
+        listeners.tick(head: 0)
         #expect(client.uptos.isEmpty, "the events frame has proven it")
-        deliver(&subscriptions, Batches.batch(from: 1, [.event(note, site, 0, "x")]), lagged: &lagged)
-        subscriptions.tick(partition: 0, head: 1) { client, frame in client.isSent(frame) }
-        subscriptions.tick(partition: 0, head: 1) { client, frame in client.isSent(frame) }
+        deliver(&listeners, Batches.batch(from: 1, [.event(note, site, 0, "x")]), lagged: &lagged)
+        listeners.tick(head: 1)
+        listeners.tick(head: 1)
         #expect(client.uptos == [1])
     }
 
     @Test("a subscriber receives each state of the log once") func sendsLogStateOnce() {
-        var subscriptions = Subscriptions<Client>(partitions: 2, frameLimit: 1 << 20)
+        var listeners = Listeners()
         let client = Client()
-        becomeLive(&subscriptions, client, todo, after: -1, head: 3)
+        becomeLive(&listeners, client, todo, after: -1, head: 3)
         var told: [String] = []
         func take(_ client: Client, _ frame: WebSocketFrame) -> Bool {
             told.append(String(decoding: frame.bytes.dropFirst(2), as: UTF8.self))
             return client.isSent(frame)
         }
         for state in [.ok, .degraded, .degraded, .unavailable, .ok] as [LogState] {
-            subscriptions.log = state
-            for partition in 0...1 { subscriptions.tick(partition: partition, head: 3, send: take) }
+            listeners.proofs.log = state
+            for partition in 0...1 { listeners.tick(partition: partition, head: 3, send: take) }
         }
         let upto = #"{"t":"upto","partition":0,"seq":3"#
         #expect(told == [upto + #","log":"degraded"}"#, upto + #","log":"unavailable"}"#, upto + "}"])
-        subscriptions.log = .ended
+        listeners.proofs.log = .ended
         told = []
-        let entry = subscriptions.add(Client(), note, partition: 0, after: 3)
-        subscriptions.becameLive(entry, head: 3) { _ = take($0, $1) }
+        let entry = listeners.add(Client(), note, after: 3)
+        listeners.becameLive(entry, head: 3) { _ = take($0, $1) }
         #expect(told == [upto + #","log":"ended"}"#])
     }
 
     @Test("a client that did not keep up receives the log's state again") func repeatsLogState() {
-        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        var listeners = Listeners()
         let client = Client()
-        becomeLive(&subscriptions, client, todo, after: -1, head: 3)
-        subscriptions.log = .degraded
+        becomeLive(&listeners, client, todo, after: -1, head: 3)
+        listeners.proofs.log = .degraded
         client.uptos = []
         for keepsUp in [false, true, true] {
             client.keepsUp = keepsUp
-            subscriptions.tick(partition: 0, head: 3) { client, frame in client.isSent(frame) }
+            listeners.tick(head: 3)
         }
         #expect(client.uptos == [3], "once it keeps up, and once only")
     }
 
     @Test("only a client that did not keep up receives the log's state again") func repeatsOnlyForSlow() {
-        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        var listeners = Listeners()
         // There are more clients than slots, so some clients share the slot of the slow one.
         let clients = (0..<10 * Subscriptions<Client>.slots.count).map { _ in Client() }
-        for client in clients { becomeLive(&subscriptions, client, todo, after: -1, head: 3) }
+        for client in clients { becomeLive(&listeners, client, todo, after: -1, head: 3) }
         for client in clients { client.uptos = [] }
-        subscriptions.log = .degraded
+        listeners.proofs.log = .degraded
         clients[0].keepsUp = false
-        for _ in 0..<3 { subscriptions.tick(partition: 0, head: 3) { client, frame in client.isSent(frame) } }
+        for _ in 0..<3 { listeners.tick(head: 3) }
         #expect(clients.dropFirst().allSatisfy { $0.uptos == [3] } && clients[0].uptos.isEmpty)
         clients[0].keepsUp = true
-        for _ in 0..<2 { subscriptions.tick(partition: 0, head: 3) { client, frame in client.isSent(frame) } }
+        for _ in 0..<2 { listeners.tick(head: 3) }
         #expect(clients.allSatisfy { $0.uptos == [3] })
     }
 
     @Test("each slot has its part of the clients however they are numbered") func eachSlotHasIts() {
         for stride in [1, 2, 3, 31, 32, 64, 101] {
-            var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+            var listeners = Listeners()
             let clients = (0..<640).map { Client(number: $0 * stride) }
             for client in clients {
-                let entry = subscriptions.add(client, todo, partition: 0, after: -1)
-                subscriptions.becameLive(entry, head: 3) { _, _ in }
+                let entry = listeners.add(client, todo, after: -1)
+                listeners.becameLive(entry, head: 3) { _, _ in }
             }
             var told = 0
             for slot in Subscriptions<Client>.slots {
                 let before = told
-                subscriptions.tick(slots: slot..<slot + 1, partition: 0, head: 4) { _, _ in
+                listeners.tick(slots: slot..<slot + 1, head: 4) { _, _ in
                     told += 1
                     return true
                 }
@@ -205,13 +228,13 @@ import Testing
     }
 
     @Test("barriers reach every stream and voids none") func barriersReachEveryStream() {
-        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        var listeners = Listeners()
         let (one, two) = (Client(), Client())
-        becomeLive(&subscriptions, one, todo, after: -1, head: -1)
-        becomeLive(&subscriptions, two, note, after: -1, head: -1)
+        becomeLive(&listeners, one, todo, after: -1, head: -1)
+        becomeLive(&listeners, two, note, after: -1, head: -1)
         var lagged: [Seq] = []
         deliver(
-            &subscriptions,
+            &listeners,
             Batches.batch(from: 0, [.event(todo, site, 0, "x"), .void, .barrier, .hole]),
             lagged: &lagged
         )
@@ -220,49 +243,45 @@ import Testing
     }
 
     @Test("frames are bounded but for one large event") func framesAreBoundedBut() throws {
-        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 2_000)
+        var listeners = Listeners(frameLimit: 2_000)
         let client = Client()
-        becomeLive(&subscriptions, client, todo, after: -1, head: -1)
+        becomeLive(&listeners, client, todo, after: -1, head: -1)
         let sizes = [500, 500, 500, 500, 5_000, 10, 10]
         let records = sizes.enumerated().map { index, size in
             Batches.Record.event(todo, site, Op(index), String(repeating: "x", count: size))
         }
         let batch = Batches.batch(from: 0, records)
         var largest = 0
-        subscriptions.deliver(
-            batch,
-            send: { client, frame in
-                largest = max(largest, frame.bytes.count)
-                do { try client.take(frame) } catch { Issue.record(error) }
-                return true
-            },
-            lagged: { _ in }
-        )
+        let late = listeners.subscriptions.deliver(batch) { client, frame in
+            largest = max(largest, frame.bytes.count)
+            return client.isSent(frame)
+        }
+        #expect(late.isEmpty)
         #expect(client.events[todo] == Array(0..<7))
         #expect(client.frames >= 4)
         #expect(largest < 5_500)
     }
 
     @Test("a client that does not keep up becomes lagged and the other clients continue") func slowSubscriberLags() {
-        var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1 << 20)
+        var listeners = Listeners()
         let (slow, fast) = (Client(), Client())
-        becomeLive(&subscriptions, slow, todo, after: -1, head: -1)
-        becomeLive(&subscriptions, fast, todo, after: -1, head: -1)
+        becomeLive(&listeners, slow, todo, after: -1, head: -1)
+        becomeLive(&listeners, fast, todo, after: -1, head: -1)
         var lagged: [Seq] = []
-        deliver(&subscriptions, Batches.batch(from: 0, [.event(todo, site, 0, "x")]), lagged: &lagged)
+        deliver(&listeners, Batches.batch(from: 0, [.event(todo, site, 0, "x")]), lagged: &lagged)
         slow.keepsUp = false
-        deliver(&subscriptions, Batches.batch(from: 1, [.event(todo, site, 1, "x")]), lagged: &lagged)
-        deliver(&subscriptions, Batches.batch(from: 2, [.event(todo, site, 2, "x")]), lagged: &lagged)
+        deliver(&listeners, Batches.batch(from: 1, [.event(todo, site, 1, "x")]), lagged: &lagged)
+        deliver(&listeners, Batches.batch(from: 2, [.event(todo, site, 2, "x")]), lagged: &lagged)
         #expect(lagged == [0], "once, with what was proven")
         #expect(fast.events[todo] == [0, 1, 2] && slow.events[todo] == [0])
-        #expect(subscriptions.count == 1)
+        #expect(listeners.subscriptions.count == 1)
     }
 
     @Test("nothing is skipped or doubled however they come and go") func nothingIsSkippedOr() {
         let seed = TestSeed.value
         var random = SeededNumbers(seed)
         for _ in 0..<50 {
-            var subscriptions = Subscriptions<Client>(partitions: 1, frameLimit: 1_000)
+            var listeners = Listeners(frameLimit: 1_000)
             var ring = Ring(from: 0, byteLimit: 1 << 20)
             let clients = (0..<4).map { _ in Client() }
             var truth: [StreamName: [Seq]] = [todo: [], note: []]
@@ -275,7 +294,7 @@ import Testing
                     try? entry.client.take(range.frame(stream: entry.stream))
                 }
                 guard entry.next > ring.head else { return }
-                subscriptions.becameLive(entry, head: ring.head) { client, frame in client.isSent(frame) }
+                listeners.becameLive(entry, head: ring.head) { client, frame in client.isSent(frame) }
             }
             var catching: [Subscription<Client>] = []
             for _ in 0..<100 {
@@ -286,9 +305,9 @@ import Testing
                     let after = Seq.random(in: -1...ring.head, using: &random)
                     client.proven[stream] = after
                     client.events[stream] = truth[stream]?.filter { $0 <= after }
-                    catching.append(subscriptions.add(client, stream, partition: 0, after: after))
-                case 1 where subscriptions.remove(client, stream): client.proven[stream] = nil
-                case 2: subscriptions.tick(partition: 0, head: ring.head) { client, frame in client.isSent(frame) }
+                    catching.append(listeners.add(client, stream, after: after))
+                case 1 where listeners.subscriptions.remove(client, stream): client.proven[stream] = nil
+                case 2: listeners.tick(head: ring.head)
                 case 3: catching.filter { !$0.isOver && !$0.isLive }.forEach(catchUp)
                 default:
                     var records: [Batches.Record] = []
@@ -311,11 +330,11 @@ import Testing
                     let isTaken = ring.append(batch)
                     #expect(isTaken)
                     var lagged: [Seq] = []
-                    deliver(&subscriptions, batch, lagged: &lagged)
+                    deliver(&listeners, batch, lagged: &lagged)
                 }
             }
             for client in clients {
-                for (stream, proven) in client.proven where subscriptions.entry(client, stream) != nil {
+                for (stream, proven) in client.proven where listeners.subscriptions.entry(client, stream) != nil {
                     let expected = truth[stream]?.filter { $0 <= proven }
                     #expect(client.events[stream] == expected, "seed \(seed)")
                 }

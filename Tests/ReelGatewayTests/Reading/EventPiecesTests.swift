@@ -64,6 +64,19 @@ import Testing
             }
         }
 
+        /// Returns the piece of a query from the answer of a node that has all events, and sends at most `limit` of them.
+        func indexed(_ query: LogQuery, events limit: Int = .max) throws -> EventRange {
+            var all = query
+            (all.to, all.filter) = (Seq(records.count - 1), nil)
+            let found = delivered(all)
+            let sent = found.prefix(limit)
+            var body = EventRangeBody(from: all.from, head: all.to)
+            var range = EventRange(from: all.from, to: sent.count < found.count ? found[sent.count - 1].seq : all.to)
+            for (seq, value) in sent { value.withUnsafeBytes { range.append(seq: seq, value: $0) } }
+            body.append(range)
+            return try EventRange(answer: body.bytes(query.stream, Epoch(7), 0), to: query, epoch: Epoch(7))
+        }
+
         /// The first piece of a query, by a plain scan.
         func piece(_ query: LogQuery) -> EventRange {
             var (range, size) = (EventRange(from: query.from, to: query.to), 0)
@@ -93,6 +106,50 @@ import Testing
                 bytes: [200, 2_000, 30_000].randomElement(using: &generator)!,
                 events: [1, 7, .max].randomElement(using: &generator)!
             )
+        }
+    }
+
+    /// An index that answers some queries, with some of the events, or not at all.
+    private final class SomeIndex: EventIndex {
+        private let records: Records
+        private let host: HandLoop
+        private var numbers: SeededNumbers
+        private let node = NodeAnnouncement(
+            id: "node",
+            role: "snapshot",
+            url: "http://127.0.0.1:1",
+            advertised: nil,
+            build: "0",
+            positions: [],
+            atMs: 0
+        )
+        /// The pieces that were found.
+        private(set) var pieceCount = 0
+
+        init(_ records: Records, on host: HandLoop, _ numbers: SeededNumbers) {
+            (self.records, self.host, self.numbers) = (records, host, numbers)
+        }
+
+        func node(for query: LogQuery) -> NodeAnnouncement? { Bool.random(using: &numbers) ? node : nil }
+
+        func ask(
+            _ node: NodeAnnouncement,
+            for query: LogQuery,
+            authorization: String?,
+            then: @escaping (EventRange?) -> Void
+        ) {
+            let limit = Int.random(in: 0..<40, using: &numbers)
+            host.offload {
+            } then: { [self] _ in
+                guard limit > 0 else { return then(nil) }
+                do {
+                    let piece = try records.indexed(query, events: limit)
+                    pieceCount += 1
+                    then(piece)
+                } catch {
+                    Issue.record(error)
+                }
+            }
         }
     }
 
@@ -146,23 +203,14 @@ import Testing
                 var filter = FilterRun(query.filter)
                 _ = page.extend(&builder, through: &filter, with: query.stream, to: query.to)
                 #expect(builder.range == expected, "\(query)")
-                #expect(try indexed(query, records) == expected, "\(query)")
+                #expect(try records.indexed(query) == expected, "\(query)")
             }
         }
     }
 
-    /// Returns the piece of a query from the answer of a node that has all events.
-    private func indexed(_ query: LogQuery, _ records: Records) throws -> EventRange {
-        var all = query
-        (all.to, all.filter) = (Seq(records.records.count - 1), nil)
-        var body = EventRangeBody(from: all.from, head: all.to)
-        var range = EventRange(from: all.from, to: all.to)
-        for (seq, value) in records.delivered(all) { value.withUnsafeBytes { range.append(seq: seq, value: $0) } }
-        body.append(range)
-        return try EventRange(answer: body.bytes(query.stream, Epoch(7), 0), to: query, epoch: Epoch(7))
-    }
-
-    @Test("readers get the same events whatever part of their range the ring and the pages hold") func anyMix() throws {
+    @Test("readers get the same events whatever part of their range the ring, the pages and the index hold")
+    func anyMix() throws {
+        var indexed = 0
         try Seeds.run(20) { seed in
             var generator = SeededNumbers(seed)
             let records = try Records(400, &generator)
@@ -170,7 +218,10 @@ import Testing
             let host = HandLoop()
             let ringFrom = Int.random(in: 0...399, using: &generator)
             let pageBytes = [1, 20_000, 32 << 20].randomElement(using: &generator)!
-            let gateway = GatewayLoop(on: host, over: records.log, from: Seq(ringFrom)) { $0.pageBytes = pageBytes }
+            let index = SomeIndex(records, on: host, generator)
+            let gateway = GatewayLoop(on: host, over: records.log, from: Seq(ringFrom), index: index) {
+                $0.pageBytes = pageBytes
+            }
             gateway.received(Batches.batch(from: Seq(ringFrom), Array(records.records[ringFrom...])))
             let accounts = (0..<3).map { _ in ReadAccount() }
             var pauses = generator
@@ -194,7 +245,9 @@ import Testing
             }
             for reader in readers { check(reader, records, ringFrom: Seq(ringFrom)) }
             #expect(accounts.allSatisfy { $0.operations == 0 && $0.readers == 0 })
+            indexed += index.pieceCount
         }
+        #expect(indexed > 0 || TestSeed.given != nil)
     }
 
     private func check(_ reader: Reader, _ records: Records, ringFrom: Seq) {

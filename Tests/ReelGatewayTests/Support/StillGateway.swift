@@ -146,6 +146,7 @@ extension GatewayLoop {
         over log: any EventLog,
         _ metrics: Metrics = Metrics(),
         from: Seq = 0,
+        index events: (any EventIndex)? = nil,
         _ change: (inout GatewaySettings) -> Void = { _ in }
     ) {
         var settings = GatewaySettings()
@@ -161,6 +162,6 @@ extension GatewayLoop {
             metrics: metrics,
             state: nil
         )
-        self.init(on: loop, index: 0, context: context, from: [from])
+        self.init(on: loop, index: 0, context: context, from: [from], snapshotEvents: events)
     }
 }
