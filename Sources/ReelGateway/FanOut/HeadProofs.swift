@@ -2,8 +2,8 @@ import ReelCore
 import ReelNet
 import ReelNode
 
-/// What the clients of one loop have been told of the heads, and of the state of the log. It proves heads to clients
-/// whose streams have no new events.
+/// The heads and the state of the log that the clients of one loop have been told of. It proves heads to clients whose
+/// streams have no new events.
 struct HeadProofs<Client: Subscriber> {
     typealias Entry = Subscription<Client>
 

@@ -1,7 +1,7 @@
 import ReelCore
 
-/// What a snapshot node's refusal says, as far as a gateway acts on it. The body is a JSON object (RFC 9457). Of a body
-/// that is none, for example that of another server, nothing is known.
+/// The members of a snapshot node's refusal on which a gateway acts. The body is a JSON object (RFC 9457). Any other
+/// body, for example that of another server, has none of them.
 struct PeerRefusal {
     /// The error code; nil: it names no known code.
     private(set) var code: ErrorCode?

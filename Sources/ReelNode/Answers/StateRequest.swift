@@ -203,7 +203,8 @@ public protocol StateSource: Sendable {
     ///   - epoch: The epoch of the log in which the events were acknowledged.
     ///   - withinMs: The maximum time in milliseconds to wait for events that are not folded yet.
     ///   - loop: The loop of the caller.
-    ///   - then: Called later, on the loop, with the outcomes, in the order of `acks`, or with the problem for the client.
+    ///   - then: Called later, on the loop, with the outcomes in the order of `acks`, or with the problem for the
+    ///     client.
     func outcomes(
         of acks: [ServerFrame.Acked],
         in stream: StreamName,

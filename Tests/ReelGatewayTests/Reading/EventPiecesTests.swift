@@ -64,7 +64,8 @@ import Testing
             }
         }
 
-        /// Returns the piece of a query from the answer of a node that has all events, and sends at most `limit` of them.
+        /// Returns the piece of a query from the answer of a node that has all events, and sends at most `limit` of
+        /// them.
         func indexed(_ query: LogQuery, events limit: Int = .max) throws -> EventRange {
             var all = query
             (all.to, all.filter) = (Seq(records.count - 1), nil)

@@ -62,8 +62,8 @@ struct Lab {
         )
     }
 
-    /// Waits until a node has folded a seq, and has compared its file with the log. A file that was folded before has the
-    /// seq at once, but the node refuses requests until it has compared the two.
+    /// Waits until a node has folded a seq, and has compared its file with the log. A file that was folded before has
+    /// the seq at once, but the node refuses requests until it has compared the two.
     func reach(_ node: SnapshotNode, _ partition: Int, _ seq: Seq) async throws {
         try await eventually("partition \(partition) folded to \(seq)") {
             node.positions[partition] >= seq && node.health.partitions[partition].isOpen
