@@ -224,8 +224,8 @@ let package = Package(
         tests(
             "ReelGatewayTests",
             [
-                "EventLogConformance", "NodeTestSupport", "ReelBase", "ReelCore", "ReelGateway", "ReelLog", "ReelNet",
-                "ReelNode", "ReelSnapshot", "TestSupport",
+                "EventLogConformance", "NodeTestSupport", "ReelBase", "ReelClient", "ReelCore", "ReelGateway",
+                "ReelLog", "ReelNet", "ReelNode", "ReelSnapshot", "TestSupport",
             ]
         ),
         tests(
