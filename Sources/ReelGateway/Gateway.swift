@@ -6,20 +6,13 @@ import Synchronization
 
 /// A gateway between clients and the log. It keeps no durable state: only its connections would be missed.
 public final class Gateway: Sendable {
-    /// One event loop of the gateway, with the objects that are bound to it.
-    struct Part {
-        let gateway: GatewayLoop
-        let http: GatewayHTTP
-        let server: HTTPServer
-    }
-
     /// The address on which the gateway listens.
     public let address: SocketAddress
     /// The operator's port; nil if it has no port of its own.
     public let admin: AdminPort?
     let context: GatewayContext
     let announcer: Announcer
-    let parts: [LoopBound<Part>]
+    private let loops: NodeLoops<GatewayPart>
     private let tails: [PartitionTail]
     let backpressure: TailBackpressure
     /// The graceful shutdown of the gateway.
@@ -83,65 +76,18 @@ public final class Gateway: Sendable {
             announced: { result, loop in context.health.announced(result, nowMs: loop.nowMs) },
             health: { context.health.node }
         )
-        let (announcer, answers) = (node.announcer, node.answers)
+        let announcer = node.announcer
         self.announcer = announcer
         let peers = PeerMemory()
-        var parts: [LoopBound<Part>] = []
-        for (index, loop) in try Self.loops(settings.node.loops).enumerated() {
-            parts.append(
-                try loop.sync {
-                    let client = PeerClient(on: loop, settings.node, logger: logger)
-                    let gateway = GatewayLoop(
-                        on: loop,
-                        index: index,
-                        context: context,
-                        from: from,
-                        requests: answers.requests,
-                        outcomes: OutcomeQuestions(
-                            client,
-                            announcer: announcer,
-                            of: log,
-                            state: state,
-                            own: context.nodeID
-                        ),
-                        snapshotEvents: SnapshotEventsClient(
-                            client,
-                            announcer: announcer,
-                            epoch: log.epoch,
-                            timeout: .milliseconds(settings.indexMs)
-                        )
-                    )
-                    let proxy = SnapshotProxy(client, announcer: announcer, peers: peers, of: log, settings)
-                    let http = GatewayHTTP(gateway, answers: answers, proxy: proxy)
-                    let server = HTTPServer(
-                        on: loop,
-                        HTTPServer.Settings(settings.node),
-                        gate: context.gate.connections,
-                        handler: http
-                    )
-                    if index == 0 {
-                        let probe = LogProbe(context, on: loop)
-                        loop.timer(after: .milliseconds(500), every: .milliseconds(500)) {
-                            probe.tick(nowMs: gateway.nowMs)
-                        }
-                        let losses = LossWatch(context, client)
-                        node.everySecond(on: loop, context.gate) {
-                            context.health.look(at: announcer.alive, nowMs: gateway.nowMs)
-                            losses.look(at: announcer.nodes, nowMs: gateway.nowMs)
-                        }
-                    }
-                    loop.timer(after: .seconds(1), every: .seconds(1)) {
-                        gateway.heard(of: Self.others(announcer.alive, than: settings.node.advertise))
-                        gateway.tick()
-                    }
-                    return LoopBound(Part(gateway: gateway, http: http, server: server), on: loop)
-                }
-            )
+        let loops = try NodeLoops(settings.node.loops) { loop, index in
+            let part = GatewayPart(on: loop, index: index, context: context, from: from, node: node, peers: peers)
+            if index == 0 { part.watch(context, node, on: loop) }
+            return part
         }
-        self.parts = parts
-        let all = parts
+        self.loops = loops
+        let all = loops.parts
         do {
-            address = try parts[0].loop.sync {
+            address = try all[0].loop.sync {
                 var turn = 0
                 return try all[0].value.server.listen(on: wanted) { socket in
                     turn = (turn + 1) % all.count
@@ -152,8 +98,7 @@ public final class Gateway: Sendable {
             }
             admin = try node.openAdminPort(besides: address)
         } catch {
-            for part in parts { part.loop.stop() }
-            for part in parts { part.loop.join() }
+            loops.end()
             throw error
         }
         let backpressure = TailBackpressure(loops: all.count)
@@ -161,8 +106,8 @@ public final class Gateway: Sendable {
         tails = starts.enumerated().map { partition, start in
             Self.tail(partition, from: start, context: context, parts: all, backpressure)
         }
-        let open = Mutex(parts.count)
-        end = GracefulShutdown(on: parts[0].loop, settings: settings.node, logger: logger) {
+        let open = Mutex(all.count)
+        end = GracefulShutdown(on: all[0].loop, settings: settings.node, logger: logger) {
             announcer.leave(on: all[0].loop)
         } askToLeave: { withinMs in
             context.health.leave()
@@ -176,21 +121,10 @@ public final class Gateway: Sendable {
             open.withLock { $0 }
         }
         for tail in tails { tail.start() }
-        node.start(on: parts[0].loop, at: address)
+        node.start(on: all[0].loop, at: address)
     }
 
-    /// Returns `count` new event loops. If it throws, it leaves none running.
-    private static func loops(_ count: Int) throws -> [EventLoop] {
-        var loops: [EventLoop] = []
-        do {
-            for _ in 0..<count { loops.append(try EventLoop()) }
-        } catch {
-            for loop in loops { loop.stop() }
-            for loop in loops { loop.join() }
-            throw error
-        }
-        return loops
-    }
+    var parts: [LoopBound<GatewayPart>] { loops.parts }
 
     /// The longest address, in bytes, that the gateway names to clients.
     private static let addressBytesMax = 512
@@ -207,7 +141,7 @@ public final class Gateway: Sendable {
         _ partition: Int,
         from: WarmStart,
         context: GatewayContext,
-        parts: [LoopBound<Part>],
+        parts: [LoopBound<GatewayPart>],
         _ backpressure: TailBackpressure
     ) -> PartitionTail {
         PartitionTail(
@@ -273,32 +207,7 @@ public final class Gateway: Sendable {
         await end.wait()
         backpressure.release()
         for tail in tails { tail.stop() }
-        for part in parts { part.loop.stop() }
-        for part in parts { part.loop.join() }
+        loops.end()
         admin?.close()
-    }
-}
-
-extension Gateway.Part {
-    /// Stops accepting clients and asks all clients to leave, spread evenly over a period. On the loop.
-    ///
-    /// - Parameters:
-    ///   - withinMs: The length of the period in milliseconds.
-    ///   - nodes: The addresses of other gateways, which the clients are told.
-    ///   - left: Called once no connection is left.
-    func leave(withinMs: Int64, nodes: [String], then left: @escaping @Sendable () -> Void) {
-        server.drain { left() }
-        let (clients, waiters) = (gateway.clients.values, gateway.fanOut.waiters.all)
-        for (index, client) in clients.enumerated() {
-            let moment = withinMs * Int64(index) / Int64(clients.count)
-            client.askToLeave(afterMs: moment, nodes: nodes)
-        }
-        for (index, waiter) in waiters.enumerated() {
-            waiter.askToLeave(afterMs: withinMs * Int64(index) / Int64(waiters.count))
-        }
-        _ = gateway.loop.every(20) {
-            for client in gateway.clients.values { client.tick(nowMs: gateway.nowMs) }
-            for waiter in gateway.fanOut.waiters.all { waiter.tick(nowMs: gateway.nowMs) }
-        }
     }
 }

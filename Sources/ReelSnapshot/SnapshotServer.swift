@@ -13,7 +13,7 @@ public final class SnapshotServer: Sendable {
     /// The graceful shutdown of the node.
     public let end: GracefulShutdown
     private let node: SnapshotNode
-    private let server: LoopBound<HTTPServer>
+    private let loops: NodeLoops<HTTPServer>
 
     /// Opens a snapshot node on a log and listens. The log object must belong to this node alone. The caller closes it
     /// after the node has ended. Not on an event loop.
@@ -71,38 +71,32 @@ public final class SnapshotServer: Sendable {
             health: health
         )
         let gate = NodeGate(common, metrics: metrics, logger: logger)
-        let loop: EventLoop
+        let loops: NodeLoops<HTTPServer>
         do {
-            loop = try EventLoop()
-        } catch {
-            node.close()
-            throw error
-        }
-        do {
-            (server, address) = try loop.sync {
+            loops = try NodeLoops(1) { loop, _ in
                 let http = SnapshotHTTP(
                     node,
                     answers: parts.answers,
                     tokens: common.tokens,
                     origins: OriginRules(common)
                 )
-                let server = HTTPServer(
-                    on: loop,
-                    HTTPServer.Settings(common),
-                    gate: gate.connections,
-                    handler: http
-                )
                 parts.everySecond(on: loop, gate)
-                return (LoopBound(server, on: loop), try server.listen(on: wanted))
+                return HTTPServer(on: loop, HTTPServer.Settings(common), gate: gate.connections, handler: http)
             }
-            admin = try parts.openAdminPort(besides: address)
         } catch {
-            loop.stop()
-            loop.join()
             node.close()
             throw error
         }
-        let server = server
+        self.loops = loops
+        let (server, loop) = (loops.parts[0], loops.parts[0].loop)
+        do {
+            address = try loop.sync { try server.value.listen(on: wanted) }
+            admin = try parts.openAdminPort(besides: address)
+        } catch {
+            loops.end()
+            node.close()
+            throw error
+        }
         end = GracefulShutdown(on: loop, settings: common, logger: logger) {
             parts.announcer.leave(on: loop)
         } askToLeave: { _ in
@@ -120,8 +114,7 @@ public final class SnapshotServer: Sendable {
     /// Returns once the node has ended and none of its threads run any more.
     public func waitUntilEnded() async {
         await end.wait()
-        server.loop.stop()
-        server.loop.join()
+        loops.end()
         node.close()
         admin?.close()
     }
