@@ -105,7 +105,8 @@ final class SimulatedGateway: @unchecked Sendable {
         then: @escaping (Int, [UInt8]) -> Void
     ) {
         let partition = stream.partition(of: context.partitions)
-        loop.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { [loop, context] failure in
+        let wanted = ReadRequest(stream: stream, epoch: epoch, lowest: after + 1, highest: after)
+        loop.admit(wanted) { [loop, context] failure in
             if let failure { return then(failure.error.code.status, Problem(failure).body) }
             let head = loop.rings[partition].head
             var answer = EventRangeBody(from: after + 1, head: head)

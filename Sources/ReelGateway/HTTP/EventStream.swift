@@ -67,7 +67,8 @@ final class EventStream: StreamWaiter, EventReader {
         limit: Int,
         for client: Client
     ) {
-        gateway.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { failure in
+        let wanted = ReadRequest(stream: stream, epoch: epoch, lowest: after + 1, highest: after)
+        gateway.admit(wanted) { failure in
             guard client.exchange.isOpen else { return }
             if let failure { return client.exchange.respond(Problem(failure).response) }
             guard !gateway.health.isLeaving else {

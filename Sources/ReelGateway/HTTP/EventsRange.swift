@@ -71,7 +71,8 @@ final class EventsRange: StreamWaiter, EventReader {
     ///   - limit: The maximum number of events.
     ///   - waitS: The maximum wait for an event in seconds; 0: it does not wait.
     func answer(after: Seq, epoch: Epoch?, limit: Int, waitS: Int64) {
-        gateway.admit(stream, epoch: epoch, lowest: after + 1, highest: after) { [self] failure in
+        let wanted = ReadRequest(stream: stream, epoch: epoch, lowest: after + 1, highest: after)
+        gateway.admit(wanted) { [self] failure in
             guard exchange.isOpen else { return }
             if let failure { return refuse(failure) }
             let head = gateway.rings[partition].head
@@ -91,7 +92,8 @@ final class EventsRange: StreamWaiter, EventReader {
     func answer(block: Int64, epoch: Epoch) {
         let seqs = block * Self.blockSeqs...(block + 1) * Self.blockSeqs - 1
         let head = gateway.rings[partition].head
-        gateway.admit(stream, epoch: epoch, lowest: seqs.lowerBound, highest: .none) { [self] failure in
+        let wanted = ReadRequest(stream: stream, epoch: epoch, lowest: seqs.lowerBound, highest: .none)
+        gateway.admit(wanted) { [self] failure in
             guard exchange.isOpen else { return }
             if let failure { return refuse(failure) }
             guard seqs.upperBound <= head else {

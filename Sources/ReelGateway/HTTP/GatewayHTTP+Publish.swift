@@ -156,7 +156,8 @@ extension GatewayHTTP {
             ask(question, exchange)
         }
         // The position is checked first: a client that has to start again must not have published anything.
-        gateway.admit(stream, epoch: epoch, lowest: .max, highest: after) { [self] refusal in
+        let wanted = ReadRequest(stream: stream, epoch: epoch, lowest: .max, highest: after)
+        gateway.admit(wanted) { [self] refusal in
             guard exchange.isOpen else { return }
             do throws(Problem) {
                 if let refusal { throw Problem(refusal) }

@@ -46,7 +46,8 @@ final class FetchQueue: EventReader {
             return client.decline(error, stream, ref: ref)
         }
         admitting += 1
-        gateway.admit(stream, epoch: fetch.epoch, lowest: lowest, highest: highest) { [self] failure in
+        let wanted = ReadRequest(stream: stream, epoch: fetch.epoch, lowest: lowest, highest: highest)
+        gateway.admit(wanted) { [self] failure in
             admitting -= 1
             guard !isOver else { return }
             if let failure { return client.refuse(failure, ref: ref) }

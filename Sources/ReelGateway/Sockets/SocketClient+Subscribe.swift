@@ -47,7 +47,8 @@ extension SocketClient {
         waits += 1
         let ticket = gateway.nextNumber()
         subscribing[stream] = ticket
-        gateway.admit(stream, epoch: subscribe.epoch, lowest: lowest, highest: highest) { [self] failure in
+        let wanted = ReadRequest(stream: stream, epoch: subscribe.epoch, lowest: lowest, highest: highest)
+        gateway.admit(wanted) { [self] failure in
             waits -= 1
             guard subscribing[stream] == ticket, !isClosed else { return }
             forgetSubscribe(stream)

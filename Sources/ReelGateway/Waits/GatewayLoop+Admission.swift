@@ -2,38 +2,41 @@ import ReelCore
 import ReelLog
 import ReelNode
 
+/// A client's wish to read a part of a stream.
+struct ReadRequest {
+    let stream: StreamName
+    /// The epoch of the client's position; nil if the client names none.
+    let epoch: Epoch?
+    /// The lowest seq that the client wants to read.
+    let lowest: Seq
+    /// The highest seq that the client wants to read or already holds.
+    let highest: Seq
+}
+
 extension GatewayLoop {
-    /// Checks if a client may read a range of a stream's seqs. Waits until this loop has read `highest`. On the loop.
+    /// Checks if a client may read a part of a stream. Waits until this loop has read its highest seq. On the loop.
     ///
     /// - Parameters:
-    ///   - stream: The stream.
-    ///   - epoch: The epoch of the client's position; nil if the client names none.
-    ///   - lowest: The lowest seq that the client wants to read.
-    ///   - highest: The highest seq that the client wants to read or already holds.
+    ///   - request: The part of the stream.
     ///   - then: Called with nil if the client may read, or with the reason why not. It may be called before `admit`
     ///     returns.
-    func admit(
-        _ stream: StreamName,
-        epoch: Epoch?,
-        lowest: Seq,
-        highest: Seq,
-        then: @escaping (ServerFrame.Failure?) -> Void
-    ) {
-        if let divergence = health.divergence { return then(failure(divergence, stream)) }
-        if let epoch, epoch != context.epoch {
+    func admit(_ request: ReadRequest, then: @escaping (ServerFrame.Failure?) -> Void) {
+        if let divergence = health.divergence { return then(failure(divergence, request.stream)) }
+        if let epoch = request.epoch, epoch != context.epoch {
             let error = ReelError(.epochChanged, "found the epoch \(epoch), this log's is \(context.epoch)")
-            return then(failure(error, stream))
+            return then(failure(error, request.stream))
         }
-        let partition = stream.partition(of: context.partitions)
-        waits.reach(highest, of: partition, holder: epoch == nil ? nil : stream) { [self] error in
-            if let error { return then(failure(error, stream)) }
-            let first = health.first(of: partition)
-            guard first <= 0 || lowest >= first else {
-                let error = ReelError(.truncated, "found seq \(lowest), the log begins at \(first): take a snapshot")
-                return then(failure(error, stream))
-            }
-            then(nil)
-        }
+        waits.reach(request, then: then)
+    }
+
+    /// Returns the refusal of a client once its wait has ended; nil: the client may read. `error` is the reason why the
+    /// highest seq was not read; nil: it was read.
+    func refusal(of request: ReadRequest, after error: ReelError?) -> ServerFrame.Failure? {
+        if let error { return failure(error, request.stream) }
+        let first = health.first(of: request.stream.partition(of: context.partitions))
+        guard first > 0, request.lowest < first else { return nil }
+        let lost = ReelError(.truncated, "found seq \(request.lowest), the log begins at \(first): take a snapshot")
+        return failure(lost, request.stream)
     }
 
     /// Returns the failure frame for an error about a stream, with the members that the error's code requires.

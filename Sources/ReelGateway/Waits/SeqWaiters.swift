@@ -6,10 +6,9 @@ import ReelNode
 final class SeqWaiters {
     private struct Waiter {
         var wait: SeqWaiter
-        /// The stream in which a client of this epoch holds the seq; nil: no client vouches for the seq.
-        var holder: StreamName?
-        /// Called with nil once the seq was read, or with the reason why it will not be read.
-        var then: (ReelError?) -> Void
+        let request: ReadRequest
+        /// Called with nil once the client may read, or with the reason why it may not.
+        let then: (ServerFrame.Failure?) -> Void
     }
 
     private unowned let gateway: GatewayLoop
@@ -26,25 +25,29 @@ final class SeqWaiters {
         waiting = [SeqWaits<Waiter>](repeating: SeqWaits(), count: gateway.context.partitions)
     }
 
-    /// Waits until this loop has read a seq. On the loop.
+    /// Waits until this loop has read the highest seq of a request. On the loop.
     ///
     /// - Parameters:
-    ///   - seq: The seq to wait for.
-    ///   - partition: The partition of the seq.
-    ///   - holder: The stream of a client that holds the seq and names this epoch; nil: there is none.
-    ///   - then: Called with nil once the seq was read, or with the reason why it will not be read. It may be called
-    ///     before `reach` returns.
-    func reach(_ seq: Seq, of partition: Int, holder: StreamName? = nil, then: @escaping (ReelError?) -> Void) {
-        guard seq > gateway.rings[partition].head else { return then(nil) }
-        if let error = gateway.health.stop(of: partition) { return then(error) }
-        let settings = gateway.context.settings
+    ///   - request: The request, of this epoch if it names one.
+    ///   - then: Called with nil once the client may read, or with the reason why it may not. It may be called before
+    ///     `reach` returns.
+    func reach(_ request: ReadRequest, then: @escaping (ServerFrame.Failure?) -> Void) {
+        let (settings, seq) = (gateway.context.settings, request.highest)
+        let partition = request.stream.partition(of: gateway.context.partitions)
         let wait = SeqWaiter(
             partition: partition,
             seq: seq,
             behindMs: settings.behindMs,
             aheadMs: settings.aheadMs
         )
-        ask(Waiter(wait: wait, holder: holder, then: then))
+        let waiter = Waiter(wait: wait, request: request, then: then)
+        guard seq > gateway.rings[partition].head else { return end(waiter) }
+        if let error = gateway.health.stop(of: partition) { return end(waiter, error) }
+        ask(waiter)
+    }
+
+    private func end(_ waiter: Waiter, _ error: ReelError? = nil) {
+        waiter.then(gateway.refusal(of: waiter.request, after: error))
     }
 
     /// Asks the log for its end. Waiters that arrive while a query is running share one follow-up query, because the
@@ -77,9 +80,9 @@ final class SeqWaiters {
         let wait = waiter.wait
         // During the query this waiter was in no list. So an end of the log or a stop of the partition has not reached
         // it.
-        if let divergence = gateway.health.divergence { return waiter.then(divergence) }
-        if wait.seq <= gateway.rings[wait.partition].head { return waiter.then(nil) }
-        if let error = gateway.health.stop(of: wait.partition) { return waiter.then(error) }
+        if let divergence = gateway.health.divergence { return end(waiter, divergence) }
+        if wait.seq <= gateway.rings[wait.partition].head { return end(waiter) }
+        if let error = gateway.health.stop(of: wait.partition) { return end(waiter, error) }
         var waiter = waiter
         step(waiter.wait.logEnds(at: bounds?.last, nowMs: gateway.nowMs), waiter)
     }
@@ -87,16 +90,18 @@ final class SeqWaiters {
     private func step(_ step: SeqWaiter.Step, _ waiter: Waiter) {
         switch step {
         case .ask: ask(waiter)
-        case .reached: waiter.then(nil)
+        case .reached: end(waiter)
         case .refuse(let error):
             // The node will not reach the position: a record before it cannot be read.
             if error.code == .nodeBehind, let reason = gateway.health.standstill(of: waiter.wait.partition) {
-                return waiter.then(reason)
+                return end(waiter, reason)
             }
-            if error.code == .aheadOfLog, let stream = waiter.holder {
-                gateway.context.meters.ahead.note(waiter.wait.seq, of: stream, in: waiter.wait.partition, error)
+            // A client that names this epoch holds the seq.
+            if error.code == .aheadOfLog, waiter.request.epoch != nil {
+                let (stream, wait) = (waiter.request.stream, waiter.wait)
+                gateway.context.meters.ahead.note(wait.seq, of: stream, in: wait.partition, error)
             }
-            waiter.then(error)
+            end(waiter, error)
         case .wait:
             let wait = waiter.wait
             waiting[wait.partition].add(waiter, for: wait.seq, untilMs: wait.untilMs)
@@ -126,12 +131,12 @@ final class SeqWaiters {
     /// asked, its waiters are not in the list: they learn of the error with the answer.
     func fail(_ partition: Int?, _ error: ReelError) {
         let partitions = partition.map { $0..<$0 + 1 } ?? waiting.indices
-        for waiter in partitions.flatMap({ waiting[$0].removeAll() }) { waiter.then(error) }
+        for waiter in partitions.flatMap({ waiting[$0].removeAll() }) { end(waiter, error) }
     }
 
     /// Calls back the waiters for seqs that this loop has read by now.
     func advance(_ partition: Int) {
-        for waiter in waiting[partition].reached(gateway.rings[partition].head) { waiter.then(nil) }
+        for waiter in waiting[partition].reached(gateway.rings[partition].head) { end(waiter) }
     }
 
     /// Advances the waits that have passed their deadline.

@@ -104,13 +104,16 @@ import Testing
         let (host, log) = (HandLoop(), HeldLog(memory))
         let gateway = GatewayLoop(on: host, over: log)
         var answers: [ReelError?] = []
-        for _ in 0..<100 { gateway.waits.reach(0, of: 0) { answers.append($0) } }
+        func wanted(_ seq: Seq) -> ReadRequest {
+            ReadRequest(stream: stream, epoch: nil, lowest: seq + 1, highest: seq)
+        }
+        for _ in 0..<100 { gateway.waits.reach(wanted(0)) { answers.append($0?.error) } }
         // The loop reads this record before the log has answered the request for its end.
         gateway.received(Batches.batch(from: 0, [.event(stream, site, 0, "x")]))
         while host.step(&generator) {}
         #expect(log.boundsAsked == 2, "what was asked before is no answer to who comes later")
         #expect(answers == [ReelError?](repeating: nil, count: 100))
-        gateway.waits.reach(1, of: 0) { answers.append($0) }
+        gateway.waits.reach(wanted(1)) { answers.append($0?.error) }
         while host.step(&generator) {}
         #expect(log.boundsAsked == 3)
         gateway.received(Batches.batch(from: 1, [.event(stream, site, 1, "x")]))
