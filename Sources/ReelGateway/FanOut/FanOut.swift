@@ -86,13 +86,15 @@ final class FanOut {
 
     /// Adds an HTTP request that waits for new events.
     func join(_ waiter: any StreamWaiter) {
-        if waiters.add(waiter) { requestCount += 1 }
+        guard waiters.add(waiter) else { return }
+        requestCount += 1
         gateway.updateGauges()
     }
 
     /// Removes an HTTP request that waits no longer.
     func leave(_ waiter: any StreamWaiter) {
-        if waiters.remove(waiter) { requestCount -= 1 }
+        guard waiters.remove(waiter) else { return }
+        requestCount -= 1
         gateway.updateGauges()
     }
 

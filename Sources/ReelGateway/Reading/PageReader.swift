@@ -24,8 +24,8 @@ final class PageReader {
     private var number = 0
     /// The readers that wait for each read, by the read's id.
     private var waiting: [Int: [Waiter]] = [:]
-    /// Called for each waiter when its read has ended, with the page, or with nil if the waiter has to look again. It is
-    /// never called inside `join` or `begin`.
+    /// Called for each waiter when its read has ended, with the page, or with nil if the waiter has to look again.
+    /// It is never called inside `join` or `begin`.
     var whenEnded: (Waiter, Result<LogPage?, LogError>) -> Void = { _, _ in }
 
     init(on loop: any HostLoop, context: GatewayContext) {
@@ -63,7 +63,7 @@ final class PageReader {
         switch found {
         case .page(let page):
             context.meters.pagesKept.add()
-            // Another loop has put the page into the cache meanwhile.
+            // The page has come into the cache since the reader looked for it.
             loop.schedule { [self] in whenEnded(waiter, .success(page)) }
         case .reading(let reading):
             context.meters.pagesJoined.add()

@@ -14,7 +14,8 @@ final class PartitionTail: LogSink {
         var event = ParsedEvent()
         var next: Seq
         var end: EpochEnd?
-        /// The latest batches, to check what later records say about them.
+        /// The latest batches, to check what later records say about them. It hashes only the records that a witness
+        /// names. A `TailVerifier` checks by the same rule (`RecordBatch.checkWitnesses`), but hashes each record.
         var recent = Deque<TailBatch>()
         var recentBytes = 0
         var tail: (any LogTail)?
