@@ -14,8 +14,8 @@ final class PartitionTail: LogSink {
         var event = ParsedEvent()
         var next: Seq
         var end: EpochEnd?
-        /// The latest batches, to check what later records say about them. It hashes only the records that a witness
-        /// names. A `TailVerifier` checks by the same rule (`RecordBatch.checkWitnesses`), but hashes each record.
+        /// The latest batches, to check what later records say about them. `TailVerifier` checks by the same rule
+        /// (`RecordBatch.checkWitnesses`), but remembers hashes, because it keeps no batches.
         var recent = Deque<TailBatch>()
         var recentBytes = 0
         var tail: (any LogTail)?

@@ -96,7 +96,7 @@ final class SeqWaiters {
             if error.code == .nodeBehind, let reason = gateway.health.standstill(of: waiter.wait.partition) {
                 return end(waiter, reason)
             }
-            // A client that names this epoch holds the seq.
+            // The client has named a seq of this epoch.
             if error.code == .aheadOfLog, waiter.request.epoch != nil {
                 let (stream, wait) = (waiter.request.stream, waiter.wait)
                 gateway.context.meters.ahead.note(wait.seq, of: stream, in: wait.partition, error)

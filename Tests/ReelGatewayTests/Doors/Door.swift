@@ -5,6 +5,7 @@ import ReelNet
 import ReelNode
 import Synchronization
 import TestSupport
+import Testing
 
 @testable import ReelGateway
 
@@ -16,7 +17,8 @@ protocol Door: Sendable {
     /// Begins to read a stream at its first event; of these models, if some are given.
     func open(_ stream: StreamName, models: [String]?) async throws
 
-    /// The ids of the objects that have come so far from the stream that was opened, in the order of the stream.
+    /// The ids of the objects that have come so far from the stream that was opened, in the order of the stream. The
+    /// SDK holds no events, so its objects are in the order of their ids.
     func ids() async throws -> [String]
 
     func close() async
@@ -57,11 +59,26 @@ private final class SentEvents: Sendable {
     }
 }
 
-/// Returns the id of the object that an event inserts.
-private func id(of value: [UInt8]) throws -> String {
-    try value.withUnsafeBytes { bytes in
-        try JSONObject(bytes, levels: Limits.depth, shape: .internal).string("id") ?? ""
+/// Returns the ids of the objects that the frames of one stream insert. Each frame must continue where the proofs before
+/// it end.
+private func insertedIDs(in frames: [ServerFrame.Body]) throws -> [String] {
+    var (ids, proven) = ([String](), Seq.none)
+    for frame in frames {
+        switch frame {
+        case .events(let part):
+            #expect(part.from == proven + 1)
+            proven = part.to
+            for event in part.events {
+                let id = try event.value.withUnsafeBytes { bytes in
+                    try JSONObject(bytes, levels: Limits.depth, shape: .internal).string("id")
+                }
+                ids.append(try #require(id))
+            }
+        case .upto(_, let seq): proven = max(proven, seq)
+        default: break
+        }
     }
+    return ids
 }
 
 private struct InProcessDoor: Door {
@@ -100,12 +117,7 @@ private struct InProcessDoor: Door {
         try await send(.subscribe(.init(stream: stream, position: .after(-1), models: models)))
     }
 
-    func ids() async throws -> [String] {
-        try await frames().flatMap { frame in
-            guard case .events(let part) = frame else { return [String]() }
-            return try part.events.map { try id(of: $0.value) }
-        }
-    }
+    func ids() async throws -> [String] { try insertedIDs(in: try await frames()) }
 
     func close() async { try? await client.loop.run { client.value.closed() } }
 }
@@ -126,12 +138,7 @@ private struct SocketDoor: Door {
         socket.send(.subscribe(.init(stream: stream, position: .after(-1), models: models)))
     }
 
-    func ids() async throws -> [String] {
-        try socket.heard.flatMap { frame in
-            guard case .events(let part) = frame.body else { return [String]() }
-            return try part.events.map { try id(of: $0.value) }
-        }
-    }
+    func ids() async throws -> [String] { try insertedIDs(in: socket.heard.map(\.body)) }
 
     func close() async { socket.close() }
 }

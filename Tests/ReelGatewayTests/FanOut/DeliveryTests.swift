@@ -39,7 +39,8 @@ import Testing
     }
 
     @Test("a subscription catches up from the log and then is live") func aSubscriptionCatchesUp() async throws {
-        let log = try await log(5_000)
+        // The ring keeps at least the last batch of the tail, which has at most 1 MiB.
+        let log = try await log(5_000, text: String(repeating: "x", count: 500))
         try await LiveGateway.with(
             log,
             {
@@ -66,6 +67,7 @@ import Testing
             )
             #expect(try await new.events(of: todo, partition: 0, after: 4_999, through: 5_000).map(\.seq) == [5_000])
             #expect(try await all.events(of: todo, partition: 0, after: 4_999, through: 5_000).map(\.seq) == [5_000])
+            #expect(try await live.metric(#"reel_gateway_caught_up_events_total{source="log"}"#) ?? 0 > 1_000)
         }
     }
 
