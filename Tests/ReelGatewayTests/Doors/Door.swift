@@ -59,8 +59,8 @@ private final class SentEvents: Sendable {
     }
 }
 
-/// Returns the ids of the objects that the frames of one stream insert. Each frame must continue where the proofs before
-/// it end.
+/// Returns the ids of the objects that the frames of one stream insert. Each frame must continue where the proofs
+/// before it end.
 private func insertedIDs(in frames: [ServerFrame.Body]) throws -> [String] {
     var (ids, proven) = ([String](), Seq.none)
     for frame in frames {
