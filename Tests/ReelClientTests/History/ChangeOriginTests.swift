@@ -185,6 +185,8 @@ import Testing
             network.author(.update("m", id: "2", ["a": 1]))
             network.skip(Int(StreamSync.deltaFromSeqs))
             network.holdsAnswers = true
+            // A held answer is not late, however slow the machine is.
+            network.heldPauses = Set((0...StreamSync.answerDoublings).map { StreamSync.answerMs << Int64($0) })
             for connection in network.connections { connection.end("reset") }
         }
         // The answer with the state is let through in the turn of the own writes.
