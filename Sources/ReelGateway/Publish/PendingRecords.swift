@@ -29,6 +29,14 @@ final class PendingRecords {
         return others.isEmpty ? nil : others[op]?.first(where: condition)
     }
 
+    /// Returns the record of this op that a record of the log is: of several that satisfy the condition, the first one
+    /// that the log has reported, else the first one. The log may not have the others.
+    func firstToRead(_ op: Op, where condition: (PendingRecord) -> Bool) -> PendingRecord? {
+        let record = first(op, where: condition)
+        guard !others.isEmpty, record?.isReported == false else { return record }
+        return others[op]?.first { $0.isReported && condition($0) } ?? record
+    }
+
     /// Returns true if the same op is on its way with other content.
     func contradicts(_ op: Op, _ value: [UInt8]) -> Bool {
         first(op) { PublishedContent.contradict(value, $0.value) } != nil

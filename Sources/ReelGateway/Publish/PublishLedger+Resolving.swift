@@ -5,7 +5,7 @@ extension PublishLedger {
     /// record if the log had reported it before; pass it to `finish`.
     mutating func readBack(_ lane: PublisherKey, _ op: Op, seq: Seq, value: UnsafeRawBufferPointer) -> PendingRecord? {
         nacked.read(op, lane)
-        let record = pendingRecords[lane]?.first(op) { record in
+        let record = pendingRecords[lane]?.firstToRead(op) { record in
             record.seq == nil && record.value.withUnsafeBytes { $0.equals(value) }
         }
         record?.seq = seq
@@ -46,6 +46,10 @@ extension PublishLedger {
                     + " been read before"
             )
         }
+        // An equal record may have been read in its place, or the other way round.
+        if record.seq != seq, seq <= head, let twin = twin(of: record, where: { $0.seq == seq }) {
+            (twin.seq, record.seq) = (record.seq, seq)
+        }
         if let found = record.seq {
             guard found <= seq else { throw Self.broken(seq, record) }
         } else if seq <= head {
@@ -53,6 +57,12 @@ extension PublishLedger {
         } else {
             promised[record.partition].append((seq, record))
         }
+    }
+
+    /// Returns another record on its way that equals a record byte for byte, because a client has sent its event again
+    /// within the same millisecond. Which of the two was read is known only once the log has reported both.
+    private func twin(of record: PendingRecord, where condition: (PendingRecord) -> Bool) -> PendingRecord? {
+        pendingRecords[record.lane]?.first(record.op) { $0 !== record && $0.value == record.value && condition($0) }
     }
 
     /// Called when all records up to `head` were read. Throws `diverged` if a record is not at the seq that the log had
@@ -77,6 +87,10 @@ extension PublishLedger {
         for record in pendingRecords {
             end(CollectionOfOne(record))
             settled += fail(record, error, nowMs)
+            guard let seq = record.seq, let twin = twin(of: record, where: { $0.seq == nil }) else { continue }
+            // The log has the bytes once, and perhaps not by this append.
+            twin.seq = seq
+            if twin.isReported { settled += finish([twin]) }
         }
         return settled
     }

@@ -1,0 +1,67 @@
+import ReelCore
+import Testing
+
+@testable import ReelGateway
+
+/// Tests an event that a client has sent twice within the same millisecond, so that both records have the same bytes.
+/// The log has only the second one, because the append of the first one has failed.
+@Suite struct EqualRecordsTests {
+    private typealias Bench = PublishLedgerTests.Bench
+    private let site = Site(high: 1, low: 1)
+    private let nack = ["1:0 log_unavailable 1000"]
+
+    /// Returns a ledger with both records. The first one is of connection 1, the second one of connection 2.
+    private func published() -> (bench: Bench, first: [PendingRecord], second: [PendingRecord]) {
+        var bench = Bench()
+        let offer = PublishLedgerTests().offer(site, 0)
+        let (first, second) = (bench.publish(offer).append, bench.publish(offer, from: 2).append)
+        return (bench, first, second)
+    }
+
+    @Test("the record is read, then the first append fails, then the second is reported") func failsFirst() {
+        var (bench, first, second) = published()
+        #expect(bench.readBack(first[0], site, 0, at: 5).isEmpty)
+        #expect(bench.failed(first) == nack)
+        #expect(bench.reported(second, at: [5], head: 5) == ["2:0@5"])
+        #expect(bench.ledger.count == 0)
+    }
+
+    @Test("the record is read, then the second append is reported, then the first fails") func failsLast() {
+        var (bench, first, second) = published()
+        #expect(bench.readBack(first[0], site, 0, at: 5).isEmpty)
+        #expect(bench.reported(second, at: [5], head: 5) == ["2:0@5"])
+        #expect(bench.failed(first) == nack)
+        #expect(bench.ledger.count == 0)
+    }
+
+    @Test("the second append is reported, then the record is read") func isReportedFirst() {
+        var (bench, first, second) = published()
+        #expect(bench.reported(second, at: [5], head: 4).isEmpty)
+        #expect(bench.readBack(second[0], site, 0, at: 5) == ["2:0@5"])
+        #expect(bench.read(to: 5) == nil)
+        #expect(bench.failed(first) == nack)
+        #expect(bench.ledger.count == 0)
+    }
+
+    @Test("the record is read, the second append is reported without a seq, then the first fails") func withoutSeq() {
+        var (bench, first, second) = published()
+        #expect(bench.readBack(first[0], site, 0, at: 5).isEmpty)
+        #expect(bench.reported(second).isEmpty)
+        #expect(bench.failed(first) == nack + ["2:0@5"])
+        #expect(bench.ledger.count == 0)
+    }
+
+    @Test("each record is in the log") func both() {
+        var (bench, first, second) = published()
+        #expect(bench.readBack(first[0], site, 0, at: 5).isEmpty && bench.readBack(second[0], site, 0, at: 6).isEmpty)
+        #expect(bench.reported(second, at: [6], head: 6) == ["2:0@6"])
+        #expect(bench.reported(first, at: [5], head: 6) == ["1:0@5"])
+        #expect(bench.ledger.count == 0)
+    }
+
+    @Test("a report of a seq at which another event was read is a divergence") func diverged() {
+        var (bench, first, second) = published()
+        #expect(bench.readBack(first[0], site, 0, at: 5).isEmpty)
+        #expect(bench.reported(second, at: [4], head: 5) == ["diverged"])
+    }
+}
