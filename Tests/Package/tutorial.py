@@ -233,6 +233,8 @@ def parts(page):
 
 def main():
     page, folder = sys.argv[1:]
+    # A shell starts a background job with SIGINT ignored, and the programs here would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     reader = Reader(folder)
     try:
         reader.follow(page)
