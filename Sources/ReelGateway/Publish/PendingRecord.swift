@@ -41,6 +41,8 @@ final class PendingRecord {
     var seq: Seq?
     /// True once the log has reported that it has the record.
     var isReported = false
+    /// The seq that the log reported before the record was read; nil: it has reported none.
+    var promisedSeq: Seq?
     /// When the log reported the record without a seq; nil: it has not.
     var placelessMs: Int64?
     /// True if nothing more is expected of the record.

@@ -29,12 +29,14 @@ final class PendingRecords {
         return others.isEmpty ? nil : others[op]?.first(where: condition)
     }
 
-    /// Returns the record of this op that a record of the log is: of several that satisfy the condition, the first one
-    /// that the log has reported, else the first one. The log may not have the others.
-    func firstToRead(_ op: Op, where condition: (PendingRecord) -> Bool) -> PendingRecord? {
-        let record = first(op, where: condition)
-        guard !others.isEmpty, record?.isReported == false else { return record }
-        return others[op]?.first { $0.isReported && condition($0) } ?? record
+    /// Returns the record that was read at a seq, of those of this op that satisfy the condition: the one that the log
+    /// has promised there, else the first one that it has promised nowhere.
+    func firstToRead(_ op: Op, at seq: Seq, where condition: (PendingRecord) -> Bool) -> PendingRecord? {
+        guard let record = first(op, where: condition) else { return nil }
+        guard !others.isEmpty, record.promisedSeq != seq else { return record }
+        let equal = others[op]?.filter(condition) ?? []
+        if let promised = equal.first(where: { $0.promisedSeq == seq }) { return promised }
+        return record.promisedSeq == nil ? record : equal.first { $0.promisedSeq == nil } ?? record
     }
 
     /// Returns true if the same op is on its way with other content.

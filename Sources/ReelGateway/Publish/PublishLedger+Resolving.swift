@@ -5,7 +5,7 @@ extension PublishLedger {
     /// record if the log had reported it before; pass it to `finish`.
     mutating func readBack(_ lane: PublisherKey, _ op: Op, seq: Seq, value: UnsafeRawBufferPointer) -> PendingRecord? {
         nacked.read(op, lane)
-        let record = pendingRecords[lane]?.firstToRead(op) { record in
+        let record = pendingRecords[lane]?.firstToRead(op, at: seq) { record in
             record.seq == nil && record.value.withUnsafeBytes { $0.equals(value) }
         }
         record?.seq = seq
@@ -55,6 +55,7 @@ extension PublishLedger {
         } else if seq <= head {
             throw Self.broken(seq, record)
         } else {
+            record.promisedSeq = seq
             promised[record.partition].append((seq, record))
         }
     }
@@ -84,13 +85,13 @@ extension PublishLedger {
     /// Called when the log could not append these records, or does not know if it has. Returns their nacks.
     mutating func failed(_ pendingRecords: [PendingRecord], _ error: ReelError, nowMs: Int64) -> [Resolution] {
         var settled: [Resolution] = []
+        for record in pendingRecords { end(CollectionOfOne(record)) }
         for record in pendingRecords {
-            end(CollectionOfOne(record))
-            settled += fail(record, error, nowMs)
-            guard let seq = record.seq, let twin = twin(of: record, where: { $0.seq == nil }) else { continue }
+            let twin = record.seq == nil ? nil : twin(of: record, where: { $0.seq == nil })
             // The log has the bytes once, and perhaps not by this append.
-            twin.seq = seq
-            if twin.isReported { settled += finish([twin]) }
+            twin?.seq = record.seq
+            settled += fail(record, error, nowMs)
+            if let twin, twin.isReported { settled += finish([twin]) }
         }
         return settled
     }

@@ -51,6 +51,40 @@ import Testing
         #expect(bench.ledger.count == 0)
     }
 
+    @Test("the first append is reported without a seq, the second with one, then the record is read") func promised() {
+        var (bench, first, second) = published()
+        #expect(bench.reported(first).isEmpty && bench.reported(second, at: [5], head: 4).isEmpty)
+        #expect(bench.readBack(second[0], site, 0, at: 5) == ["2:0@5"])
+        #expect(bench.read(to: 5) == nil)
+    }
+
+    @Test("the second append is reported before the first, and both are in the log") func overtaken() {
+        var (bench, first, second) = published()
+        #expect(bench.reported(second, at: [5], head: 3).isEmpty)
+        #expect(bench.readBack(first[0], site, 0, at: 4).isEmpty)
+        #expect(bench.readBack(second[0], site, 0, at: 5) == ["2:0@5"])
+        #expect(bench.reported(first, at: [4], head: 5) == ["1:0@4"])
+        #expect(bench.read(to: 5) == nil && bench.ledger.count == 0)
+    }
+
+    @Test("records that fail together are all nacked") func failTogether() {
+        var (bench, first, second) = published()
+        #expect(bench.readBack(first[0], site, 0, at: 5).isEmpty)
+        #expect(bench.reported(second).isEmpty)
+        #expect(bench.failed(first + second) == nack + ["2:0 log_unavailable 1000"])
+        #expect(bench.ledger.count == 0)
+    }
+
+    @Test("the next event of the same connection is not behind a gap, because the log has the event") func noGap() {
+        var bench = Bench()
+        let offer = PublishLedgerTests().offer(site, 0)
+        let (first, second) = (bench.publish(offer).append, bench.publish(offer).append)
+        #expect(bench.readBack(first[0], site, 0, at: 5).isEmpty)
+        #expect(bench.failed(first) == nack + ["1:0 gap 0"])
+        #expect(bench.reported(second, at: [5], head: 5).isEmpty)
+        #expect(bench.publish(PublishLedgerTests().offer(site, 1)).answers.isEmpty)
+    }
+
     @Test("each record is in the log") func both() {
         var (bench, first, second) = published()
         #expect(bench.readBack(first[0], site, 0, at: 5).isEmpty && bench.readBack(second[0], site, 0, at: 6).isEmpty)
