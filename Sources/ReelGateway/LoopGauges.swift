@@ -22,11 +22,16 @@ struct LoopGauges {
 
     /// Replaces the loop's part of each gauge.
     mutating func show(_ now: Counts) {
-        meters.connections.add(now.connections - counts.connections)
-        meters.subscriptions.add(now.subscriptions - counts.subscriptions)
-        meters.streamWaiters.add(now.httpSubscribers - counts.httpSubscribers)
-        meters.sendQueueBytes.add(now.unsentBytes - counts.unsentBytes)
-        meters.slowConnections.add(now.slowConnections - counts.slowConnections)
+        add(now.connections - counts.connections, to: meters.connections)
+        add(now.subscriptions - counts.subscriptions, to: meters.subscriptions)
+        add(now.httpSubscribers - counts.httpSubscribers, to: meters.streamWaiters)
+        add(now.unsentBytes - counts.unsentBytes, to: meters.sendQueueBytes)
+        add(now.slowConnections - counts.slowConnections, to: meters.slowConnections)
         counts = now
+    }
+
+    /// Adds a change to a gauge. Without a change it does not touch the gauge, which other loops write, too.
+    private func add(_ change: Int, to gauge: Gauge) {
+        if change != 0 { gauge.add(change) }
     }
 }

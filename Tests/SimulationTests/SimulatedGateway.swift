@@ -105,7 +105,7 @@ final class SimulatedGateway: @unchecked Sendable {
         then: @escaping (Int, [UInt8]) -> Void
     ) {
         let partition = stream.partition(of: context.partitions)
-        let wanted = ReadRequest(stream: stream, epoch: epoch, lowest: after + 1, highest: after)
+        let wanted = ReadRequest(stream: stream, epoch: epoch, after: after)
         loop.admit(wanted) { [loop, context] failure in
             if let failure { return then(failure.error.code.status, Problem(failure).body) }
             let head = loop.rings[partition].head

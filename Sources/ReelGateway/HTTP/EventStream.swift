@@ -67,7 +67,7 @@ final class EventStream: StreamWaiter, EventReader {
         limit: Int,
         for client: Client
     ) {
-        let wanted = ReadRequest(stream: stream, epoch: epoch, lowest: after + 1, highest: after)
+        let wanted = ReadRequest(stream: stream, epoch: epoch, after: after)
         gateway.admit(wanted) { failure in
             guard client.exchange.isOpen else { return }
             if let failure { return client.exchange.respond(Problem(failure).response) }

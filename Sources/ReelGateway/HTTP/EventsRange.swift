@@ -71,7 +71,7 @@ final class EventsRange: StreamWaiter, EventReader {
     ///   - limit: The maximum number of events.
     ///   - waitS: The maximum wait for an event in seconds; 0: it does not wait.
     func answer(after: Seq, epoch: Epoch?, limit: Int, waitS: Int64) {
-        let wanted = ReadRequest(stream: stream, epoch: epoch, lowest: after + 1, highest: after)
+        let wanted = ReadRequest(stream: stream, epoch: epoch, after: after)
         gateway.admit(wanted) { [self] failure in
             guard exchange.isOpen else { return }
             if let failure { return refuse(failure) }

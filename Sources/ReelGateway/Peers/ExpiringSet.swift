@@ -3,6 +3,8 @@ struct ExpiringSet<Key: Hashable> {
     /// For each key the time in milliseconds until which it is held.
     private var untilMs: [Key: Int64] = [:]
 
+    var isEmpty: Bool { untilMs.isEmpty }
+
     /// Holds a key until a time, in place of an earlier time.
     mutating func insert(_ key: Key, untilMs end: Int64, nowMs: Int64) {
         untilMs = untilMs.filter { nowMs < $0.value }

@@ -47,6 +47,7 @@ struct PeerRecord {
 
     /// Records that a node has answered for a partition.
     mutating func answered(_ node: String, _ partition: Int) {
+        guard !lasts.isEmpty else { return }
         lasts.remove(Place(node: node, partition: nil))
         lasts.remove(Place(node: node, partition: partition))
     }

@@ -37,14 +37,15 @@ final class PendingRecord {
     let takenMs: Int64
     /// The last seq that had been read when the record was handed to the log.
     var headWhenHandedOver: Seq = .none
-    /// The seq at which the record was read back; nil: it has not been read.
+    /// The seq at which the record was read back; nil: it has not been read. It is a guess if equal records were on
+    /// their way; then the log's report decides.
     var seq: Seq?
     /// True once the log has reported that it has the record.
     var isReported = false
-    /// The seq that the log reported before the record was read; nil: it has reported none.
-    var promisedSeq: Seq?
     /// When the log reported the record without a seq; nil: it has not.
     var placelessMs: Int64?
+    /// True if the log has reported the record at a seq that was not read yet.
+    var isPromised: Bool { isReported && placelessMs == nil && seq == nil }
     /// True if nothing more is expected of the record.
     var isOver = false
 

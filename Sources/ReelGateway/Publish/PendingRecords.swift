@@ -11,6 +11,8 @@ final class PendingRecords {
     /// The records with a repeated op, or with one lower than an earlier op, and all that arrived while there were such
     /// records.
     private var others: [Op: [PendingRecord]] = [:]
+    /// The seqs at which the bytes of a repeated op were read.
+    private var guesses: [Op: [(seq: Seq, value: [UInt8])]] = [:]
     /// The number of records that are not over.
     private(set) var count = 0
 
@@ -29,14 +31,15 @@ final class PendingRecords {
         return others.isEmpty ? nil : others[op]?.first(where: condition)
     }
 
-    /// Returns the record that was read at a seq, of those of this op that satisfy the condition: the one that the log
-    /// has promised there, else the first one that it has promised nowhere.
-    func firstToRead(_ op: Op, at seq: Seq, where condition: (PendingRecord) -> Bool) -> PendingRecord? {
-        guard let record = first(op, where: condition) else { return nil }
-        guard !others.isEmpty, record.promisedSeq != seq else { return record }
-        let equal = others[op]?.filter(condition) ?? []
-        if let promised = equal.first(where: { $0.promisedSeq == seq }) { return promised }
-        return record.promisedSeq == nil ? record : equal.first { $0.promisedSeq == nil } ?? record
+    /// Returns true if the op may be on its way more than once.
+    func isRepeated(_ op: Op) -> Bool { !others.isEmpty && others[op] != nil }
+
+    /// Notes that the bytes of a repeated op were read at a seq, whichever of its records that was.
+    func note(_ op: Op, at seq: Seq, _ value: [UInt8]) { guesses[op, default: []].append((seq, value)) }
+
+    /// Returns true if the bytes of this record were read at the seq, and an equal record may have been there.
+    func isGuess(_ record: PendingRecord, at seq: Seq) -> Bool {
+        guesses.isEmpty ? false : guesses[record.op]?.contains { $0.seq == seq && $0.value == record.value } ?? false
     }
 
     /// Returns true if the same op is on its way with other content.
@@ -67,5 +70,6 @@ final class PendingRecords {
             _ = ascending.popFirst()
             expected = max(0, expected - 1)
         }
+        if !guesses.isEmpty, first(record.op, where: { _ in true }) == nil { guesses[record.op] = nil }
     }
 }

@@ -5,11 +5,28 @@ extension PublishLedger {
     /// record if the log had reported it before; pass it to `finish`.
     mutating func readBack(_ lane: PublisherKey, _ op: Op, seq: Seq, value: UnsafeRawBufferPointer) -> PendingRecord? {
         nacked.read(op, lane)
-        let record = pendingRecords[lane]?.firstToRead(op, at: seq) { record in
-            record.seq == nil && record.value.withUnsafeBytes { $0.equals(value) }
+        guard let own = pendingRecords[lane] else { return nil }
+        func isRead(_ record: PendingRecord) -> Bool { record.value.withUnsafeBytes { $0.equals(value) } }
+        let record: PendingRecord?
+        if own.isRepeated(op), let equal = own.first(op, where: isRead) {
+            own.note(op, at: seq, equal.value)
+            record =
+                promised(at: seq, in: equal.partition) { $0.lane == lane && $0.op == op && $0.seq == nil && isRead($0) }
+                ?? own.first(op) { $0.seq == nil && !$0.isPromised && isRead($0) }
+        } else {
+            record = own.first(op) { $0.seq == nil && isRead($0) }
         }
         record?.seq = seq
         return record?.isReported == true ? record : nil
+    }
+
+    /// Returns the record that the log has promised at a seq, if it satisfies the condition.
+    private func promised(
+        at seq: Seq,
+        in partition: Int,
+        where condition: (PendingRecord) -> Bool
+    ) -> PendingRecord? {
+        promised[partition].first { $0.seq >= seq }.flatMap { $0.seq == seq && condition($0.record) ? $0.record : nil }
     }
 
     /// Called when the log has reported records without an error. Returns the answers that are now known.
@@ -46,24 +63,25 @@ extension PublishLedger {
                     + " been read before"
             )
         }
-        // An equal record may have been read in its place, or the other way round.
-        if record.seq != seq, seq <= head, let twin = twin(of: record, where: { $0.seq == seq }) {
-            (twin.seq, record.seq) = (record.seq, seq)
-        }
+        correct(record, isAt: seq)
         if let found = record.seq {
             guard found <= seq else { throw Self.broken(seq, record) }
         } else if seq <= head {
             throw Self.broken(seq, record)
         } else {
-            record.promisedSeq = seq
             promised[record.partition].append((seq, record))
         }
     }
 
-    /// Returns another record on its way that equals a record byte for byte, because a client has sent its event again
-    /// within the same millisecond. Which of the two was read is known only once the log has reported both.
-    private func twin(of record: PendingRecord, where condition: (PendingRecord) -> Bool) -> PendingRecord? {
-        pendingRecords[record.lane]?.first(record.op) { $0 !== record && $0.value == record.value && condition($0) }
+    /// Corrects the seq of a record that was a guess. A client may have sent its event again within the same
+    /// millisecond. Then two records are equal, and only the log's reports tell them apart.
+    private func correct(_ record: PendingRecord, isAt seq: Seq) {
+        guard record.seq != seq, let own = pendingRecords[record.lane] else { return }
+        if own.isGuess(record, at: seq) {
+            record.seq = seq
+        } else if let guess = record.seq, own.isGuess(record, at: guess) {
+            record.seq = nil
+        }
     }
 
     /// Called when all records up to `head` were read. Throws `diverged` if a record is not at the seq that the log had
@@ -87,13 +105,22 @@ extension PublishLedger {
         var settled: [Resolution] = []
         for record in pendingRecords { end(CollectionOfOne(record)) }
         for record in pendingRecords {
-            let twin = record.seq == nil ? nil : twin(of: record, where: { $0.seq == nil })
-            // The log has the bytes once, and perhaps not by this append.
-            twin?.seq = record.seq
+            let heir = heir(of: record)
+            heir?.seq = record.seq
             settled += fail(record, error, nowMs)
-            if let twin, twin.isReported { settled += finish([twin]) }
+            if let heir, heir.isReported { settled += finish([heir]) }
         }
         return settled
+    }
+
+    /// Returns the equal record that was perhaps read in place of a failed one; nil: there is none.
+    private func heir(of failed: PendingRecord) -> PendingRecord? {
+        guard let seq = failed.seq, let own = pendingRecords[failed.lane], own.isGuess(failed, at: seq) else {
+            return nil
+        }
+        return own.first(failed.op) { record in
+            record.seq == nil && !record.isPromised && record.headWhenHandedOver < seq && record.value == failed.value
+        }
     }
 
     /// Nacks the records that the log has reported without a seq and has not shown for long. Nothing else proves that

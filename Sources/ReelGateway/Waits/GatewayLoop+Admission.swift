@@ -2,17 +2,6 @@ import ReelCore
 import ReelLog
 import ReelNode
 
-/// A client's wish to read a part of a stream.
-struct ReadRequest {
-    let stream: StreamName
-    /// The epoch of the client's position; nil if the client names none.
-    let epoch: Epoch?
-    /// The lowest seq that the client wants to read.
-    let lowest: Seq
-    /// The highest seq that the client wants to read or already holds.
-    let highest: Seq
-}
-
 extension GatewayLoop {
     /// Checks if a client may read a part of a stream. Waits until this loop has read its highest seq. On the loop.
     ///

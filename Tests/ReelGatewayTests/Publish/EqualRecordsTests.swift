@@ -93,9 +93,91 @@ import Testing
         #expect(bench.ledger.count == 0)
     }
 
+    @Test("an ack names no earlier copy that another append has written") func ownSeq() {
+        var (bench, first, second) = published()
+        #expect(bench.readBack(first[0], site, 0, at: 5).isEmpty)
+        #expect(bench.failed(first) == nack, "it is in the log all the same")
+        #expect(bench.readBack(second[0], site, 0, at: 6).isEmpty)
+        #expect(bench.reported(second, at: [6], head: 6) == ["2:0@6"])
+    }
+
     @Test("a report of a seq at which another event was read is a divergence") func diverged() {
         var (bench, first, second) = published()
         #expect(bench.readBack(first[0], site, 0, at: 5).isEmpty)
         #expect(bench.reported(second, at: [4], head: 5) == ["diverged"])
+    }
+
+    /// The fate of an append.
+    private enum Fate: CaseIterable {
+        /// It is written, and reported with its seq, or without.
+        case written, writtenWithoutSeq
+        /// It fails; or it is written all the same.
+        case fails, failsButWritten
+        /// The log reports it without a seq, and does not have it.
+        case lost
+
+        var isWritten: Bool { self == .written || self == .writtenWithoutSeq || self == .failsButWritten }
+    }
+
+    /// Runs all orders in which `count` equal records can be read and reported, for all fates of their appends.
+    @Test("equal records are told apart in any order of reads and reports", arguments: [2, 3])
+    func anyOrder(count: Int) {
+        var fates: [[Fate]] = [[]]
+        for _ in 0..<count { fates = fates.flatMap { fates in Fate.allCases.map { fates + [$0] } } }
+        for fates in fates {
+            // The written records stand in the log in the order of their appends.
+            let places = fates.indices.filter { fates[$0].isWritten }
+            for order in orders(reads: places.count, reports: Array(0..<count)) { run(fates, places, order) }
+        }
+    }
+
+    /// A read of the next record of the log, or the report of an append.
+    private enum Step { case read, report(Int) }
+
+    private func orders(reads: Int, reports: [Int]) -> [[Step]] {
+        if reads == 0, reports.isEmpty { return [[]] }
+        var orders: [[Step]] = []
+        if reads > 0 { orders += self.orders(reads: reads - 1, reports: reports).map { [.read] + $0 } }
+        for report in reports {
+            let rest = reports.filter { $0 != report }
+            orders += self.orders(reads: reads, reports: rest).map { [.report(report)] + $0 }
+        }
+        return orders
+    }
+
+    private func run(_ fates: [Fate], _ places: [Int], _ order: [Step]) {
+        var bench = Bench()
+        let offer = PublishLedgerTests().offer(site, 0)
+        let records = fates.indices.map { bench.publish(offer, from: $0).append }
+        var (answers, head): ([String], Seq) = ([], -1)
+        for step in order {
+            switch step {
+            case .read:
+                head += 1
+                answers += bench.readBack(records[0][0], site, 0, at: head)
+                if let code = bench.read(to: head) { answers.append(code.rawValue) }
+            case .report(let index):
+                switch fates[index] {
+                case .written:
+                    let seq = Seq(places.firstIndex(of: index) ?? -1)
+                    answers += bench.reported(records[index], at: [seq], head: head)
+                case .writtenWithoutSeq, .lost: answers += bench.reported(records[index])
+                case .fails, .failsButWritten: answers += bench.failed(records[index])
+                }
+            }
+        }
+        let about = "\(fates) \(order): \(answers)"
+        #expect(!answers.contains(ErrorCode.diverged.rawValue), "\(about)")
+        for (index, fate) in fates.enumerated() {
+            let own = answers.filter { $0.hasPrefix("\(index):") }
+            switch fate {
+            case .written: #expect(own == ["\(index):0@\(places.firstIndex(of: index) ?? -1)"], "\(about)")
+            case .fails, .failsButWritten: #expect(own == ["\(index):0 log_unavailable 1000"], "\(about)")
+            // It stays unanswered if the log's records count for others; the ledger gives it up later.
+            case .writtenWithoutSeq, .lost: #expect(own.count <= 1, "\(about)")
+            }
+        }
+        let open = fates.count { $0 == .writtenWithoutSeq || $0 == .lost }
+        #expect(bench.ledger.count <= open, "\(about)")
     }
 }
