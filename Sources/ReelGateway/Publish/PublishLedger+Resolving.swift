@@ -10,23 +10,16 @@ extension PublishLedger {
         let record: PendingRecord?
         if own.isRepeated(op), let equal = own.first(op, where: isRead) {
             own.note(op, at: seq, equal.value)
-            record =
-                promised(at: seq, in: equal.partition) { $0.lane == lane && $0.op == op && $0.seq == nil && isRead($0) }
-                ?? own.first(op) { $0.seq == nil && !$0.isPromised && isRead($0) }
+            let promised = promised[equal.partition].first { $0.seq == seq && !$0.record.isOver }?.record
+            record = own.first(op) { record in
+                guard record.seq == nil, isRead(record) else { return false }
+                return promised.map { $0 === record } ?? !record.isPromised
+            }
         } else {
             record = own.first(op) { $0.seq == nil && isRead($0) }
         }
         record?.seq = seq
         return record?.isReported == true ? record : nil
-    }
-
-    /// Returns the record that the log has promised at a seq, if it satisfies the condition.
-    private func promised(
-        at seq: Seq,
-        in partition: Int,
-        where condition: (PendingRecord) -> Bool
-    ) -> PendingRecord? {
-        promised[partition].first { $0.seq >= seq }.flatMap { $0.seq == seq && condition($0.record) ? $0.record : nil }
     }
 
     /// Called when the log has reported records without an error. Returns the answers that are now known.
