@@ -99,7 +99,7 @@ import Testing
 
     @Test("the recorded sessions end as their editors did") func theRecordedSessionsEnd() async throws {
         guard let traces else {
-            return print("NOT RUN: REEL_TRACES names no folder of recorded sessions; replays by the fold")
+            return print("NOT TESTED: REEL_TRACES names no folder of recorded sessions; replays by the fold")
         }
         let files = try FileManager.default.contentsOfDirectory(atPath: traces).filter { $0.hasSuffix(".json.gz") }
         #expect(!files.isEmpty)
